@@ -1,0 +1,102 @@
+"""What a checkpoint folder holds, read from the headers of its safetensors files; torch is not imported."""
+
+from pathlib import Path
+from typing import Any
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.results import CheckpointHeader, StoredTensor
+from bertviz_core.safetensors_header import MAX_HEADER_NBYTES, json_object, read_file_header, shown
+
+SINGLE_FILE = "model.safetensors"
+INDEX_FILE = "model.safetensors.index.json"
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+
+
+def read_header(folder: Path) -> CheckpointHeader:
+    """The header of the checkpoint in a folder, single file or sharded.
+
+    Raises:
+        CheckpointError: there is no safetensors file, or one is damaged.
+    """
+    names = weight_files(folder)
+    tensors: list[StoredTensor] = []
+    header_nbytes = 0
+    for name in names:
+        listed, read = read_file_header(folder / name)
+        tensors += listed
+        header_nbytes += read
+    _refuse_repeats(tensors)
+    return CheckpointHeader(tuple(tensors), names, header_nbytes)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a small file of a checkpoint folder.
+
+    Raises:
+        CheckpointError: the file cannot be read, is too large for what it should be, or is no JSON object.
+    """
+    try:
+        if path.stat().st_size > MAX_HEADER_NBYTES:
+            raise CheckpointError(f"{path.name} has {path.stat().st_size:,} bytes, too many for a JSON description.")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path.name} cannot be read ({error.strerror}); check that it is there.") from error
+    return json_object(path.name, raw)
+
+
+def weight_files(folder: Path) -> tuple[str, ...]:
+    """Names of the safetensors files that make up the checkpoint in a folder.
+
+    Raises:
+        CheckpointError: there is none, only pickle files, or a shard is missing.
+    """
+    if (folder / SINGLE_FILE).exists():
+        return (SINGLE_FILE,)
+    if (folder / INDEX_FILE).exists():
+        return _indexed_files(folder)
+    try:
+        present = sorted(entry.name for entry in folder.iterdir())
+    except OSError as error:
+        raise CheckpointError(f"The folder {folder.name!r} cannot be read ({error.strerror}).") from error
+    lone = [name for name in present if name.endswith(".safetensors") and not name.startswith("adapter")]
+    if len(lone) == 1:
+        return (lone[0],)
+    pickles = [name for name in present if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
+    if pickles and not lone:
+        raise CheckpointError(
+            f"{folder.name!r} holds its weights only as {pickles[0]}, a format that can run code when opened, "
+            "so it is not opened here; convert it where you trust it, with "
+            "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER), which writes model.safetensors."
+        )
+    found = f"{len(lone)} safetensors files and no {INDEX_FILE}" if lone else "no safetensors file"
+    raise CheckpointError(f"{folder.name!r} has {found}; expected {SINGLE_FILE} or {INDEX_FILE} beside its shards.")
+
+
+def _indexed_files(folder: Path) -> tuple[str, ...]:
+    weight_map = read_json(folder / INDEX_FILE).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError(f"{INDEX_FILE} has no weight_map that says which file holds which tensor.")
+    files = dict.fromkeys(weight_map.values())
+    for name in files:
+        if not isinstance(name, str) or not name.endswith(".safetensors") or name != Path(name).name:
+            raise CheckpointError(
+                f"{INDEX_FILE} names {shown(str(name))}, which is not a .safetensors file of its own folder."
+            )
+        if not (folder / name).is_file():
+            raise CheckpointError(
+                f"{INDEX_FILE} names the shard {shown(name)}, which is not there; fetch all {len(files)} shards."
+            )
+    return tuple(sorted(files))
+
+
+def _refuse_repeats(tensors: list[StoredTensor]) -> None:
+    if len({tensor.name for tensor in tensors}) == len(tensors):
+        return
+    seen: dict[str, str] = {}
+    for tensor in tensors:
+        if tensor.name in seen:
+            raise CheckpointError(
+                f"{shown(tensor.name)} stands in two shards, {seen[tensor.name]} and {tensor.file}; "
+                "remove the one that does not belong to this checkpoint."
+            )
+        seen[tensor.name] = tensor.file

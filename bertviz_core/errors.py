@@ -1,0 +1,25 @@
+"""What a user can cause, each said in one sentence: what was asked, what was found, what to do."""
+
+
+class BertvizError(Exception):
+    """A refusal that a user can act on; its text is shown as it stands, in the page and on the command line."""
+
+
+class ModelNotFoundError(BertvizError):
+    """The name leads to no model that may be opened here."""
+
+
+class CheckpointError(BertvizError):
+    """The files of a checkpoint are missing, damaged, or of a format that is not opened."""
+
+
+class UnsupportedModelError(BertvizError):
+    """The model is known, but it has not got what was asked for."""
+
+
+class HubError(BertvizError):
+    """The Hub did not answer, or refused."""
+
+
+class TextError(BertvizError):
+    """The text cannot be given to the model."""

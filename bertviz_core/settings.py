@@ -1,0 +1,70 @@
+"""What may be opened here, and how much: settings from the environment (README, "Configuration")."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertviz_core.errors import BertvizError
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+HUB_ENDPOINT = "https://huggingface.co"
+MAX_MODEL_BYTES = 8 * 1024**3
+MAX_TOKENS = 8192
+MAX_CHARACTERS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one process."""
+
+    models_dir: Path
+    """Folder whose subfolders are local models."""
+    allow_hub: bool
+    """Whether the Hub may be asked."""
+    models: tuple[str, ...]
+    """Names that may be opened; empty for all."""
+    hub_endpoint: str
+    """Address of the Hub."""
+    any_folder: bool = False
+    """Whether a path may be opened that is not below models_dir (the command line)."""
+    max_model_bytes: int = MAX_MODEL_BYTES
+    """Bytes that the weights of one model may take in memory."""
+    max_tokens: int = MAX_TOKENS
+    """Tokens of a text that are given to a model; the rest is cut off, with a notice."""
+    max_characters: int = MAX_CHARACTERS
+    """Characters that a text may have before it is tokenized."""
+
+    @classmethod
+    def from_environment(cls, any_folder: bool = False) -> "Settings":
+        """Settings from the variables INSIDE_BERT_... (README, "Configuration") and HF_ENDPOINT.
+
+        Raises:
+            BertvizError: a switch is neither on nor off, or a limit is no count.
+        """
+        names = os.environ.get("INSIDE_BERT_MODELS", "").split(",")
+        return cls(
+            models_dir=Path(os.environ.get("INSIDE_BERT_MODELS_DIR", "") or "models"),
+            allow_hub=_switch("INSIDE_BERT_ALLOW_HUB", default=True),
+            models=tuple(name.strip() for name in names if name.strip()),
+            hub_endpoint=(os.environ.get("HF_ENDPOINT", "") or HUB_ENDPOINT).rstrip("/"),
+            any_folder=any_folder,
+            max_model_bytes=_limit("INSIDE_BERT_MAX_MODEL_BYTES", MAX_MODEL_BYTES),
+            max_tokens=_limit("INSIDE_BERT_MAX_TOKENS", MAX_TOKENS),
+            max_characters=_limit("INSIDE_BERT_MAX_CHARACTERS", MAX_CHARACTERS),
+        )
+
+
+def _switch(name: str, default: bool) -> bool:
+    value = os.environ.get(name, "").strip().lower()
+    if value in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
+        return value in ("1", "true", "yes", "on") if value else default
+    raise BertvizError(f"{name} is set to {value!r}; write 1 to switch it on or 0 to switch it off.")
+
+
+def _limit(name: str, default: int) -> int:
+    value = os.environ.get(name, "").strip()
+    if not value:
+        return default
+    if not value.isascii() or not value.isdigit() or len(value) > 18 or int(value) == 0:
+        raise BertvizError(f"{name} is set to {value[:40]!r}; write a whole number above 0, such as {default}.")
+    return int(value)

@@ -1,0 +1,32 @@
+"""What all tests share: shapes of results checked at run time, no network, tiny models of every family."""
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "0")
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+
+from jaxtyping import install_import_hook
+
+install_import_hook(
+    ["bertviz_core.results", "bertviz_core.attention", "bertviz_core.hidden_states"], "beartype.beartype"
+)
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from bertviz_core.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings with an empty models folder and the Hub switched off."""
+    models = tmp_path / "models"
+    models.mkdir()
+    current = Settings.from_environment()
+    return dataclasses.replace(
+        current, models_dir=models, allow_hub=False, models=(), hub_endpoint="http://127.0.0.1:9"
+    )
