@@ -1,0 +1,111 @@
+"""What is packaged: configs of well-known architectures, and what transformers says of its classes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+FOLDER = Path(__file__).parent
+LIBRARY_FILE = "library.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CatalogueEntry:
+    """One architecture of the catalogue."""
+
+    name: str
+    """Short name, the last part of its Hub id."""
+    hub_id: str
+    """Where its weights are on the Hub."""
+    title: str
+    """Name in prose."""
+    aliases: tuple[str, ...]
+    """Other short names."""
+    config: Mapping[str, Any]
+    """Its config.json."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypeFacts:
+    """What transformers says of one model type; written by `bertviz_core.catalog.generate`."""
+
+    model_type: str
+    """Hugging Face's word for the family."""
+    base_class: str
+    """Class of the model without a task head; "" where transformers has none."""
+    prefix: str
+    """Name under which a class with a task head keeps the base model."""
+    records_attention: bool
+    """Whether its attention goes through transformers' exchangeable attention function."""
+    defaults: Mapping[str, Any]
+    """Config values that hold where a config file leaves them out."""
+    renames: tuple[Mapping[str, Any], ...]
+    """Changes of name between file and module: {from, to} and, for a fused tensor, the axis to chunk."""
+    frozen: tuple[str, ...]
+    """Parameters that are never trained, digits as *."""
+    buffers: tuple[str, ...]
+    """Buffers that a file keeps, digits as *."""
+
+
+@cache
+def entries() -> Mapping[str, CatalogueEntry]:
+    """The catalogue, short name -> entry, family by family."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.json")):
+        if path.name == LIBRARY_FILE:
+            continue
+        for name, row in orjson.loads(path.read_bytes()).items():
+            found[name] = CatalogueEntry(name, row["hub_id"], row["title"], tuple(row["aliases"]), row["config"])
+    return found
+
+
+def find(name: str) -> CatalogueEntry | None:
+    """The entry of a short name, an alias or a Hub id, whatever the case of its letters; None if there is none."""
+    return _names().get(name.lower())
+
+
+@cache
+def type_facts(model_type: str) -> TypeFacts | None:
+    """Facts of a model type; None where transformers does not know it."""
+    library = _library()
+    row = library["types"].get(model_type)
+    if row is None:
+        if model_type not in library["other_types"]:
+            return None
+        row = {}
+    return TypeFacts(
+        model_type=model_type,
+        base_class=row.get("class", ""),
+        prefix=row.get("prefix", ""),
+        records_attention=row.get("attention", False),
+        defaults=row.get("defaults", {}),
+        renames=tuple(row.get("renames", ())),
+        frozen=tuple(row.get("frozen", ())),
+        buffers=tuple(row.get("buffers", ())),
+    )
+
+
+def model_types() -> tuple[str, ...]:
+    """Every model type that transformers knows."""
+    library = _library()
+    return (*library["types"], *library["other_types"])
+
+
+def ties_of(architecture: str) -> Mapping[str, str]:
+    """Tied names of a class: alias -> the parameter whose values it shares."""
+    ties: Mapping[str, str] = _library()["tied"].get(architecture, {})
+    return ties
+
+
+@cache
+def _library() -> dict[str, Any]:
+    table: dict[str, Any] = orjson.loads((FOLDER / LIBRARY_FILE).read_bytes())
+    return table
+
+
+@cache
+def _names() -> Mapping[str, CatalogueEntry]:
+    return {name.lower(): entry for entry in entries().values() for name in (*entry.aliases, entry.hub_id, entry.name)}

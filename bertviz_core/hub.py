@@ -1,0 +1,111 @@
+"""The Hub, through huggingface_hub: what is in its cache on this machine, a config, a header by range requests."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.results import CheckpointHeader, StoredTensor
+from bertviz_core.safetensors_header import json_object, listed_tensors
+
+TIMEOUT_S = 10.0
+
+
+def cached_folder(hub_id: str, revision: str | None, file: str) -> Path | None:
+    """The snapshot folder of a repository in the Hub's cache; None where the file is not there."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(hub_id, file, revision=revision)
+    return Path(found).parent if isinstance(found, str) else None
+
+
+def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict[str, Any], str]:
+    """The config.json of a repository and the commit that it is of.
+
+    Raises:
+        ModelNotFoundError: there is no such repository, revision or file, or it needs a sign-in.
+        HubError: the Hub cannot be reached or answers with a fault.
+        CheckpointError: the file is no JSON object.
+    """
+    from huggingface_hub import HfApi, hf_hub_download
+
+    with _told(hub_id):
+        # Asked first and once: the download tries five times, half a minute, before it says that no one answers.
+        HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
+        path = hf_hub_download(hub_id, "config.json", revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S)
+    return json_object("config.json", Path(path).read_bytes()), Path(path).parent.name
+
+
+def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> CheckpointHeader:
+    """The safetensors headers of a repository by range requests, sharded or not; no weight is fetched.
+
+    Raises:
+        ModelNotFoundError: there is no such repository or revision, or it needs a sign-in.
+        CheckpointError: it has no safetensors file, or a damaged one.
+        HubError: the Hub cannot be reached or answers with a fault.
+    """
+    from huggingface_hub import HfApi
+
+    with _told(hub_id):
+        found = HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
+    tensors: list[StoredTensor] = []
+    for file, metadata in sorted(found.files_metadata.items()):
+        header = {
+            name: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": list(info.data_offsets)}
+            for name, info in metadata.tensors.items()
+        }
+        tensors += listed_tensors(file, header, payload=None)
+    return CheckpointHeader(tuple(tensors), tuple(sorted(found.files_metadata)), 0)
+
+
+@contextmanager
+def _told(hub_id: str) -> Iterator[None]:
+    """Turn the Hub client's refusals into sentences for a user."""
+    import httpx2
+    from huggingface_hub import errors
+
+    refusals: tuple[tuple[type[Exception], BertvizError], ...] = (
+        (errors.GatedRepoError, ModelNotFoundError(f"{hub_id!r} is gated: accept its terms on the Hub, set HF_TOKEN.")),
+        (
+            errors.RepositoryNotFoundError,
+            ModelNotFoundError(
+                f"The Hub has no public model {hub_id!r}; check the spelling (a private one: HF_TOKEN)."
+            ),
+        ),
+        (
+            errors.RevisionNotFoundError,
+            ModelNotFoundError(f"{hub_id!r} has no such revision; leave out what follows @."),
+        ),
+        (
+            errors.NotASafetensorsRepoError,
+            CheckpointError(
+                f"{hub_id!r} has no safetensors file on the Hub; only these are opened, since pickle files can run "
+                "code. Ask its owner to convert it, or save it with save_pretrained into the models folder."
+            ),
+        ),
+        (errors.SafetensorsParsingError, CheckpointError(f"The safetensors header of {hub_id!r} is damaged.")),
+        (errors.LocalEntryNotFoundError, _unreachable(hub_id)),
+        (
+            errors.EntryNotFoundError,
+            ModelNotFoundError(f"{hub_id!r} has no config.json on the Hub; it is no model here."),
+        ),
+        (
+            errors.HFValidationError,
+            ModelNotFoundError(f"{hub_id!r} is no name of a Hub model; it is written org/name."),
+        ),
+        (errors.HfHubHTTPError, HubError(f"The Hub answered with a fault when asked for {hub_id!r}; try again later.")),
+        (OSError, _unreachable(hub_id)),
+        (httpx2.HTTPError, _unreachable(hub_id)),
+    )
+    try:
+        yield
+    except tuple(kind for kind, _ in refusals) as error:
+        raise next(refusal for kind, refusal in refusals if isinstance(error, kind)) from error
+
+
+def _unreachable(hub_id: str) -> HubError:
+    return HubError(
+        f"The Hub could not be reached for {hub_id!r}; check the network, "
+        "or use the bundled model, the catalogue or a local folder."
+    )

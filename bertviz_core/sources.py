@@ -1,0 +1,193 @@
+"""From a model's name to where its config, its header and its weights are.
+
+Asked in this order: the bundled model, a folder below the models folder, the catalogue, the Hub's cache on this
+machine, the Hub itself. Nothing here imports torch, and nothing runs a model's own code.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bertviz_core import catalog, hub
+from bertviz_core.bundled import BUNDLED_NAMES, BUNDLED_SHA256, bundled_folder
+from bertviz_core.checkpoint import read_json, weight_files
+from bertviz_core.errors import CheckpointError, ModelNotFoundError
+from bertviz_core.safetensors_header import shown
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+
+Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?(@[\w.-]{1,64}(/[\w.-]{1,64})*)?", re.ASCII)
+NAME_LIMIT = 300
+CONFIG_FILE = "config.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelSource:
+    """Where one model comes from."""
+
+    name: str
+    """Name that it is shown under and asked for by."""
+    kind: Kind
+    """Which of the five places."""
+    config: Mapping[str, Any]
+    """Its config.json."""
+    folder: Path | None
+    """Folder with its files; None for the catalogue and for a Hub model that is not on this machine."""
+    hub_id: str | None
+    """Name of its repository on the Hub, where it has one."""
+    revision: str
+    """What changes when the model's files change: a commit, or a digest of names, sizes and times."""
+    has_weights: bool
+    """Whether its safetensors files can be read on this machine now."""
+
+    @property
+    def model_type(self) -> str:
+        """Hugging Face's word for the family."""
+        return str(self.config.get("model_type", ""))
+
+
+def resolve(name: str, settings: Settings) -> ModelSource:
+    """Where the model of this name is.
+
+    Raises:
+        ModelNotFoundError: no place has it, or it may not be opened here.
+        CheckpointError: a folder of this name is there, but it is no model that can be read.
+        HubError: the Hub was asked and did not answer.
+    """
+    name = name.strip()
+    _check_name(name)
+    if settings.models and name not in settings.models:
+        raise ModelNotFoundError(
+            f"{shown(name)} may not be opened on this instance; it offers {', '.join(settings.models)}."
+        )
+    if name.lower() in BUNDLED_NAMES:
+        return _bundled()
+    local = _local_folder(name, settings)
+    if local is not None:
+        return folder_source(name, local)
+    entry = catalog.find(name)
+    if entry is not None:
+        asked = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
+        return ModelSource(asked, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=False)
+    if not HUB_NAME.fullmatch(name):
+        raise ModelNotFoundError(f"{shown(name)} is no model here{_advice(settings)}.")
+    return _hub_source(name, settings)
+
+
+def folder_source(name: str, folder: Path) -> ModelSource:
+    """The model in a folder.
+
+    Raises:
+        CheckpointError: the folder has no readable config.json that names a model type.
+    """
+    if not (folder / CONFIG_FILE).is_file():
+        raise CheckpointError(
+            f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model's folder; "
+            "give a folder that save_pretrained wrote."
+        )
+    config = read_json(folder / CONFIG_FILE)
+    check_config(name, config)
+    return ModelSource(name, "local", config, folder, None, _digest(folder), _readable_weights(folder))
+
+
+def check_config(name: str, config: Mapping[str, Any]) -> None:
+    """Refuse a config that names no model type, or one that transformers does not know.
+
+    Raises:
+        CheckpointError: with the type that was found.
+    """
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
+        raise CheckpointError(f"The {CONFIG_FILE} of {shown(name)} has no model_type, so its family is not known.")
+    if catalog.type_facts(model_type) is None:
+        custom = " It needs code of its own from the Hub, which is never run here." if "auto_map" in config else ""
+        raise CheckpointError(
+            f"The {CONFIG_FILE} of {shown(name)} names the model type {shown(model_type)}, "
+            f"which transformers does not know.{custom}"
+        )
+
+
+def local_names(settings: Settings) -> tuple[str, ...]:
+    """Names of the folders below the models folder that hold a config.json."""
+    try:
+        found = [path.name for path in settings.models_dir.iterdir() if (path / CONFIG_FILE).is_file()]
+    except OSError:
+        return ()
+    return tuple(sorted(found, key=str.lower))
+
+
+def _bundled() -> ModelSource:
+    folder = bundled_folder()
+    config = read_json(folder / CONFIG_FILE)
+    return ModelSource(DEFAULT_MODEL, "bundled", config, folder, BUNDLED_NAMES[1], BUNDLED_SHA256[:12], True)
+
+
+def _check_name(name: str) -> None:
+    if not name:
+        raise ModelNotFoundError(f"No model was named; name one, such as {DEFAULT_MODEL} or bert-base-uncased.")
+    if len(name) > NAME_LIMIT or not name.isprintable():
+        raise ModelNotFoundError(f"{shown(name, 40)} is no model's name: it is too long or has control characters.")
+
+
+def _local_folder(name: str, settings: Settings) -> Path | None:
+    """The folder that a name means; None where there is none. A name cannot lead out of the models folder."""
+    if settings.any_folder:
+        given = Path(name).expanduser()
+        if given.is_dir():
+            return given
+        if name.startswith(("/", "./", "../", "~")):
+            raise ModelNotFoundError(f"There is no folder {shown(name)}; give the folder that holds {CONFIG_FILE}.")
+    root = settings.models_dir.resolve()
+    relative = name.removeprefix(f"{settings.models_dir.name}/")
+    if "\\" in relative or ".." in relative.split("/") or relative.startswith(("/", "~")):
+        raise ModelNotFoundError(
+            f"{shown(name)} leads out of the models folder; name a folder below {settings.models_dir.name}."
+        )
+    candidate = (root / relative).resolve()
+    if not candidate.is_dir() or candidate == root:
+        return None
+    if not candidate.is_relative_to(root):
+        raise ModelNotFoundError(f"{shown(name)} is a link out of the models folder; put the files themselves into it.")
+    return candidate
+
+
+def _hub_source(name: str, settings: Settings) -> ModelSource:
+    hub_id, _, revision = name.partition("@")
+    cached = hub.cached_folder(hub_id, revision or None, CONFIG_FILE)
+    if cached is not None:
+        found = folder_source(name, cached)
+        kind: Kind = "cache" if found.has_weights or not settings.allow_hub else "hub"
+        return ModelSource(name, kind, found.config, cached, hub_id, cached.name, found.has_weights)
+    if not settings.allow_hub:
+        raise ModelNotFoundError(f"{shown(name)} is no model here{_advice(settings)}.")
+    config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
+    check_config(name, config)
+    return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)
+
+
+def _advice(settings: Settings) -> str:
+    hub_note = (
+        "; a Hub id is written org/name" if settings.allow_hub else "; the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
+    )
+    return (
+        f": it is not {DEFAULT_MODEL}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
+        f"(bert-base-uncased, roberta-base, ...){hub_note}"
+    )
+
+
+def _digest(folder: Path) -> str:
+    """Changes with the names, sizes and times of the config and the weights."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".txt", ".model"))
+    stamps = [f"{path.name}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files if path.is_file()]
+    return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:12]
+
+
+def _readable_weights(folder: Path) -> bool:
+    try:
+        weight_files(folder)
+    except CheckpointError:
+        return False
+    return True

@@ -1,0 +1,170 @@
+"""From a name to a model: the order of the places, and every refusal in one sentence."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from bertviz_core.bundled import BUNDLED_SHA256, bundled_folder, verify_bundled
+from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
+from bertviz_core.parameters import parameter_ledger, source_ledger
+from bertviz_core.settings import Settings
+from bertviz_core.sources import local_names, resolve
+
+BERT = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 8, "num_attention_heads": 2}
+
+
+def model_folder(settings: Settings, name: str, config: object = BERT, weights: bool = True) -> Path:
+    folder = settings.models_dir / name
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    if weights:
+        save_file({"embeddings.word_embeddings.weight": np.zeros((7, 8), np.float32)}, folder / "model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", " all-minilm-l6-v2 "])
+def test_the_bundled_model_is_found_under_its_names(settings: Settings, name: str) -> None:
+    source = resolve(name, settings)
+    assert (source.kind, source.name, source.has_weights) == ("bundled", "all-MiniLM-L6-v2", True)
+
+
+def test_the_bundled_weights_are_the_published_ones() -> None:
+    verify_bundled()
+    digest = hashlib.sha256((bundled_folder() / "model.safetensors").read_bytes()).hexdigest()
+    assert digest == BUNDLED_SHA256
+
+
+def test_a_local_folder_comes_before_the_catalogue(settings: Settings) -> None:
+    model_folder(settings, "bert-base-uncased")
+    assert resolve("bert-base-uncased", settings).kind == "local"
+
+
+def test_catalogue_names_hub_ids_and_aliases_lead_to_the_same_config(settings: Settings) -> None:
+    short, full = resolve("bert-base-uncased", settings), resolve("google-bert/bert-base-uncased", settings)
+    assert (short.kind, short.config) == ("catalogue", full.config)
+    tiny = resolve("bert-tiny", settings)
+    assert (tiny.name, tiny.hub_id, tiny.config["hidden_size"]) == (
+        "bert-tiny",
+        "google/bert_uncased_L-2_H-128_A-2",
+        128,
+    )
+
+
+def test_a_local_model_may_be_named_with_the_folder_of_models(settings: Settings) -> None:
+    model_folder(settings, "mine")
+    assert resolve("mine", settings).folder == resolve("models/mine", settings).folder
+    assert local_names(settings) == ("mine",)
+
+
+def test_the_revision_changes_with_the_file(settings: Settings) -> None:
+    folder = model_folder(settings, "mine")
+    before = resolve("mine", settings).revision
+    assert resolve("mine", settings).revision == before
+    save_file({"embeddings.word_embeddings.weight": np.zeros((9, 8), np.float32)}, folder / "model.safetensors")
+    assert resolve("mine", settings).revision != before
+
+
+def test_a_folder_with_a_config_alone_is_described_by_it(settings: Settings) -> None:
+    model_folder(settings, "mine", weights=False)
+    source = resolve("mine", settings)
+    assert not source.has_weights
+    assert parameter_ledger("mine", settings).way == "config"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside",
+        "models/../../outside",
+        "a/../../b",
+        "..",
+        "/etc",
+        "~/x",
+        "a\\..\\b",
+        "",
+        "  ",
+        "a\0b",
+        "a\nb",
+        "x" * 400,
+    ],
+)
+def test_a_name_cannot_leave_the_models_folder(settings: Settings, name: str) -> None:
+    with pytest.raises(ModelNotFoundError) as refusal:
+        resolve(name, settings)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_link_out_of_the_models_folder_is_refused(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "config.json").write_text(json.dumps(BERT))
+    os.symlink(tmp_path / "outside", settings.models_dir / "link")
+    with pytest.raises(ModelNotFoundError, match="link out of the models folder"):
+        resolve("link", settings)
+
+
+def test_the_command_line_opens_any_folder(settings: Settings, tmp_path: Path) -> None:
+    elsewhere = dataclasses.replace(settings, models_dir=tmp_path / "elsewhere")
+    model_folder(elsewhere, "mine")
+    path = str(tmp_path / "elsewhere" / "mine")
+    with pytest.raises(ModelNotFoundError):
+        resolve(path, settings)
+    assert resolve(path, dataclasses.replace(settings, any_folder=True)).kind == "local"
+
+
+def test_an_unknown_name_without_the_hub_says_what_there_is(settings: Settings) -> None:
+    with pytest.raises(ModelNotFoundError, match="INSIDE_BERT_ALLOW_HUB"):
+        resolve("nobody/nothing", settings)
+
+
+def test_an_allow_list_is_kept(settings: Settings) -> None:
+    only = dataclasses.replace(settings, models=("bert-tiny",))
+    assert resolve("bert-tiny", only).name == "bert-tiny"
+    with pytest.raises(ModelNotFoundError, match="offers bert-tiny"):
+        resolve("bert-base-uncased", only)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, "no model_type"),
+        ({"model_type": 7}, "no model_type"),
+        ({"model_type": "no-such-type"}, "transformers does not know"),
+        ({"model_type": "no-such-type", "auto_map": {}}, "code of its own"),
+        ([1], "not an object"),
+        ({**BERT, "hidden_size": "many"}, "cannot be used"),
+        ({**BERT, "hidden_size": 9}, "hidden size"),
+        ({**BERT, "num_hidden_layers": 10**9}, "at most"),
+    ],
+)
+def test_a_config_that_is_none_is_refused(settings: Settings, config: object, words: str) -> None:
+    model_folder(settings, "mine", config, weights=False)
+    with pytest.raises(BertvizError, match=words) as refusal:
+        source_ledger(resolve("mine", settings), settings)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_folder_without_config_is_refused(settings: Settings) -> None:
+    (settings.models_dir / "empty").mkdir()
+    with pytest.raises(CheckpointError, match=r"no config\.json"):
+        resolve("empty", settings)
+
+
+@pytest.mark.parametrize(("file", "content"), [("model.safetensors", b"short"), ("pytorch_model.bin", b"\x80\x04.")])
+def test_weights_that_cannot_be_read_are_refused_not_replaced(settings: Settings, file: str, content: bytes) -> None:
+    folder = model_folder(settings, "mine", weights=False)
+    (folder / file).write_bytes(content)
+    with pytest.raises(CheckpointError):
+        parameter_ledger("mine", settings)
+
+
+@pytest.mark.parametrize("value", ["2", "maybe"])
+def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", value)
+    with pytest.raises(BertvizError, match="INSIDE_BERT_ALLOW_HUB"):
+        Settings.from_environment()
