@@ -1,0 +1,47 @@
+"""Totals in words: the sums and products of shapes that a total consists of."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
+
+from bertviz_core.results import Parameter
+
+MAX_TERMS = 6
+
+
+def component_arithmetic(rows: Sequence[Parameter]) -> str:
+    """The total of a component as "12 x 7,087,872" and shapes; long sums end in one number for the rest."""
+    layers: dict[int, int] = defaultdict(int)
+    for row in rows:
+        if row.layer is not None:
+            layers[row.layer] += row.numel
+    runs = [(size, len(list(run))) for size, run in groupby(layers[layer] for layer in sorted(layers))]
+    terms = [(f"{count:,} × {size:,}" if count > 1 else f"{size:,}", count * size) for size, count in runs]
+    terms += module_terms([row for row in rows if row.layer is None])
+    return _joined(terms)
+
+
+def shape_arithmetic(rows: Sequence[Parameter]) -> str:
+    """A total as the shapes of its modules: "4 × (768 × 768 + 768) + 2 × (768 + 768)"."""
+    return _joined(module_terms(rows))
+
+
+def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
+    """(term, its value) of every module, weight and bias together, equal neighbours as one product."""
+    modules = [list(run) for _, run in groupby(rows, key=lambda row: row.name.rpartition(".")[0])]
+    signatures = [tuple(row.shape for row in module) for module in modules]
+    terms = []
+    for shapes, run in groupby(signatures):
+        count = len(list(run))
+        product = " + ".join(" × ".join(f"{size:,}" for size in shape) or "1" for shape in shapes)
+        value = sum(math.prod(shape) for shape in shapes)
+        terms.append((f"{count} × ({product})" if count > 1 else product, count * value))
+    return terms
+
+
+def _joined(terms: list[tuple[str, int]]) -> str:
+    if len(terms) > MAX_TERMS:
+        rest = terms[MAX_TERMS - 1 :]
+        terms = [*terms[: MAX_TERMS - 1], (f"{sum(value for _, value in rest):,} in {len(rest):,} more", 0)]
+    return " + ".join(text for text, _ in terms)

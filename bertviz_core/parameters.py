@@ -1,0 +1,176 @@
+"""The parameter ledger: every named parameter of a model, and sums that balance.
+
+Three ways lead to the same ledger: a safetensors header (no torch, no weights), a config (built on the meta device),
+a module in memory. Tied parameters are listed and counted once, as torch's own parameters() does.
+"""
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core import catalog, hub
+from bertviz_core.checkpoint import read_header
+from bertviz_core.errors import CheckpointError, HubError
+from bertviz_core.ledger import Place, Places, balanced_ledger, reading_order
+from bertviz_core.names import NamedTensor, module_tensors
+from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Way
+from bertviz_core.settings import Settings
+from bertviz_core.sources import ModelSource, resolve
+
+WHOLE_NUMBERS = ("int64", "int32", "bool")
+"""Dtypes that no parameter has: a stored tensor of these is a buffer, such as a table of position ids."""
+
+if TYPE_CHECKING:
+    import torch
+
+
+def parameter_ledger(name: str, settings: Settings, task: str | None = None) -> Ledger:
+    """The ledger of a model by name: from its header where it has one, else from its config.
+
+    Args:
+        name: a model's name (bertviz_core.sources).
+        settings: what may be opened.
+        task: count the class of this task, built from the config; None for what the checkpoint holds.
+
+    Raises:
+        BertvizError: the model is not there, cannot be read, or has no class for the task.
+    """
+    return source_ledger(resolve(name, settings), settings, task)
+
+
+def source_ledger(source: ModelSource, settings: Settings, task: str | None = None) -> Ledger:
+    """The ledger of a resolved model; see parameter_ledger."""
+    if task is None and source.has_weights and source.folder is not None:
+        with collection_paused():
+            return header_ledger(source.name, source.config, read_header(source.folder))
+    if task is None and source.kind == "hub" and source.hub_id is not None:
+        with suppress(HubError):  # unplugged since the config was fetched: the config still tells the shapes
+            header = hub.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)
+            return header_ledger(source.name, source.config, header)
+    if task is None and source.folder is not None and source.kind == "local":
+        _refuse_broken_weights(source.folder)
+    return config_ledger(source.name, source.config, task or "base")
+
+
+def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:
+    """The ledger of what a checkpoint stores; imports no torch.
+
+    Raises:
+        CheckpointError: transformers does not know the config's model type.
+    """
+    facts = catalog.type_facts(str(config.get("model_type")))
+    if facts is None:
+        raise CheckpointError(f"{name!r}: transformers does not know the model type {config.get('model_type')!r}.")
+    architecture = (config.get("architectures") or [facts.base_class])[0]
+    base_only = architecture == facts.base_class
+    named = module_tensors(header.tensors, facts, base_only)
+    prefix = f"{facts.prefix}."
+    wrapped = bool(facts.prefix) and not base_only and any(tensor.name.startswith(prefix) for tensor in named)
+    places = Places(facts.model_type, facts.prefix, wrapped, facts)
+    placed: list[tuple[NamedTensor, Place]] = []
+    buffers: list[Buffer] = []
+    for tensor in named:
+        place = places.of(tensor.name)
+        if place.buffer or tensor.stored.dtype in WHOLE_NUMBERS:
+            buffers.append(Buffer(tensor.name, tensor.shape, tensor.stored.dtype, stored=True))
+        else:
+            placed.append((tensor, place))
+    placed.sort(key=reading_order)
+    names = {tensor.name for tensor, _ in placed}
+    ties = _ties(architecture, config, facts, names)
+    parameters = [
+        place.row(tensor.name, tensor.stored.name, tensor.shape, tensor.stored.dtype, ties.get(tensor.name))
+        for tensor, place in placed
+    ]
+    owners = {row.name: row for row in parameters if row.name in ties.values()}
+    parameters += [
+        places.of(alias).row(alias, None, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
+        for alias, to in ties.items()
+        if alias not in names
+    ]
+    own = wrapped or base_only or any(source in names for source in catalog.ties_of(architecture).values())
+    shown = architecture if own or not facts.base_class else facts.base_class
+    return balanced_ledger(
+        name,
+        config,
+        shown,
+        "header",
+        parameters,
+        buffers,
+        (len(header.tensors), sum(tensor.nbytes for tensor in header.tensors)),
+    )
+
+
+def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> Ledger:
+    """The ledger of the class that a config describes, built on the meta device without weights.
+
+    Raises:
+        BertvizError: no such model can be built.
+    """
+    from bertviz_core.skeleton import build_skeleton
+
+    return module_ledger(name, build_skeleton(name, config, task), way="config")
+
+
+def module_ledger(name: str, module: "torch.nn.Module", way: Way = "module") -> Ledger:
+    """The ledger of a PyTorch module in memory (a transformers model, with its config)."""
+    configured: Any = getattr(module, "config", None)
+    config = configured.to_dict() if configured is not None else {}
+    architecture = type(module).__name__
+    facts = catalog.type_facts(str(config.get("model_type")))
+    prefix = getattr(module, "base_model_prefix", "")
+    wrapped = bool(prefix) and hasattr(module, prefix) and not (facts and facts.base_class == architecture)
+    places = Places(str(config.get("model_type", "")), prefix, wrapped)
+    named = list(module.named_parameters(remove_duplicate=False))
+    owners = _owners(module, named)
+    parameters = []
+    for path, value in named:
+        dtype, owner = str(value.dtype).removeprefix("torch."), owners[id(value)]
+        tied_to = None if owner == path else owner
+        parameters.append(places.of(path).row(path, None, tuple(value.shape), dtype, tied_to, value.requires_grad))
+    kept = set(module.state_dict())
+    buffers = [
+        Buffer(path, tuple(value.shape), str(value.dtype).removeprefix("torch."), stored=False)
+        for path, value in module.named_buffers()
+        if path in kept
+    ]
+    return balanced_ledger(name, config, architecture, way, parameters, buffers, None)
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """No garbage collection inside: of many rows being made none is garbage, and looking takes half the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _owners(module: "torch.nn.Module", named: "list[tuple[str, torch.nn.Parameter]]") -> dict[int, str]:
+    """The one name under which each parameter is counted: the class says which of two tied names is the other's."""
+    borrowed = set(getattr(module, "all_tied_weights_keys", None) or {})
+    owners: dict[int, str] = {}
+    for path, value in sorted(named, key=lambda found: found[0] in borrowed):
+        owners.setdefault(id(value), path)
+    return owners
+
+
+def _refuse_broken_weights(folder: Path) -> None:
+    """A folder with weights that cannot be read is refused; a folder with a config alone is described by it."""
+    if any(path.name.startswith(("model", "pytorch_model", "tf_model")) for path in folder.iterdir()):
+        read_header(folder)
+
+
+def _ties(architecture: str, config: Mapping[str, Any], facts: catalog.TypeFacts, names: set[str]) -> dict[str, str]:
+    """Tied names of the class, and of the base model in it, that hold for this config and whose source is stored."""
+    if not config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False)):
+        return {}
+    inner = {
+        f"{facts.prefix}.{alias}": f"{facts.prefix}.{to}" for alias, to in catalog.ties_of(facts.base_class).items()
+    }
+    return {alias: to for alias, to in {**inner, **catalog.ties_of(architecture)}.items() if to in names}

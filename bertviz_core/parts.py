@@ -1,0 +1,122 @@
+"""What a parameter is for, told from its name alone.
+
+Two things are told: the component (embeddings, encoder, pooler, task head) by the module at the top, and the part of
+a layer (query, key, ..., feed-forward, layer norm) by the modules below it. Most families share one vocabulary of
+names; a family that departs from it has a row in bertviz_core.families.
+"""
+
+import re
+
+from bertviz_core.families import family
+
+EMBEDDINGS, ENCODER, DECODER, POOLER, TASK_HEAD = "embeddings", "encoder", "decoder", "pooler", "task head"
+COMPONENTS = (EMBEDDINGS, ENCODER, DECODER, POOLER, TASK_HEAD)
+ATTENTION_PARTS = ("query", "key", "value", "query_key_value", "attention_output", "attention_other")
+PARTS = (*ATTENTION_PARTS, "feed_forward", "layer_norm", "other")
+
+NUMBER = re.compile(r"(?:^|\.)(\d+)\.")
+EMBEDDING = re.compile(
+    r"(?!rel|query|key|value)([a-z0-9]+_)*(embed(dings?|s)?|embedder|emb|embedding_norm|wte|wpe|shared)"
+    r"(_(tokens|positions|project|projection|layer_?norm|norm|scale|dropout))?"
+)
+STACK = re.compile(r"(encoder|decoder|transformer|layers?|blocks?|h|backbone|model|[a-z]*_model|[a-z]*tower)")
+NORM = re.compile(r"(^|\.)(?!normal)[a-z0-9_]*(norm|norm\d|ln|ln_[a-z0-9]+|ln\d)(\.\d+)?\.(weight|bias|scale)$", re.I)
+ATTENTION = re.compile(r"att(n|ention)|rel_attn|mixer|fourier|_lin\b", re.I)
+ATTENTION_PART = (
+    (r"(query_key_value|q_?k_?v|wqkv|c_attn|in_proj)(_proj|_weight|_bias)?", "query_key_value"),
+    (r"(pos|c2p|p2c|rel|relative|r|distance)_?.*", "attention_other"),
+    (r"(query|q|wq)(_?(proj|lin|layer|weight|bias))?", "query"),
+    (r"(key|k|wk)(_?(proj|lin|layer|weight|bias))?", "key"),
+    (r"(value|v|wv)(_?(proj|lin|layer|weight|bias))?", "value"),
+    (r"(output|out|o|wo|c|proj|dense|conv1d)(_?(proj|lin|projection))?|dense", "attention_output"),
+)
+FEED_FORWARD = re.compile(
+    r"(mlp|ffn?s?|feed_?forward|intermediate|output|dense|fc_?\d?|lin\d|w[io123]|experts?|moe|(up|down|gate)_proj"
+    r"|block_sparse_moe|router|swiglu|gated_layers|wo)(_|\.|\d|$)",
+    re.I,
+)
+
+
+def component_of(path: str, prefix: str, wrapped: bool) -> str:
+    """Component of a parameter, from the module at the top of its name.
+
+    Args:
+        path: name of the parameter in the module.
+        prefix: the family's base_model_prefix.
+        wrapped: whether the base model stands under its prefix, with heads beside it.
+    """
+    if wrapped:
+        if not path.startswith(f"{prefix}."):
+            return TASK_HEAD
+        path = path[len(prefix) + 1 :]
+    modules = path.split(".")[:-1] or [path]
+    top = modules[0]
+    if top.startswith(("pooler", "sequence_summary")):
+        return POOLER
+    for depth, name in enumerate(modules[:3]):
+        if EMBEDDING.fullmatch(name) and (depth == 0 or STACK.fullmatch(modules[depth - 1])):
+            return EMBEDDINGS
+        if not STACK.fullmatch(name):
+            break
+    if top in ("cls", "lm_head", "classifier", "qa_outputs", "score", "discriminator_predictions", "predictions"):
+        return TASK_HEAD
+    return DECODER if "decoder" in modules[:2] else ENCODER
+
+
+def inside_layer(path: str, model_type: str) -> tuple[tuple[slice, ...], str] | None:
+    """Where in a name the numbers stand that count its layer, and the rest of the name behind them.
+
+    None outside the layers; two numbers for a family that counts blocks and the layers in them.
+    """
+    pattern = family(model_type).layers
+    found = re.search(pattern, path) if pattern else NUMBER.search(path)
+    if found is None:
+        return None
+    return tuple(slice(*found.span(group)) for group in range(1, len(found.groups()) + 1)), path[found.end() :]
+
+
+def part_of(inside: str, path: str, model_type: str) -> str:
+    """Part of the layer that a parameter belongs to.
+
+    Args:
+        inside: its name below the layer, such as "attention.self.query.weight".
+        path: its whole name, for families that number their parts and not their layers (XLM).
+        model_type: family of the model.
+    """
+    for pattern, part in family(model_type).parts:
+        if re.search(pattern, inside):
+            return part
+    whole = inside if inside.count(".") else path
+    if NORM.search(whole):
+        return "layer_norm"
+    modules = whole.split(".")
+    where = next((i for i, name in enumerate(modules) if ATTENTION.search(name)), None)
+    if where is not None:
+        return _attention_part(modules[where:])
+    return "feed_forward" if any(FEED_FORWARD.match(name) for name in modules) else "other"
+
+
+def _attention_part(modules: list[str]) -> str:
+    names = [name for name in modules if name not in ("weight", "bias")]
+    for name in reversed(names[1:] or names):
+        for pattern, part in ATTENTION_PART:
+            if re.fullmatch(pattern, name, re.I):
+                return part
+    return "attention_other"
+
+
+LEADING = ("word", "tok_", "embed_tokens", "position", "token_type")
+
+
+def reading_rank(name: str, component: str, part: str) -> tuple[bool, int]:
+    """Where a parameter stands in the way of the data, inside its component or layer: (behind the layers, rank).
+
+    A file lists its tensors by name or by size. Outside the layers the word table comes first and a normalisation
+    last; inside a layer attention before feed-forward, each with its normalisation behind it.
+    """
+    norm = NORM.search(name) is not None
+    if not part:
+        lead = next((i for i, word in enumerate(LEADING) if word in name), len(LEADING))
+        return component != EMBEDDINGS and (norm or component == TASK_HEAD), lead + (len(LEADING) if norm else 0)
+    in_attention = ATTENTION.search(name) is not None
+    return False, len(ATTENTION_PARTS) if part == "layer_norm" and in_attention else PARTS.index(part) + 1

@@ -1,0 +1,125 @@
+"""Names: old and prefixed ones become the module's; parts of a layer are told from names of many families."""
+
+import pytest
+
+from bertviz_core import catalog
+from bertviz_core.names import module_tensors
+from bertviz_core.parameters import header_ledger
+from bertviz_core.parts import component_of, part_of
+from bertviz_core.results import CheckpointHeader, StoredTensor
+
+
+def stored(name: str, *shape: int, dtype: str = "float32") -> StoredTensor:
+    return StoredTensor(name, shape, dtype, 0, "model.safetensors")
+
+
+def facts(model_type: str) -> catalog.TypeFacts:
+    found = catalog.type_facts(model_type)
+    assert found is not None
+    return found
+
+
+def test_gamma_and_beta_become_weight_and_bias() -> None:
+    tensors = [stored("embeddings.LayerNorm.gamma", 3), stored("embeddings.LayerNorm.beta", 3)]
+    named = module_tensors(tensors, facts("bert"), base_only=True)
+    assert [(each.name, each.stored.name) for each in named] == [
+        ("embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma"),
+        ("embeddings.LayerNorm.bias", "embeddings.LayerNorm.beta"),
+    ]
+
+
+def test_a_prefix_around_everything_goes_away_only_for_the_base_class() -> None:
+    tensors = [stored("bert.pooler.dense.bias", 3)]
+    assert module_tensors(tensors, facts("bert"), base_only=True)[0].name == "pooler.dense.bias"
+    assert module_tensors(tensors, facts("bert"), base_only=False)[0].name == "bert.pooler.dense.bias"
+
+
+def test_a_fused_projection_is_cut_as_its_class_cuts_it() -> None:
+    named = module_tensors([stored("encoder.layers.1.attn.Wqkv.weight", 12, 4)], facts("nomic_bert"), base_only=True)
+    assert [(each.name, each.shape) for each in named] == [
+        (f"layers.1.self_attn.{part}_proj.weight", (4, 4)) for part in "qkv"
+    ]
+
+
+def test_a_tied_tensor_that_is_stored_again_is_counted_once() -> None:
+    names = ["bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"]
+    header = CheckpointHeader(tuple(stored(name, 7, 3) for name in names), ("model.safetensors",), 0)
+    config = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
+    ledger = header_ledger("tied", config, header)
+    assert (ledger.total, ledger.tensors, ledger.tied, ledger.stored_tensors) == (21, 1, 1, 2)
+    untied = header_ledger("untied", {**config, "tie_word_embeddings": False}, header)
+    assert (untied.total, untied.tensors, untied.tied) == (42, 2, 0)
+
+
+def test_buffers_are_listed_beside_the_parameters() -> None:
+    tensors = (stored("embeddings.position_ids", 1, 5, dtype="int64"), stored("pooler.dense.bias", 3))
+    ledger = header_ledger("x", {"model_type": "bert"}, CheckpointHeader(tensors, ("model.safetensors",), 0))
+    assert [each.name for each in ledger.buffers] == ["embeddings.position_ids"]
+    assert (ledger.total, ledger.stored_tensors) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("attention.self.query.weight", "query"),
+        ("attention.q_lin.bias", "query"),
+        ("attention.self.key_proj.weight", "key"),
+        ("attn.Wqkv.weight", "query_key_value"),
+        ("attn.c_attn.weight", "query_key_value"),
+        ("self_attn.v_proj.weight", "value"),
+        ("attention.attn.o.weight", "attention_output"),
+        ("attention.output.dense.weight", "attention_output"),
+        ("attn.Wo.weight", "attention_output"),
+        ("attention.output.LayerNorm.weight", "layer_norm"),
+        ("sa_layer_norm.bias", "layer_norm"),
+        ("post_attention_layernorm.weight", "layer_norm"),
+        ("mlp_norm.weight", "layer_norm"),
+        ("ln_1.weight", "layer_norm"),
+        ("intermediate.dense.weight", "feed_forward"),
+        ("output.dense.bias", "feed_forward"),
+        ("mlp.experts.17.gate_proj.weight", "feed_forward"),
+        ("mlp.Wi.weight", "feed_forward"),
+        ("ffn.lin1.weight", "feed_forward"),
+        ("fc2.bias", "feed_forward"),
+    ],
+)
+def test_the_part_of_a_layer_is_told_from_the_name(name: str, part: str) -> None:
+    assert part_of(name, f"layer.0.{name}", "some-type") == part
+
+
+@pytest.mark.parametrize(
+    ("name", "component"),
+    [
+        ("embeddings.word_embeddings.weight", "embeddings"),
+        ("embeddings_project.weight", "embeddings"),
+        ("shared.weight", "embeddings"),
+        ("model.embed_tokens.weight", "embeddings"),
+        ("encoder.rel_embeddings.weight", "encoder"),
+        ("encoder.embedding_hidden_mapping_in.weight", "encoder"),
+        ("encoder.relative_attention_bias.weight", "encoder"),
+        ("transformer.layer.0.ffn.lin1.weight", "encoder"),
+        ("decoder.block.0.layer.0.SelfAttention.q.weight", "decoder"),
+        ("pooler.dense.weight", "pooler"),
+        ("lm_head.bias", "task head"),
+    ],
+)
+def test_the_component_is_the_module_at_the_top(name: str, component: str) -> None:
+    assert component_of(name, "bert", wrapped=False) == component
+
+
+def test_what_stands_beside_the_wrapped_model_is_the_task_head() -> None:
+    assert component_of("anything.weight", "bert", wrapped=True) == "task head"
+    assert component_of("bert.pooler.dense.weight", "bert", wrapped=True) == "pooler"
+
+
+def test_the_packaged_table_is_that_of_the_installed_library() -> None:
+    """library.json is written by bertviz_core.catalog.generate; after a change of transformers it must be again."""
+    import orjson
+    import transformers
+
+    from bertviz_core.catalog.generate import TABLE, model_type_row
+
+    table = orjson.loads(TABLE.read_bytes())
+    assert table["transformers"] == transformers.__version__
+    for model_type in ("bert", "roformer", "nomic_bert", "t5", "gpt2", "modernbert", "deberta-v2", "albert"):
+        assert table["types"][model_type] == orjson.loads(orjson.dumps(model_type_row(model_type)))
