@@ -1,0 +1,13 @@
+"""Server entry of Inside BERT: `streamlit run app.py`."""
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from ui.index_page import IndexPage
+from ui.server import lifespan
+
+app = st.App(
+    "ui/shell.py",
+    lifespan=lifespan,
+    middleware=[Middleware(IndexPage, base_path=st.get_option("server.baseUrlPath"))],
+)

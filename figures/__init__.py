@@ -1,0 +1,1 @@
+"""Pure functions: a result -> a plotly figure."""

@@ -1,0 +1,107 @@
+"""The drawn stack of a model: embeddings, layers, pooler and head, each with its real sizes and parameters."""
+
+import html
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from bertviz_core.results import Architecture, LayerCount, Ledger, Parameter
+from figures.blocks import BlockRow, Box, draw_blocks
+from figures.style import Theme
+
+MAX_TABLES = 3
+
+
+def model_stack(architecture: Architecture, ledger: Ledger, look: Theme) -> go.Figure:
+    """The model from the token ids at the bottom to its outputs at the top."""
+    rows = [*_embedding_rows(ledger), *_stack_rows(architecture, ledger), *_top_rows(architecture, ledger)]
+    title = f"{html.escape(architecture.model)}, bottom to top"
+    return draw_blocks(rows, title, "token ids, one per word piece", look)
+
+
+def _embedding_rows(ledger: Ledger) -> list[BlockRow]:
+    rows = [row for row in ledger.parameters if row.component == "embeddings" and row.tied_to is None]
+    tables = [row for row in rows if len(row.shape) == 2]
+    rest = [row for row in rows if len(row.shape) != 2]
+    found = []
+    if tables:
+        boxes = [Box(_table_name(row), _shape(row.shape), "embeddings") for row in tables[:MAX_TABLES]]
+        if len(tables) > MAX_TABLES:
+            boxes[-1] = Box(f"{len(tables) - MAX_TABLES + 1} more tables", "added or projected", "embeddings")
+        found.append(BlockRow(tuple(boxes), sum(row.numel for row in tables), "embeddings", "+"))
+    if rest:
+        found.append(BlockRow((Box("layer norm", _shape(rest[0].shape), "layer_norm"),), _sum(rest), "embeddings"))
+    return found
+
+
+def _stack_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:
+    found = []
+    for component in ("encoder", "decoder"):
+        layers = [row for row in ledger.layers if row.component == component]
+        counted = [row for row in ledger.parameters if row.component == component and row.tied_to is None]
+        outside = [row for row in counted if row.layer is None]
+        norms = [row for row in outside if "norm" in row.name.lower() or ".ln" in row.name]
+        found += _module_rows([row for row in outside if row not in norms])
+        if layers:
+            times = sum(row.applications for row in layers)
+            shared = f", {len(layers)} shared" if times != len(layers) else ""
+            group = f"{times} ×{shared}" if component == "encoder" else f"{times} × {component}"
+            found += _layer_rows(architecture, layers[len(layers) // 2], group)
+        if norms:
+            found.append(BlockRow((Box("final norm", _shape(norms[0].shape), "layer_norm"),), _sum(norms)))
+    return found
+
+
+def _module_rows(rows: Sequence[Parameter]) -> list[BlockRow]:
+    """What a stack has outside its layers, such as a projection of the embeddings: a row if it is one module."""
+    modules = list(dict.fromkeys(row.name.rpartition(".")[0] for row in rows))
+    if not modules:
+        return []
+    if len(modules) > 1:
+        return [BlockRow((Box(f"{len(modules)} modules outside the layers", "", "other"),), _sum(rows))]
+    label = modules[0].rpartition(".")[2].replace("_", " ")
+    return [BlockRow((Box(label, _shape(rows[0].shape), "other"),), _sum(rows))]
+
+
+def _layer_rows(architecture: Architecture, layer: LayerCount, group: str) -> list[BlockRow]:
+    """One layer, bottom to top; its two normalisations share their count."""
+    hidden, inner, heads = architecture.hidden_size, architecture.intermediate_size, architecture.num_attention_heads
+    head_text = f"{heads} heads × {architecture.head_dim}" if heads and architecture.head_dim else ""
+    widths = f"{hidden:,} → {inner:,} → {hidden:,}" if hidden and inner else ""
+    mixing = (
+        Box("self-attention", head_text, "attention")
+        if layer.attention
+        else Box("token mixing", "no attention", "other")
+    )
+    steps = [BlockRow((mixing,), layer.attention or None, group)]
+    ffn = BlockRow((Box("feed-forward", widths, "feed_forward"),), layer.feed_forward, group)
+    norm_label = "norm" if architecture.norm_first else "add & norm"
+    norm = BlockRow((Box(norm_label, f"{hidden:,}" if hidden else "", "layer_norm"),), layer.layer_norm // 2, group)
+    steps = [norm, *steps, norm, ffn] if architecture.norm_first else [*steps, norm, ffn, norm]
+    if layer.other:
+        steps.append(BlockRow((Box("other", "", "other"),), layer.other, group))
+    return steps
+
+
+def _top_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:
+    found = []
+    hidden = architecture.hidden_size
+    for name, detail in (("pooler", f"first token, {hidden:,} → {hidden:,}" if hidden else ""), ("task head", "")):
+        total = sum(part.total for part in ledger.components if part.name == name)
+        if total:
+            found.append(BlockRow((Box(name, detail, name),), total))
+    return found
+
+
+def _table_name(row: Parameter) -> str:
+    module = row.name.removesuffix(".weight").rpartition(".")[2]
+    name = module.replace("_embeddings", "").replace("embed_", "").replace("_", " ")
+    return {"tok": "token", "tokens": "token", "word embedding": "word"}.get(name, name)
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return " × ".join(f"{size:,}" for size in shape)
+
+
+def _sum(rows: Sequence[Parameter]) -> int:
+    return sum(row.numel for row in rows)

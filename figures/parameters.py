@@ -1,0 +1,155 @@
+"""Pictures of the parameter ledger: the tree as sunburst, treemap or icicle, the layers as stacked bars."""
+
+import html
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from bertviz_core.results import Ledger, TreeNode
+from figures.style import TEXT_SIZE, Theme, layout, text_on, words
+
+TreeForm = Literal["sunburst", "treemap", "icicle"]
+ROOT_ID = "model"
+"""Id of the whole model in a figure; plotly takes no empty id."""
+MIN_SLOTS = 6
+"""Room for this many bars at least, so that one layer is a bar and no wall."""
+LAYER_PARTS = (
+    "query",
+    "key",
+    "value",
+    "query_key_value",
+    "attention_output",
+    "attention_other",
+    "feed_forward",
+    "layer_norm",
+    "other",
+)
+
+
+def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm, look: Theme) -> go.Figure:
+    """The module tree; the area of every module is its share of the parameters.
+
+    Args:
+        nodes: parents before children, children adding up to their parent (bertviz_core.tree).
+        title: stands alone on a slide.
+        form: rings, nested boxes, or steps.
+        look: theme.
+    """
+    total = nodes[0].numel
+    parents = {node.id: node.numel for node in nodes}
+    colours = [_colour(node, look) for node in nodes]
+    marks = {
+        "ids": [node.id or ROOT_ID for node in nodes],
+        "parents": ["" if node.parent is None else node.parent or ROOT_ID for node in nodes],
+        "labels": [html.escape(node.label) for node in nodes],
+        "values": [node.numel for node in nodes],
+        "branchvalues": "total",
+        "sort": False,
+        "marker": {"colors": colours, "line": {"color": look.edge, "width": 1}},
+        "customdata": [
+            [
+                html.escape(node.id or node.label),
+                node.tensors,
+                _share(node.numel, total),
+                _share(node.numel, parents.get(node.parent or "", total)),
+            ]
+            for node in nodes
+        ],
+        "textfont": {"size": TEXT_SIZE, "color": [text_on(colour) for colour in colours]},
+        "hovertemplate": (
+            "<b>%{customdata[0]}</b><br>%{value:,} parameters in %{customdata[1]:,} tensors"
+            "<br>%{customdata[2]} of the model, %{customdata[3]} of the module around it<extra></extra>"
+        ),
+        "texttemplate": "%{label}" if form == "sunburst" else "%{label}<br>%{value:,}",
+    }
+    figure = go.Figure(
+        _tree_trace(form, marks), layout(look, html.escape(title), uniformtext={"minsize": 11, "mode": "hide"})
+    )
+    return figure.update_layout(height=490)
+
+
+def layer_bars(ledger: Ledger, title: str, look: Theme) -> go.Figure:
+    """Stacked bars: the parameters of each layer by part; a shared layer says how often it runs."""
+    rows = ledger.layers
+    both = len({row.component for row in rows}) > 1
+    figure = go.Figure(layout=layout(look, html.escape(title), barmode="stack", height=460))
+    for part in LAYER_PARTS:
+        counts = [getattr(row, part) for row in rows]
+        if any(counts):
+            figure.add_bar(
+                x=list(range(len(rows))),
+                y=counts,
+                name=words(part),
+                marker={"color": look.colours[part], "line": {"color": look.edge, "width": 1}},
+                hovertemplate=f"{words(part)}: %{{y:,}}<extra>layer %{{customdata}}</extra>",
+                customdata=[row.layer for row in rows],
+            )
+    ticks = [_layer_tick(row.component if both else "", row.layer, row.applications) for row in rows]
+    step = max(1, -(-len(rows) // 32))
+    spare = max(0, MIN_SLOTS - len(rows)) / 2
+    span = [-0.5 - spare, len(rows) - 0.5 + spare]
+    figure.update_xaxes(
+        title="layer", tickvals=list(range(0, len(rows), step)), ticktext=ticks[::step], showgrid=False, range=span
+    )
+    figure.update_yaxes(title="parameters", tickformat="~s")
+    return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.25, margin={"t": 88})
+
+
+def model_bars(ledgers: Sequence[Ledger], title: str, look: Theme) -> go.Figure:
+    """Several models side by side: horizontal bars, stacked by component."""
+    figure = go.Figure(layout=layout(look, html.escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
+    names = [html.escape(ledger.model) for ledger in ledgers]
+    for component in ("embeddings", "encoder", "decoder", "pooler", "task head"):
+        counts = [sum(part.total for part in ledger.components if part.name == component) for ledger in ledgers]
+        if any(counts):
+            figure.add_bar(
+                y=list(range(len(ledgers))),
+                x=counts,
+                name=component,
+                orientation="h",
+                marker={"color": _bar_colour(component, look), "line": {"color": look.edge, "width": 1}},
+                hovertemplate=f"{component}: %{{x:,}}<extra>%{{customdata}}</extra>",
+                customdata=names,
+            )
+    for index, ledger in enumerate(ledgers):
+        figure.add_annotation(
+            x=ledger.total,
+            y=index,
+            text=f" {ledger.total:,}",
+            showarrow=False,
+            xanchor="left",
+            font={"size": TEXT_SIZE},
+        )
+    most = max((ledger.total for ledger in ledgers), default=1)
+    figure.update_xaxes(title="parameters", tickformat="~s", range=[0, most * 1.32])
+    figure.update_yaxes(tickvals=list(range(len(ledgers))), ticktext=names, autorange="reversed", showgrid=False)
+    return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.35, margin={"t": 84})
+
+
+def _tree_trace(form: TreeForm, marks: dict[str, Any]) -> go.Sunburst | go.Treemap | go.Icicle:
+    if form == "sunburst":
+        return go.Sunburst(**marks, insidetextorientation="auto", rotation=90, leaf={"opacity": 1})
+    if form == "treemap":
+        return go.Treemap(**marks, pathbar={"visible": True}, tiling={"pad": 2})
+    return go.Icicle(**marks, tiling={"orientation": "v"}, leaf={"opacity": 1})
+
+
+def _colour(node: TreeNode, look: Theme) -> str:
+    if node.part in look.colours:
+        return look.colours[node.part]
+    return look.colours.get(node.component, look.neutral)
+
+
+def _bar_colour(component: str, look: Theme) -> str:
+    """The encoder is neutral ground for its parts in the tree; beside other components it needs a colour."""
+    return look.colours["feed_forward"] if component == "encoder" else look.colours[component]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "0.0%"
+
+
+def _layer_tick(component: str, layer: int, applications: int) -> str:
+    runs = f"<br>runs {applications} times" if applications > 1 else ""
+    return f"{component} {layer}".strip() + runs

@@ -1,0 +1,141 @@
+"""The one place that knows colours and type: one colour means one thing in every figure, view and page.
+
+Hues from Okabe and Ito's set for colour-blind readers (2008); labels and order always say the same as the colour.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+FONT = "Source Sans, Source Sans Pro, Helvetica, Arial, DejaVu Sans, sans-serif"
+TEXT_SIZE = 15
+TITLE_SIZE = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours that depend on the ground a figure stands on."""
+
+    name: str
+    """"light" or "dark"."""
+    paper: str
+    """Ground of the figure, the same as the page's."""
+    text: str
+    """Words and numbers."""
+    muted: str
+    """Words of second rank, lines of axes."""
+    grid: str
+    """Lines of the grid."""
+    neutral: str
+    """Surface of what has no colour of its own, such as a module that spans several parts."""
+    edge: str
+    """Line between two surfaces."""
+    colours: Mapping[str, str]
+    """Colour of every component and part."""
+
+
+LIGHT = Theme(
+    "light",
+    paper="#FFFFFF",
+    text="#1B1F24",
+    muted="#57606A",
+    grid="#E4E8ED",
+    neutral="#DDE2E9",
+    edge="#FFFFFF",
+    colours={
+        "embeddings": "#0072B2",
+        "encoder": "#DDE2E9",
+        "decoder": "#C3CAD4",
+        "pooler": "#CC79A7",
+        "task head": "#D55E00",
+        "attention": "#E69F00",
+        "query": "#E69F00",
+        "key": "#EFB73E",
+        "value": "#F5CC76",
+        "query_key_value": "#EFB73E",
+        "attention_output": "#FAE0AC",
+        "attention_other": "#FCEFD3",
+        "feed_forward": "#009E73",
+        "layer_norm": "#8A929C",
+        "other": "#B9C0C9",
+    },
+)
+DARK = Theme(
+    "dark",
+    paper="#11151B",
+    text="#E8ECF1",
+    muted="#A3ADB9",
+    grid="#2A323D",
+    neutral="#38424F",
+    edge="#11151B",
+    colours={
+        **LIGHT.colours,
+        "embeddings": "#2C93D1",
+        "encoder": "#38424F",
+        "decoder": "#4C5866",
+        "task head": "#E8762B",
+        "feed_forward": "#14B083",
+        "layer_norm": "#98A1AC",
+        "other": "#5B6673",
+    },
+)
+THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK}
+
+WORDS: Mapping[str, str] = {
+    "query_key_value": "query, key, value (fused)",
+    "attention_output": "attention output",
+    "attention_other": "attention, other",
+    "feed_forward": "feed-forward",
+    "layer_norm": "layer norm",
+}
+"""Parts whose name in prose is not their name in the data."""
+
+
+def theme(name: str) -> Theme:
+    """The theme of this name; the light one for any other name."""
+    return THEMES.get(name, LIGHT)
+
+
+def words(part: str) -> str:
+    """A part's or component's name in prose."""
+    return WORDS.get(part, part)
+
+
+def text_on(colour: str) -> str:
+    """Black or white, whichever is easier to read on a colour (WCAG 2.2, relative luminance)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#11151B"
+
+
+def layout(look: Theme, title: str, **more: Any) -> go.Layout:
+    """The layout that every figure starts from; its own template, since importing streamlit changes plotly's."""
+    axis = {
+        "gridcolor": look.grid,
+        "linecolor": look.muted,
+        "zeroline": False,
+        "automargin": True,
+        "title": {"font": {"size": TEXT_SIZE}, "standoff": 12},
+        "tickfont": {"size": TEXT_SIZE - 1},
+    }
+    base = go.Layout(
+        template=go.layout.Template(),
+        font={"family": FONT, "size": TEXT_SIZE, "color": look.text},
+        title={"text": title, "font": {"size": TITLE_SIZE}, "x": 0.008, "xref": "container", "xanchor": "left"},
+        paper_bgcolor=look.paper,
+        plot_bgcolor=look.paper,
+        margin={"l": 8, "r": 8, "t": 48 if title else 8, "b": 8},
+        xaxis=axis,
+        yaxis=axis,
+        hoverlabel={
+            "bgcolor": look.paper,
+            "bordercolor": look.muted,
+            "font": {"family": FONT, "size": TEXT_SIZE, "color": look.text},
+            "align": "left",
+        },
+        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": TEXT_SIZE}},
+    )
+    return base.update(more)

@@ -1,0 +1,57 @@
+"""Overview: what this model is, at a glance."""
+
+import pandas as pd
+import streamlit as st
+
+from figures.architecture import model_stack
+from figures.style import theme
+from ui import cache, controls
+from ui.errors import plain, told
+from ui.export import chart, download_row
+from ui.text import BERT_IN_FIVE, bytes_text, count, heading
+
+with told():
+    name = controls.model_name()
+    model = cache.architecture(name)
+    ledger = cache.ledger(name)
+
+heading("Overview", "What is this model, at a glance?", name, f"{model.title}, class {model.architecture}")
+
+with st.container(horizontal=True):
+    st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
+    st.metric("Layers", count(model.num_hidden_layers), help="Blocks that a text passes, one after the other.")
+    st.metric("Heads", count(model.num_attention_heads), help="Attention heads in each layer.")
+    st.metric("Head size", count(model.head_dim), help="Numbers in a query, key or value vector of one head.")
+    st.metric("Hidden size", count(model.hidden_size), help="Numbers in a token's vector between layers.")
+    st.metric("Feed-forward", count(model.intermediate_size), help="Numbers in the middle of the feed-forward block.")
+    st.metric("Vocabulary", count(model.vocab_size), help="Word pieces that the model knows.")
+    st.metric("Positions", count(model.max_position_embeddings), help="Positions that the config states.")
+    st.metric("Size", bytes_text(ledger.nbytes), help=f"{ledger.nbytes:,} bytes of parameters in their own formats.")
+
+with st.container(key="halves_overview"):
+    drawing, card = st.columns([11, 9], gap="medium")
+with drawing:
+    figure = model_stack(model, ledger, theme(controls.theme_name()))
+    chart(figure, "overview_stack", f"Stack of {name}: embeddings, layers and outputs with their sizes")
+with card:
+    st.subheader("What the family has and lacks", anchor=False)
+    for each in model.capabilities:
+        st.markdown(f"**{plain(each.name)}:** {plain(each.answer)}  \n:small[:gray[{plain(each.note)}]]")
+
+rows = pd.DataFrame(
+    [(part.name, part.total, part.arithmetic) for part in ledger.components],
+    columns=["component", "parameters", "arithmetic"],
+)
+download_row(figure, "overview_stack", f"stack {name}", f"{name}: {ledger.total:,} parameters.", rows)
+
+st.subheader("What BERT is", anchor=False)
+for line in BERT_IN_FIVE:
+    st.markdown(f"- {line}")
+
+st.subheader("Where to look next", anchor=False)
+st.page_link(
+    "../pages/parameters.py",
+    label="Parameters: where are they, and how do they add up?",
+    icon=":material/donut_large:",
+    query_params={"model": name},
+)

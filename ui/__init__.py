@@ -1,0 +1,1 @@
+"""What pages share: controls, cache, errors, downloads, the frame."""

@@ -1,0 +1,54 @@
+"""Cached results, keyed by plain values: a model's name, its revision, options. Results are frozen and shared."""
+
+import streamlit as st
+
+from bertviz_core.architecture import describe
+from bertviz_core.parameters import source_ledger
+from bertviz_core.results import Architecture, Ledger, TreeNode
+from bertviz_core.sources import ModelSource, resolve
+from bertviz_core.tree import parameter_tree, tree_depth
+from ui.controls import settings
+
+
+def source(name: str) -> ModelSource:
+    """Where a model is; looked up each time, since files change."""
+    return resolve(name, settings())
+
+
+def ledger(name: str, task: str | None = None) -> Ledger:
+    """The parameter ledger of a model as its files are now."""
+    found = source(name)
+    return _ledger(found.name, found.kind, found.revision, found.has_weights, task)
+
+
+def architecture(name: str) -> Architecture:
+    """Sizes and capabilities of a model."""
+    return describe(source(name), ledger(name))
+
+
+def tree(name: str, depth: int, task: str | None = None) -> tuple[TreeNode, ...]:
+    """The module tree of a model down to a depth."""
+    found = source(name)
+    return _tree(found.name, found.kind, found.revision, found.has_weights, task, depth)
+
+
+def depth(name: str) -> int:
+    """Levels of the whole module tree of a model."""
+    found = source(name)
+    return _depth(found.name, found.kind, found.revision, found.has_weights)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Counting parameters")
+def _ledger(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> Ledger:
+    current = settings()
+    return source_ledger(resolve(name, current), current, task)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str | None, depth: int) -> tuple[TreeNode, ...]:
+    return parameter_tree(_ledger(name, kind, revision, has_weights, task), depth)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _depth(name: str, kind: str, revision: str, has_weights: bool) -> int:
+    return tree_depth(_ledger(name, kind, revision, has_weights, None))

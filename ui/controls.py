@@ -1,0 +1,119 @@
+"""Shared widgets; the one place that touches session_state.
+
+Every widget's key is its name in the address, so that a link restores the view.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from bertviz_core import catalog
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.sources import local_names
+
+TEACHING_SIZES = (
+    "bert-tiny",
+    "bert-mini",
+    "bert-small",
+    "bert-medium",
+    "bert-base-uncased",
+    "bert-large-uncased",
+    "albert-base-v2",
+    "distilbert-base-uncased",
+)
+"""Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
+T = TypeVar("T", bound=str)
+BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+
+
+def settings() -> Settings:
+    """Settings of this server."""
+    return Settings.from_environment()
+
+
+def theme_name() -> str:
+    """Theme of the reader's browser: light or dark."""
+    return st.context.theme.type or "light"
+
+
+def model_names() -> tuple[str, ...]:
+    """Names offered: the bundled model, local folders, the catalogue; or only those that this instance allows."""
+    current = settings()
+    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
+    names = (DEFAULT_MODEL, *local_names(current), *catalogue)
+    return current.models or tuple(dict.fromkeys(names))
+
+
+def model_select() -> None:
+    """The model of the whole session, in the sidebar."""
+    st.selectbox(
+        "Model",
+        model_names(),
+        key="model",
+        accept_new_options=not settings().models,
+        help="Choose one, or type a folder below the models folder or a Hub id such as org/name.",
+        format_func=_short,
+        **BOUND,
+    )
+
+
+def model_name() -> str:
+    """The model that the sidebar names."""
+    return str(st.session_state.get("model") or DEFAULT_MODEL)
+
+
+def choice(label: str, options: Sequence[T], key: str, **more: Any) -> T:
+    """One of a few options, all visible; never none."""
+    found: T | None = st.segmented_control(label, options, default=options[0], required=True, key=key, **BOUND, **more)
+    return found or options[0]
+
+
+def level(label: str, most: int, default: int, key: str, help_text: str) -> int:
+    """A whole number from 1; without a choice where there is only one."""
+    if most <= 1:
+        return 1
+    return int(st.slider(label, 1, most, min(default, most), key=key, help=help_text, **BOUND))
+
+
+def clicked(chart_key: str) -> str | None:
+    """Id of the sector that was clicked last in a tree figure; None for none."""
+    event = st.session_state.get(chart_key)
+    points = event["selection"]["points"] if event else []
+    return str(points[0].get("id") or "") or None if points else None
+
+
+def module_select(modules: Sequence[str]) -> str:
+    """The module whose rows are shown, also set by a click in the tree; "" for all."""
+    options = ["", *modules]
+    if st.session_state.get("module", "") not in options:
+        st.session_state["module"] = ""
+    found = st.selectbox("Module", options, key="module", format_func=lambda each: each or "all modules", **BOUND)
+    return str(found or "")
+
+
+def take_click(chart_key: str, root_id: str) -> None:
+    """Make the clicked sector the chosen module; the centre is the whole model."""
+    found = clicked(chart_key)
+    if found is not None:
+        st.session_state["module"] = "" if found == root_id or found.endswith("/folded") else found
+
+
+def search(label: str, key: str) -> str:
+    """A word to search for."""
+    return str(st.text_input(label, key=key, placeholder="part of a name", **BOUND) or "").strip()
+
+
+def models_select(first: str) -> list[str]:
+    """Models to compare, the chosen one to begin with."""
+    default = list(dict.fromkeys([first, *TEACHING_SIZES]))
+    options = list(dict.fromkeys([*default, *model_names()]))
+    return [
+        str(name)
+        for name in st.multiselect("Models", options, default=default, key="models", format_func=_short, **BOUND)
+    ]
+
+
+def _short(name: str) -> str:
+    entry = catalog.find(name)
+    return f"{name}  ({entry.name})" if entry and name in entry.aliases else name

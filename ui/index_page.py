@@ -1,0 +1,86 @@
+"""Streamlit's one HTML page, made strict: which scripts may run, and where the server is.
+
+The page has a small inline script of its own; the policy names its hash, so that no other inline script runs. A second
+one tells the client the server's address: without it the client guesses at /PAGE/_stcore first and fails.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+POLICY = (
+    "default-src 'self'; script-src 'self' blob:{scripts}; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self' ws: wss: data: blob:; worker-src 'self' blob:; "
+    "frame-ancestors 'self'; base-uri 'self'; form-action 'self'; object-src 'none'"
+)
+HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+STALE = (b"content-length", b"etag", b"last-modified")
+
+
+class IndexPage:
+    """ASGI middleware: security headers on every answer, the page itself rewritten."""
+
+    def __init__(self, app: App, base_path: str = "") -> None:
+        self.app = app
+        base = f"/{base_path.strip('/')}".rstrip("/")
+        self.script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'.encode()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start: Message = {}
+        body = bytearray()
+
+        async def rewriting(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                if _is_page(message):
+                    start = message
+                    return
+                message["headers"] = [*message["headers"], *HEADERS, _policy(())]
+            elif start:
+                body.extend(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                page, policy = self._rewritten(bytes(body))
+                kept = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
+                length = (b"content-length", str(len(page)).encode())
+                await send({**start, "headers": [*kept, *HEADERS, policy, length]})
+                message = {"type": "http.response.body", "body": page}
+            await send(message)
+
+        await self.app(_uncompressed(scope), receive, rewriting)
+
+    def _rewritten(self, page: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
+        page = page.replace(b"<head>", b"<head>" + self.script, 1).replace(b"<title>Streamlit<", b"<title>Inside BERT<")
+        return page, _policy(INLINE_SCRIPT.findall(page))
+
+
+def _uncompressed(scope: Message) -> Message:
+    """A browser's request for a page, answered without compression, since the page is rewritten on its way."""
+    headers = dict(scope["headers"])
+    if b"text/html" not in headers.get(b"accept", b""):
+        return scope
+    return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
+
+
+def _is_page(message: Message) -> bool:
+    return message["status"] == 200 and any(
+        name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
+    )
+
+
+def _policy(scripts: Any) -> tuple[bytes, bytes]:
+    hashes = "".join(f" 'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" for script in scripts)
+    return b"content-security-policy", POLICY.format(scripts=hashes).encode()

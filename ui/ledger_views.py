@@ -1,0 +1,172 @@
+"""The views of the parameters page: tree with table, layers, components, several models."""
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import BertvizError
+from bertviz_core.results import Ledger
+from figures.parameters import ROOT_ID, TreeForm, layer_bars, model_bars, parameter_tree_figure
+from figures.style import theme
+from ui import cache, controls
+from ui.errors import plain
+from ui.export import chart, download_row, numbers_table
+from ui.ledger_tables import rows_frame, table_view
+from ui.text import bytes_text
+
+FORMS: tuple[TreeForm, ...] = ("sunburst", "treemap", "icicle")
+WAYS = {
+    "header": "counted from the header of its checkpoint file",
+    "config": "counted from its config, without its weights",
+    "module": "counted from the module in memory",
+}
+
+
+def origin(ledger: Ledger) -> str:
+    """Where the numbers come from, in words."""
+    return f"{ledger.architecture}, {WAYS[ledger.way]}"
+
+
+def balance(ledger: Ledger) -> None:
+    """One line that shows how the rows, the parts and the file add up."""
+    parts = " + ".join(f"{part.total:,}" for part in ledger.components)
+    names = " + ".join(part.name for part in ledger.components)
+    lines = [f"{names}: {parts} = **{ledger.total:,}**"]
+    if ledger.stored_tensors is not None:
+        buffers = sum(buffer.stored for buffer in ledger.buffers)
+        repeated = sum(1 for row in ledger.parameters if row.tied_to and row.stored_name)
+        files = {row.stored_name for row in ledger.parameters if row.stored_name}
+        terms = [(len(files) - repeated, "unique"), (repeated, "stored again, tied"), (buffers, "buffer")]
+        told = " + ".join(f"{number:,} {what}" for number, what in terms if number)
+        lines.append(f"the file stores {ledger.stored_tensors:,} tensors = {told}")
+    else:
+        lines.append(f"{len(ledger.parameters):,} names = {ledger.tensors:,} unique + {ledger.tied:,} tied")
+    st.markdown(":material/balance: The ledger balances. " + "; ".join(lines) + ".")
+
+
+@st.fragment
+def tree_view(name: str) -> None:
+    """The module tree; a click on a module shows its rows."""
+    ledger, deepest = cache.ledger(name), cache.depth(name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        form = controls.choice("Form", FORMS, "form")
+        depth = controls.level("Depth", deepest, 3, "depth", "Levels of modules that are drawn.")
+        nodes = cache.tree(name, depth)
+        module = controls.module_select([node.id for node in nodes if node.id and not node.folded])
+        wanted = controls.search("Search names", "search")
+    with st.container(key="halves_tree"):
+        picture, rows = st.columns([1, 1], gap="medium")
+    with picture:
+        title = f"Parameters of {ledger.model}: {ledger.total:,}"
+        figure = parameter_tree_figure(nodes, title, form, theme(controls.theme_name()))
+        key = "parameters_tree"
+        chart(figure, key, f"{form} of the modules of {name} by parameters", lambda: controls.take_click(key, ROOT_ID))
+    with rows:
+        table_view(ledger, module, wanted)
+    caption = f"{title} parameters in {ledger.tensors:,} tensors, {origin(ledger)}."
+    download_row(figure, key, f"parameters {form} {name}", caption, rows_frame(ledger.parameters))
+    explain_tree()
+
+
+def layers_view(name: str) -> None:
+    """Stacked bars of the layers."""
+    ledger = cache.ledger(name)
+    if not ledger.layers:
+        st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
+        return
+    figure = layer_bars(ledger, f"Parameters of each layer - {ledger.model}", theme(controls.theme_name()))
+    chart(figure, "parameters_layers", f"Stacked bars of the parameters of each layer of {name}")
+    frame = pd.DataFrame(
+        {
+            "layer": [row.layer for row in ledger.layers],
+            "total": [row.total for row in ledger.layers],
+            "attention": [row.attention for row in ledger.layers],
+            "query": [row.query for row in ledger.layers],
+            "key": [row.key for row in ledger.layers],
+            "value": [row.value for row in ledger.layers],
+            "fused q, k, v": [row.query_key_value for row in ledger.layers],
+            "attention output": [row.attention_output for row in ledger.layers],
+            "feed-forward": [row.feed_forward for row in ledger.layers],
+            "layer norm": [row.layer_norm for row in ledger.layers],
+            "other": [row.other + row.attention_other for row in ledger.layers],
+            "applications": [row.applications for row in ledger.layers],
+        }
+    )
+    runs, blocks = int(frame["applications"].sum()), len(frame)
+    if runs != blocks:
+        st.markdown(
+            f"**{runs} applications, {blocks} {'block' if blocks == 1 else 'blocks'}**: layers share parameters."
+        )
+    download_row(figure, "parameters_layers", f"layers {name}", f"Parameters of each layer of {name}.", frame)
+    numbers_table(frame, "Parameters of each layer by part")
+
+
+def components_view(name: str) -> None:
+    """The components with their shares and their arithmetic in words."""
+    ledger = cache.ledger(name)
+    frame = pd.DataFrame(
+        {
+            "component": [part.name for part in ledger.components],
+            "parameters": [part.total for part in ledger.components],
+            "share": [f"{part.total / ledger.total:.1%}" if ledger.total else "" for part in ledger.components],
+            "tensors": [part.tensors for part in ledger.components],
+            "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
+        }
+    )
+    figure = model_bars(
+        [ledger], f"Components of {ledger.model}: {ledger.total:,} parameters", theme(controls.theme_name())
+    )
+    chart(figure, "parameters_components", f"One bar of {name}, cut into its components")
+    download_row(figure, "parameters_components", f"components {name}", f"Components of {name}.", frame)
+    numbers_table(frame, "Components with parameters, share and arithmetic")
+
+
+def compare_view(name: str) -> None:
+    """Several models side by side."""
+    names = controls.models_select(name)
+    ledgers, refused = [], []
+    for each in names:
+        try:
+            ledgers.append(cache.ledger(each))
+        except BertvizError as error:
+            refused.append(str(error))
+    for message in refused:
+        st.warning(plain(message))
+    if not ledgers:
+        st.info("Choose at least one model to see its bar.")
+        return
+    figure = model_bars(ledgers, "Parameters by component", theme(controls.theme_name()))
+    chart(figure, "parameters_compare", "Bars of several models by component")
+    frame = pd.DataFrame(
+        {
+            "model": [each.model for each in ledgers],
+            "total": [each.total for each in ledgers],
+            "relative": [f"{each.total / ledgers[0].total:.2f} ×" if ledgers[0].total else "" for each in ledgers],
+            "tensors": [each.tensors for each in ledgers],
+            "blocks": [len(each.layers) for each in ledgers],
+            "applications": [sum(row.applications for row in each.layers) for each in ledgers],
+            **{
+                part: [sum(c.total for c in each.components if c.name == part) for each in ledgers]
+                for part in ("embeddings", "encoder", "pooler", "task head")
+            },
+            "at float32": [bytes_text(each.total * 4) for each in ledgers],
+        }
+    )
+    download_row(figure, "parameters_compare", "models side by side", "Parameters by component.", frame)
+    numbers_table(frame, "Counts of several models")
+
+
+def explain_tree() -> None:
+    """How the numbers are made, with the lines that reproduce them."""
+    with st.expander("How this is computed"):
+        st.markdown(
+            "A safetensors file begins with a header that lists every tensor with its shape; the count of a tensor is "
+            "the product of its shape, and a module's count is the sum over its tensors. Parameters that share one "
+            "tensor (tied) are counted once, where they stand first. Buffers, such as tables of position ids, are in "
+            "the file but are not parameters."
+        )
+        st.code(
+            "from transformers import AutoModel\n"
+            'model = AutoModel.from_pretrained("bert-base-uncased")\n'
+            "print(len(list(model.named_parameters())), sum(p.numel() for p in model.parameters()))",
+            language="python",
+        )

@@ -1,0 +1,37 @@
+"""What the server does beside the pages: it imports torch and transformers while the first page is read."""
+
+import contextlib
+import gc
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+PRELOAD_AFTER_S = 6.0
+"""The first visitor's page comes before the preload; without a visitor it starts after this time."""
+
+first_page_drawn = threading.Event()
+
+
+@contextlib.asynccontextmanager
+async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
+    """Start the preload beside the server; health does not wait for it."""
+    threading.Thread(target=_preload, name="preload", daemon=True).start()
+    yield {}
+
+
+def _preload() -> None:
+    """Import what the pages that run a model need, then keep it out of the collections after every click.
+
+    Streamlit collects garbage after each script run; frozen objects are not looked at again.
+    """
+    first_page_drawn.wait(PRELOAD_AFTER_S)
+    import transformers
+
+    from bertviz_core.settings import DEFAULT_MODEL, Settings
+    from bertviz_core.skeleton import build_skeleton
+    from bertviz_core.sources import resolve
+
+    transformers.logging.set_verbosity_error()
+    build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, Settings.from_environment()).config)
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,27 @@
+"""The frame around every page: page settings, navigation, and the sidebar where the model is chosen."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from figures.style import theme
+from ui import brand, controls
+from ui.server import first_page_drawn
+
+look = theme(controls.theme_name())
+st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(look), layout="wide")
+st.logo(brand.logo(look), icon_image=brand.mark(look), size="large")
+st.html(Path(__file__).with_name("frame.css"))
+
+page = st.navigation(
+    {
+        "What it is": [
+            st.Page("../pages/overview.py", title="Overview", icon=":material/info:", default=True),
+            st.Page("../pages/parameters.py", title="Parameters", icon=":material/donut_large:"),
+        ]
+    }
+)
+with st.sidebar:
+    controls.model_select()
+page.run()
+first_page_drawn.set()

@@ -1,0 +1,46 @@
+"""Words and numbers as every page writes them."""
+
+import streamlit as st
+
+from ui.errors import plain
+
+BERT_IN_FIVE = (
+    "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
+    "It is **auto-encoding**: in training some tokens are hidden behind `[MASK]`, and the model restores them "
+    "from both sides.",
+    "It is the **encoder half of the transformer** (Vaswani et al. 2017; Devlin et al. 2019): it reads a text whole "
+    "and writes nothing.",
+    "A text begins with `[CLS]`, whose last vector stands for the whole in classification, and every sequence ends "
+    "with `[SEP]`.",
+    "It takes **one sequence or two**: a pair is one input, the second sequence behind the first `[SEP]` with a "
+    "token type of its own where the family has token types.",
+)
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def heading(title: str, question: str, model: str, note: str) -> None:
+    """Title of the page, its question, the model that is looked at."""
+    st.title(title, anchor=False)
+    st.markdown(f"{question} :gray[{plain(model)}: {plain(note)}]")
+
+
+def count(value: int | None) -> str:
+    """A count with separators; a dash where the family has no such size."""
+    return "–" if value is None else f"{value:,}"
+
+
+def short_count(value: int) -> str:
+    """A count in short form: 109.5 M."""
+    for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K")):
+        if value >= size:
+            return f"{value / size:.1f} {unit}"
+    return str(value)
+
+
+def bytes_text(value: float) -> str:
+    """Bytes in the largest fitting unit: 86.6 MiB."""
+    power = 0
+    while value >= 1024 and power < len(UNITS) - 1:
+        value /= 1024
+        power += 1
+    return f"{value:,.0f} bytes" if power == 0 else f"{value:,.1f} {UNITS[power]}"
