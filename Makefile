@@ -1,0 +1,48 @@
+# Every target works from a clean clone on a machine with Python 3.11+ and nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+PORT ?= 8501
+
+.PHONY: help setup run test check bench
+
+help:
+	@echo "make run    serve the dashboard on port $(PORT)"
+	@echo "make test   install what the tests need and run them all"
+	@echo "make check  format, lint, types, import contracts, tests"
+	@echo "make bench  measure against the alternatives and print the table"
+	@echo "make setup  only make .venv with everything the others need"
+
+setup: .venv/ready
+
+run: .venv/runs
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: .venv/ready
+	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m pytest
+
+check: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(MAKE) test
+
+bench: .venv/bench
+	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks
+
+# Three stamps: what serving needs, what tests need on top, what benchmarks need on top of that.
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+
+.venv/runs: .venv/bin/python requirements.txt constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+.venv/ready: .venv/runs requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+.venv/bench: .venv/ready benchmarks/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	touch $@

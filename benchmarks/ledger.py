@@ -1,0 +1,103 @@
+"""The parameter ledger: of the bundled checkpoint against loading it and summing; of a header of 100,000 tensors."""
+
+import json
+import struct
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.timing import Row, median_s
+from bertviz_core.bundled import bundled_folder
+from bertviz_core.checkpoint import INDEX_FILE
+from bertviz_core.parameters import source_ledger
+from bertviz_core.settings import Settings
+from bertviz_core.sources import folder_source, resolve
+from bertviz_core.tree import parameter_tree
+from figures.parameters import parameter_tree_figure
+from figures.style import LIGHT
+
+SETTINGS = Settings.from_environment(any_folder=True)
+
+
+def rows() -> list[Row]:
+    """The lines of the ledger."""
+    return [*_bundled_rows(), *_mixture_rows()]
+
+
+def _bundled_rows() -> list[Row]:
+    source = resolve("all-MiniLM-L6-v2", SETTINGS)
+    ours = median_s(lambda: source_ledger(source, SETTINGS), runs=20)
+
+    start = time.perf_counter()
+    import torchinfo
+    import transformers
+
+    imports = time.perf_counter() - start
+
+    def loaded() -> int:
+        model = transformers.AutoModel.from_pretrained(bundled_folder(), use_safetensors=True)
+        return sum(parameter.numel() for parameter in model.parameters())
+
+    def summarised() -> object:
+        model = transformers.AutoModel.from_pretrained(bundled_folder(), use_safetensors=True)
+        return torchinfo.summary(model, verbose=0)
+
+    transformers.logging.set_verbosity_error()
+    load, summary = median_s(loaded, runs=5), median_s(summarised, runs=5)
+    budget = ">= 100x faster"
+    work = "ledger of the bundled checkpoint from its header"
+    return [
+        Row(
+            work,
+            f"{ours * 1e3:.1f} ms",
+            f"{load * 1e3:.0f} ms from_pretrained and sum: {load / ours:.0f}x (+ {imports:.1f} s of imports)",
+            budget,
+            load / ours >= 100,
+        ),
+        Row(
+            work,
+            f"{ours * 1e3:.1f} ms",
+            f"{summary * 1e3:.0f} ms torchinfo: {summary / ours:.0f}x",
+            budget,
+            summary / ours >= 100,
+        ),
+    ]
+
+
+def _mixture_rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        _write_mixture(Path(folder))
+        source = folder_source("mixture", Path(folder))
+        seconds = median_s(lambda: source_ledger(source, SETTINGS), runs=5)
+        ledger = source_ledger(source, SETTINGS)
+    size = len(parameter_tree_figure(parameter_tree(ledger, 4), "mixture", "sunburst", LIGHT).to_json())
+    return [
+        Row(
+            f"ledger of a header of {ledger.tensors:,} tensors",
+            f"{seconds:.2f} s",
+            "none draws it",
+            "< 1 s",
+            seconds < 1,
+        ),
+        Row("its figure", f"{size / 1e6:.2f} MB", "none draws it", "< 1 MB", size < 1_000_000),
+    ]
+
+
+def _write_mixture(folder: Path) -> None:
+    """Headers of 100,000 tensors in 8 shards, named like a mixture of experts; the values are a hole in the file."""
+    parts = ("gate_proj", "up_proj", "down_proj")
+    names = [f"layers.{i % 50}.mlp.experts.{i // 150}.{parts[i // 50 % 3]}.weight" for i in range(100_000)]
+    weight_map = {}
+    for shard in range(8):
+        file = f"model-{shard:05d}.safetensors"
+        header = {
+            name: {"dtype": "BF16", "shape": [2, 3], "data_offsets": [12 * index, 12 * index + 12]}
+            for index, name in enumerate(names[shard::8])
+        }
+        weight_map |= dict.fromkeys(header, file)
+        raw = json.dumps(header).encode()
+        with open(folder / file, "wb") as out:
+            out.write(struct.pack("<Q", len(raw)) + raw)
+            out.truncate(8 + len(raw) + 12 * len(header))
+    (folder / INDEX_FILE).write_text(json.dumps({"weight_map": weight_map}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "qwen3_moe", "architectures": ["Qwen3MoeModel"]}))

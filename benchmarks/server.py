@@ -1,0 +1,79 @@
+"""The server from a cold start: until it answers its health check, and until a browser has painted the first chart."""
+
+import contextlib
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from benchmarks.timing import Row
+
+ROOT = Path(__file__).parents[1]
+RUNS = 5
+BARE = "import streamlit as st\nimport plotly.graph_objects as go\nst.plotly_chart(go.Figure(go.Bar(y=[1, 2])))\n"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+
+
+def rows() -> list[Row]:
+    """The lines of the server: ours beside a bare Streamlit app with one chart."""
+    with tempfile.TemporaryDirectory() as folder:
+        bare = Path(folder) / "bare.py"
+        bare.write_text(BARE)
+        ours, theirs = [], []
+        for _ in range(RUNS):
+            ours.append(_cold_start(ROOT / "app.py", "/parameters"))
+            theirs.append(_cold_start(bare, "/"))
+    health, chart = (statistics.median(each[i] for each in ours) for i in (0, 1))
+    bare_health, bare_chart = (statistics.median(each[i] for each in theirs) for i in (0, 1))
+    return [
+        Row("server start to health", f"{health:.2f} s", f"{bare_health:.2f} s bare Streamlit", "<= 2 s", health <= 2),
+        Row(
+            "server start to first chart", f"{chart:.2f} s", f"{bare_chart:.2f} s bare Streamlit", "<= 4 s", chart <= 4
+        ),
+    ]
+
+
+def _cold_start(script: Path, page: str) -> tuple[float, float]:
+    """Seconds from the process's start to health ok and to the first painted chart; the browser runs already."""
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS)
+        tab = browser.new_page(viewport={"width": 1400, "height": 900})
+        start = time.perf_counter()
+        with _served(script) as url:
+            health = time.perf_counter() - start
+            tab.goto(url + page)
+            tab.wait_for_selector(".js-plotly-plot .main-svg", timeout=60_000)
+            chart = time.perf_counter() - start
+        browser.close()
+    return health, chart
+
+
+@contextlib.contextmanager
+def _served(script: Path) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), *options]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    pause = threading.Event()
+    try:
+        while process.poll() is None:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/_stcore/health", timeout=1) as answer:
+                if answer.status == 200:
+                    break
+            pause.wait(0.02)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(10)
