@@ -19,6 +19,7 @@ COPY bertviz_core bertviz_core
 COPY figures figures
 COPY ui ui
 COPY pages pages
+COPY docs/glossary.md docs/glossary.md
 ENV PATH=/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \

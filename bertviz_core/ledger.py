@@ -3,17 +3,20 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from bertviz_core import catalog
 from bertviz_core.arithmetic import component_arithmetic
-from bertviz_core.catalog import TypeFacts
 from bertviz_core.families import BLOCK, layer_applications, layer_numbers
-from bertviz_core.names import BUFFER, NUMBERS, NamedTensor
+from bertviz_core.names import BUFFER, NUMBERS
 from bertviz_core.parts import COMPONENTS, PARTS, component_of, inside_layer, part_of, reading_rank
 from bertviz_core.results import Buffer, ComponentCount, LayerCount, Ledger, Parameter, Way
 from bertviz_core.safetensors_header import DTYPE_NBYTES
 
 DIGITS = bytes.maketrans(b"123456789", b"000000000")
+MAX_FORMS = 10_000
+"""Forms of names that are kept for one family; a stranger's file may have any number of them."""
 
 
 class Place(NamedTuple):
@@ -24,10 +27,12 @@ class Place(NamedTuple):
     """Part of the layer; "" outside the layers."""
     counters: tuple[slice, ...]
     """Where in the name the numbers stand that count the layer."""
-    behind: bool
-    """Whether it stands behind the layers of its component."""
+    stage: int
+    """Its place in the way of the data: components in their order, in each before, in and behind the layers."""
     rank: int
-    """Its order among the parameters around it."""
+    """Its order among the parameters of its stage or layer."""
+    bias: bool
+    """Whether it is a bias, which stands behind its weight."""
     frozen: bool
     """Whether the class never trains it."""
     buffer: bool
@@ -40,6 +45,10 @@ class Place(NamedTuple):
         layer = int(name[self.counters[0]])
         return layer if len(self.counters) == 1 else layer * BLOCK + int(name[self.counters[1]])
 
+    def among_siblings(self, name: str) -> str:
+        """What a name is sorted by among those of its rank: as it stands, but for a bias behind the weight."""
+        return f"{name[:-4]}~" if self.bias else name
+
     def row(
         self,
         name: str,
@@ -47,28 +56,22 @@ class Place(NamedTuple):
         shape: tuple[int, ...],
         dtype: str,
         tied_to: str | None,
-        trainable: bool | None = None,
+        trainable: bool,
+        layer: int | None,
     ) -> Parameter:
-        """The row of one parameter; trainable unless said otherwise or frozen by its class."""
+        """The row of one parameter."""
+        part = self.part or "other"
         return Parameter(
-            name,
-            stored_name,
-            shape,
-            math.prod(shape),
-            dtype,
-            not self.frozen if trainable is None else trainable,
-            tied_to,
-            self.component,
-            self.layer(name),
-            self.part or "other",
+            name, stored_name, shape, math.prod(shape), dtype, trainable, tied_to, self.component, layer, part
         )
 
 
 class Places:
     """Tells the places of names: what a name tells is worked out once for all names of its form."""
 
-    def __init__(self, model_type: str, prefix: str, wrapped: bool, facts: TypeFacts | None = None) -> None:
-        self.model_type, self.prefix, self.wrapped, self.facts = model_type, prefix, wrapped, facts
+    def __init__(self, model_type: str, prefix: str, wrapped: bool) -> None:
+        self.model_type, self.prefix, self.wrapped = model_type, prefix, wrapped
+        self.facts = catalog.type_facts(model_type)
         self._known: dict[bytes, Place] = {}
 
     def of(self, name: str) -> Place:
@@ -76,27 +79,35 @@ class Places:
         form = name.encode("utf-8", "surrogatepass").translate(DIGITS)
         found = self._known.get(form)
         if found is None:
-            found = self._known[form] = self._placed(name)
+            found = self._placed(name)
+            if len(self._known) < MAX_FORMS:
+                self._known[form] = found
         return found
+
+    def named_row(
+        self, name: str, shape: tuple[int, ...], dtype: str, tied_to: str | None, trainable: bool
+    ) -> Parameter:
+        """The row of a parameter that does not stand in a file."""
+        place = self.of(name)
+        return place.row(name, None, shape, dtype, tied_to, trainable, place.layer(name))
 
     def _placed(self, name: str) -> Place:
         component = component_of(name, self.prefix, self.wrapped)
         found = inside_layer(name, self.model_type) if component in ("encoder", "decoder") else None
         counters, inside = found or ((), "")
         part = part_of(inside, name, self.model_type) if found else ""
+        behind, rank = reading_rank(name, component, part)
+        stage = 3 * COMPONENTS.index(component) + (1 if counters else 2 * behind)
         bare = "*".join(NUMBERS.split(name)[::2]).removeprefix(f"{self.prefix}.")
         frozen = self.facts is not None and bare in self.facts.frozen
         buffer = BUFFER.search(name) is not None or (self.facts is not None and bare in self.facts.buffers)
-        return Place(component, part, counters, *reading_rank(name, component, part), frozen, buffer)
+        return Place(component, part, counters, stage, rank, name.endswith(".bias"), frozen, buffer)
 
 
-def reading_order(placed: tuple[NamedTensor, Place]) -> tuple[int, float, int, str, bool]:
-    """Sort key that puts the tensors of a file into the order of the data's way through the model."""
-    tensor, place = placed
-    layer = place.layer(tensor.name)
-    outside = float("inf") if place.behind else -1.0
-    module, _, last = tensor.name.rpartition(".")
-    return COMPONENTS.index(place.component), outside if layer is None else layer, place.rank, module, last == "bias"
+@lru_cache(maxsize=64)
+def places_of(model_type: str, prefix: str, wrapped: bool) -> Places:
+    """The places of a family's names, kept from one ledger to the next."""
+    return Places(model_type, prefix, wrapped)
 
 
 def balanced_ledger(
@@ -131,20 +142,29 @@ def balanced_ledger(
         buffers=tuple(buffers),
         components=_components(counted),
         layers=_layers(counted, config),
-        total=sum(row.numel for row in counted),
-        trainable=sum(row.numel for row in counted if row.trainable),
+        total=sum([row.numel for row in counted]),
+        trainable=sum([row.numel for row in counted if row.trainable]),
         tensors=len(counted),
         tied=len(parameters) - len(counted),
-        nbytes=int(sum(row.numel * DTYPE_NBYTES.get(row.dtype, 4) for row in counted)),
+        nbytes=_nbytes(counted),
         stored_tensors=stored[0] if stored else None,
         stored_nbytes=stored[1] if stored else None,
     )
 
 
+def _nbytes(counted: list[Parameter]) -> int:
+    sums: dict[str, int] = defaultdict(int)
+    for row in counted:
+        sums[row.dtype] += row.numel
+    return int(sum(numel * DTYPE_NBYTES.get(dtype, 4) for dtype, numel in sums.items()))
+
+
 def _components(counted: list[Parameter]) -> tuple[ComponentCount, ...]:
-    groups = {name: [row for row in counted if row.component == name] for name in COMPONENTS}
+    groups: dict[str, list[Parameter]] = {name: [] for name in COMPONENTS}
+    for row in counted:
+        groups[row.component].append(row)
     return tuple(
-        ComponentCount(name, sum(row.numel for row in rows), len(rows), component_arithmetic(rows))
+        ComponentCount(name, sum([row.numel for row in rows]), len(rows), component_arithmetic(rows))
         for name, rows in groups.items()
         if rows
     )

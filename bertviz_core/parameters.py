@@ -7,15 +7,16 @@ a module in memory. Tied parameters are listed and counted once, as torch's own 
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core import catalog, hub
 from bertviz_core.checkpoint import read_header
 from bertviz_core.errors import CheckpointError, HubError
-from bertviz_core.ledger import Place, Places, balanced_ledger, reading_order
-from bertviz_core.names import NamedTensor, module_tensors
-from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Way
+from bertviz_core.ledger import balanced_ledger, places_of
+from bertviz_core.names import module_tensors
+from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Parameter, Way
 from bertviz_core.settings import Settings
 from bertviz_core.sources import ModelSource, resolve
 
@@ -68,25 +69,24 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     named = module_tensors(header.tensors, facts, base_only)
     prefix = f"{facts.prefix}."
     wrapped = bool(facts.prefix) and not base_only and any(tensor.name.startswith(prefix) for tensor in named)
-    places = Places(facts.model_type, facts.prefix, wrapped, facts)
-    placed: list[tuple[NamedTensor, Place]] = []
-    buffers: list[Buffer] = []
-    for tensor in named:
-        place = places.of(tensor.name)
-        if place.buffer or tensor.stored.dtype in WHOLE_NUMBERS:
-            buffers.append(Buffer(tensor.name, tensor.shape, tensor.stored.dtype, stored=True))
-        else:
-            placed.append((tensor, place))
-    placed.sort(key=reading_order)
-    names = {tensor.name for tensor, _ in placed}
+    names = {tensor.name for tensor in named}
     ties = _ties(architecture, config, facts, names)
-    parameters = [
-        place.row(tensor.name, tensor.stored.name, tensor.shape, tensor.stored.dtype, ties.get(tensor.name))
-        for tensor, place in placed
-    ]
+    places = places_of(facts.model_type, facts.prefix, wrapped)
+    ordered: list[tuple[int, int, int, str, Parameter]] = []
+    buffers: list[Buffer] = []
+    for name_, shape, stored in named:
+        place = places.of(name_)
+        if place.buffer or stored.dtype in WHOLE_NUMBERS:
+            buffers.append(Buffer(name_, shape, stored.dtype, stored=True))
+            continue
+        layer = place.layer(name_)
+        row = place.row(name_, stored.name, shape, stored.dtype, ties.get(name_), not place.frozen, layer)
+        ordered.append((place.stage, layer or 0, place.rank, place.among_siblings(name_), row))
+    ordered.sort(key=itemgetter(0, 1, 2, 3))
+    parameters = [row for *_, row in ordered]
     owners = {row.name: row for row in parameters if row.name in ties.values()}
     parameters += [
-        places.of(alias).row(alias, None, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
+        places.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
         for alias, to in ties.items()
         if alias not in names
     ]
@@ -122,14 +122,14 @@ def module_ledger(name: str, module: "torch.nn.Module", way: Way = "module") -> 
     facts = catalog.type_facts(str(config.get("model_type")))
     prefix = getattr(module, "base_model_prefix", "")
     wrapped = bool(prefix) and hasattr(module, prefix) and not (facts and facts.base_class == architecture)
-    places = Places(str(config.get("model_type", "")), prefix, wrapped)
+    places = places_of(str(config.get("model_type", "")), prefix, wrapped)
     named = list(module.named_parameters(remove_duplicate=False))
     owners = _owners(module, named)
     parameters = []
     for path, value in named:
         dtype, owner = str(value.dtype).removeprefix("torch."), owners[id(value)]
         tied_to = None if owner == path else owner
-        parameters.append(places.of(path).row(path, None, tuple(value.shape), dtype, tied_to, value.requires_grad))
+        parameters.append(places.named_row(path, tuple(value.shape), dtype, tied_to, value.requires_grad))
     kept = set(module.state_dict())
     buffers = [
         Buffer(path, tuple(value.shape), str(value.dtype).removeprefix("torch."), stored=False)

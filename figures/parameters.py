@@ -12,6 +12,7 @@ from figures.style import TEXT_SIZE, Theme, layout, text_on, words
 TreeForm = Literal["sunburst", "treemap", "icicle"]
 ROOT_ID = "model"
 """Id of the whole model in a figure; plotly takes no empty id."""
+MAX_ARCS = 3
 MIN_SLOTS = 6
 """Room for this many bars at least, so that one layer is a bar and no wall."""
 LAYER_PARTS = (
@@ -125,6 +126,35 @@ def model_bars(ledgers: Sequence[Ledger], title: str, look: Theme) -> go.Figure:
     figure.update_xaxes(title="parameters", tickformat="~s", range=[0, most * 1.32])
     figure.update_yaxes(tickvals=list(range(len(ledgers))), ticktext=names, autorange="reversed", showgrid=False)
     return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.35, margin={"t": 84})
+
+
+def component_bar(ledger: Ledger, look: Theme) -> go.Figure:
+    """One model as one bar; an arc joins the two ends of every tie, whose parameters are counted once."""
+    figure = model_bars([ledger], f"Components of {ledger.model}: {ledger.total:,} parameters", look)
+    middles, position = {}, 0
+    for part in ledger.components:
+        middles[part.name] = position + part.total / 2
+        position += part.total
+    by_name = {row.name: row for row in ledger.parameters}
+    ties = [row for row in ledger.parameters if row.tied_to is not None]
+    for index, row in enumerate(sorted(ties, key=lambda each: -each.numel)[:MAX_ARCS]):
+        owner = by_name[row.tied_to or ""]
+        if row.component != owner.component:
+            _arc(figure, middles.get(owner.component, 0), middles.get(row.component, position), index, look)
+        text = f"tied: {row.name} = {owner.name}, {row.numel:,} counted once"
+        figure.add_annotation(
+            x=0, y=0.95 + 0.3 * index, text=html.escape(text), showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
+        )
+    if ties:
+        figure.update_yaxes(range=[1.1 + 0.3 * min(len(ties), MAX_ARCS), -0.5], autorange=False)
+        figure.update_layout(height=280 + 30 * min(len(ties), MAX_ARCS))
+    return figure
+
+
+def _arc(figure: go.Figure, start: float, end: float, index: int, look: Theme) -> None:
+    low = 0.62 + 0.12 * index
+    path = f"M {start},0.33 Q {(start + end) / 2},{2 * low - 0.33} {end},0.33"
+    figure.add_shape(type="path", path=path, line={"color": look.text, "width": 2, "dash": "dot"})
 
 
 def _tree_trace(form: TreeForm, marks: dict[str, Any]) -> go.Sunburst | go.Treemap | go.Icicle:

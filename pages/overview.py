@@ -8,14 +8,15 @@ from figures.style import theme
 from ui import cache, controls
 from ui.errors import plain, told
 from ui.export import chart, download_row
-from ui.text import BERT_IN_FIVE, bytes_text, count, heading
+from ui.text import BERT_IN_FIVE, bytes_text, count, glossary, heading
 
+name_model = heading("Overview", "What is this model, at a glance?")
 with told():
     name = controls.model_name()
     model = cache.architecture(name)
     ledger = cache.ledger(name)
 
-heading("Overview", "What is this model, at a glance?", name, f"{model.title}, class {model.architecture}")
+name_model(name, f"{model.title}, class {model.architecture}")
 
 with st.container(horizontal=True):
     st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
@@ -55,3 +56,6 @@ st.page_link(
     icon=":material/donut_large:",
     query_params={"model": name},
 )
+
+with st.expander("Glossary"):
+    st.markdown(glossary())

@@ -6,11 +6,13 @@ from ui import cache, controls, ledger_views
 from ui.errors import told
 from ui.text import bytes_text, count, heading, short_count
 
+name_model = heading("Parameters", "Where are the parameters?")
 with told():
     name = controls.model_name()
-    ledger = cache.ledger(name)
+    task = controls.chosen_task(cache.tasks(name))
+    ledger = cache.ledger(name, task)
 
-heading("Parameters", "Where are the parameters?", name, ledger_views.origin(ledger))
+name_model(name, ledger_views.origin(ledger))
 
 with st.container(horizontal=True):
     st.metric("Total", count(ledger.total), help=f"{short_count(ledger.total)}; tied parameters counted once.")
@@ -29,5 +31,8 @@ views = {
     "Components": ledger_views.components_view,
     "Compare models": ledger_views.compare_view,
 }
-chosen = controls.choice("View", list(views), "view", label_visibility="collapsed")
-views[chosen](name)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    chosen = controls.choice("View", list(views), "view")
+    controls.task_select(cache.tasks(name))
+with told():
+    views[chosen](name, task)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from bertviz_core.architecture import describe
+from bertviz_core.catalog import type_facts
 from bertviz_core.parameters import source_ledger
 from bertviz_core.results import Architecture, Ledger, TreeNode
 from bertviz_core.sources import ModelSource, resolve
@@ -32,10 +33,16 @@ def tree(name: str, depth: int, task: str | None = None) -> tuple[TreeNode, ...]
     return _tree(found.name, found.kind, found.revision, found.has_weights, task, depth)
 
 
-def depth(name: str) -> int:
+def depth(name: str, task: str | None = None) -> int:
     """Levels of the whole module tree of a model."""
     found = source(name)
-    return _depth(found.name, found.kind, found.revision, found.has_weights)
+    return _depth(found.name, found.kind, found.revision, found.has_weights, task)
+
+
+def tasks(name: str) -> tuple[str, ...]:
+    """Tasks that a model's family has classes for."""
+    facts = type_facts(source(name).model_type)
+    return facts.tasks if facts else ()
 
 
 @st.cache_resource(max_entries=32, show_spinner="Counting parameters")
@@ -50,5 +57,5 @@ def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str | No
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _depth(name: str, kind: str, revision: str, has_weights: bool) -> int:
-    return tree_depth(_ledger(name, kind, revision, has_weights, None))
+def _depth(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> int:
+    return tree_depth(_ledger(name, kind, revision, has_weights, task))

@@ -23,6 +23,7 @@ TEACHING_SIZES = (
     "distilbert-base-uncased",
 )
 """Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
+AS_IT_IS = "as it is"
 T = TypeVar("T", bound=str)
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
@@ -97,6 +98,26 @@ def take_click(chart_key: str, root_id: str) -> None:
     found = clicked(chart_key)
     if found is not None:
         st.session_state["module"] = "" if found == root_id or found.endswith("/folded") else found
+
+
+def chosen_task(tasks: Sequence[str]) -> str | None:
+    """The task whose class is counted, wherever on the page it is chosen; None for what the checkpoint holds."""
+    found = st.session_state.get("task") or st.query_params.get("task") or AS_IT_IS
+    return str(found) if found in tasks else None
+
+
+def task_select(tasks: Sequence[str]) -> None:
+    """Choose the task whose class is counted."""
+    options = [AS_IT_IS, *tasks]
+    if st.session_state.get("task", AS_IT_IS) not in options:
+        st.session_state["task"] = AS_IT_IS
+    st.selectbox(
+        "Task head",
+        options,
+        key="task",
+        help="Count the model with the head of a task, as transformers builds it from the config.",
+        **BOUND,
+    )
 
 
 def search(label: str, key: str) -> str:

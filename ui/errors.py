@@ -1,5 +1,6 @@
 """From what the core refuses to what a user reads; a stranger's words are never read as Markdown."""
 
+import re
 import string
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,12 +9,18 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError
 
+_WORD_JOINER = "\u2060"
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|\w(?=@)", re.IGNORECASE)
 _MARKS = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows as it stands: no links, images, emphasis, formulas or icons."""
-    return " ".join(text.split()).translate(_MARKS)
+    """Text that Markdown shows as it stands: no links, images, emphasis, formulas or icons.
+
+    Addresses become links even where every mark is escaped, so a word joiner, which has no width, parts them.
+    """
+    parted = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", " ".join(text.split()))
+    return parted.translate(_MARKS)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.results import Ledger
-from figures.parameters import ROOT_ID, TreeForm, layer_bars, model_bars, parameter_tree_figure
+from figures.parameters import ROOT_ID, TreeForm, component_bar, layer_bars, model_bars, parameter_tree_figure
 from figures.style import theme
 from ui import cache, controls
 from ui.errors import plain
@@ -44,13 +44,13 @@ def balance(ledger: Ledger) -> None:
 
 
 @st.fragment
-def tree_view(name: str) -> None:
+def tree_view(name: str, task: str | None) -> None:
     """The module tree; a click on a module shows its rows."""
-    ledger, deepest = cache.ledger(name), cache.depth(name)
+    ledger, deepest = cache.ledger(name, task), cache.depth(name, task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         form = controls.choice("Form", FORMS, "form")
         depth = controls.level("Depth", deepest, 3, "depth", "Levels of modules that are drawn.")
-        nodes = cache.tree(name, depth)
+        nodes = cache.tree(name, depth, task)
         module = controls.module_select([node.id for node in nodes if node.id and not node.folded])
         wanted = controls.search("Search names", "search")
     with st.container(key="halves_tree"):
@@ -67,9 +67,9 @@ def tree_view(name: str) -> None:
     explain_tree()
 
 
-def layers_view(name: str) -> None:
+def layers_view(name: str, task: str | None) -> None:
     """Stacked bars of the layers."""
-    ledger = cache.ledger(name)
+    ledger = cache.ledger(name, task)
     if not ledger.layers:
         st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
         return
@@ -100,9 +100,9 @@ def layers_view(name: str) -> None:
     numbers_table(frame, "Parameters of each layer by part")
 
 
-def components_view(name: str) -> None:
+def components_view(name: str, task: str | None) -> None:
     """The components with their shares and their arithmetic in words."""
-    ledger = cache.ledger(name)
+    ledger = cache.ledger(name, task)
     frame = pd.DataFrame(
         {
             "component": [part.name for part in ledger.components],
@@ -112,21 +112,19 @@ def components_view(name: str) -> None:
             "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
         }
     )
-    figure = model_bars(
-        [ledger], f"Components of {ledger.model}: {ledger.total:,} parameters", theme(controls.theme_name())
-    )
+    figure = component_bar(ledger, theme(controls.theme_name()))
     chart(figure, "parameters_components", f"One bar of {name}, cut into its components")
     download_row(figure, "parameters_components", f"components {name}", f"Components of {name}.", frame)
     numbers_table(frame, "Components with parameters, share and arithmetic")
 
 
-def compare_view(name: str) -> None:
-    """Several models side by side."""
+def compare_view(name: str, task: str | None) -> None:
+    """Several models side by side, each with the head of the task where it has one."""
     names = controls.models_select(name)
     ledgers, refused = [], []
     for each in names:
         try:
-            ledgers.append(cache.ledger(each))
+            ledgers.append(cache.ledger(each, task))
         except BertvizError as error:
             refused.append(str(error))
     for message in refused:

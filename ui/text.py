@@ -1,5 +1,8 @@
 """Words and numbers as every page writes them."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import streamlit as st
 
 from ui.errors import plain
@@ -18,10 +21,21 @@ BERT_IN_FIVE = (
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def heading(title: str, question: str, model: str, note: str) -> None:
-    """Title of the page, its question, the model that is looked at."""
+def heading(title: str, question: str) -> Callable[[str, str], None]:
+    """Title of the page and its question; the function that comes back writes the model behind the question."""
     st.title(title, anchor=False)
-    st.markdown(f"{question} :gray[{plain(model)}: {plain(note)}]")
+    place = st.empty()
+    place.markdown(question)
+
+    def name_model(model: str, note: str) -> None:
+        place.markdown(f"{question} :gray[{plain(model)}: {plain(note)}]")
+
+    return name_model
+
+
+def glossary() -> str:
+    """The glossary's table, as Markdown of the project's own."""
+    return (Path(__file__).parents[1] / "docs" / "glossary.md").read_text(encoding="utf-8").partition("\n\n")[2]
 
 
 def count(value: int | None) -> str:

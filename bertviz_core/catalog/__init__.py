@@ -38,6 +38,8 @@ class TypeFacts:
     """Class of the model without a task head; "" where transformers has none."""
     prefix: str
     """Name under which a class with a task head keeps the base model."""
+    tasks: tuple[str, ...]
+    """Tasks that transformers has a class of this type for."""
     records_attention: bool
     """Whether its attention goes through transformers' exchangeable attention function."""
     defaults: Mapping[str, Any]
@@ -80,6 +82,7 @@ def type_facts(model_type: str) -> TypeFacts | None:
         model_type=model_type,
         base_class=row.get("class", ""),
         prefix=row.get("prefix", ""),
+        tasks=tuple(row.get("tasks", ())),
         records_attention=row.get("attention", False),
         defaults=row.get("defaults", {}),
         renames=tuple(row.get("renames", ())),

@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from bertviz_core.tasks import TASK_CLASSES, task_class
+
 TABLE = Path(__file__).with_name("library.json")
 TASK_TABLES = (
     "MODEL_FOR_PRETRAINING_MAPPING_NAMES",
@@ -56,6 +58,7 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
     row: dict[str, Any] = {"class": name, "prefix": base.base_model_prefix}
     row["defaults"] = _defaults(config_class)
     row["attention"] = bool(getattr(base, "_supports_attention_backend", False))
+    row["tasks"] = _tasks(model_type)
     row["renames"] = _renames(name, model_type)
     row["frozen"], row["buffers"] = _not_trained(base, config_class)
     return {key: value for key, value in row.items() if value not in ([], {})}
@@ -64,6 +67,15 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
 def _names(modeling_auto: Any, table: str) -> Iterator[str]:
     for names in getattr(modeling_auto, table).values():
         yield from (names,) if isinstance(names, str) else names
+
+
+def _tasks(model_type: str) -> list[str]:
+    """The tasks that transformers has a class of this type for."""
+    import transformers
+
+    config_name = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES[model_type]
+    config_class = getattr(transformers, config_name)
+    return [task for task in TASK_CLASSES if config_class in task_class(task)._model_mapping]
 
 
 def _defaults(config_class: Any) -> dict[str, Any]:
