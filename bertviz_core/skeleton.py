@@ -6,6 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.library import import_library
 from bertviz_core.tasks import task_class
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
     Raises:
         CheckpointError: its values are not what the family's config takes.
     """
+    import_library()
     from transformers import CONFIG_MAPPING
 
     for key, value in config.items():

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.library import import_library
 
 TASK_CLASSES: Mapping[str, str] = {
     "base": "AutoModel",
@@ -26,6 +27,7 @@ def task_class(task: str) -> Any:
     """
     if task not in TASK_CLASSES:
         raise UnsupportedModelError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
+    import_library()
     import transformers
 
     return getattr(transformers, TASK_CLASSES[task])

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 class OutlierDimensions:
     """Dimensions whose values stand far out in many tokens."""
 
-    dimensions: Int[np.ndarray, "found"]
+    dimensions: Int[np.ndarray, " found"]
     """Zero-based indices, the most outlying first."""
     share: Float[np.ndarray, "states found"]
     """Per entry of hidden_states the share of tokens in which the dimension stands out, 0 to 1."""
-    peak: Float[np.ndarray, "found"]
+    peak: Float[np.ndarray, " found"]
     """Largest |z| of the dimension over all tokens and entries, in standard deviations of a token's own values."""
     rule: str
     """The rule, one sentence."""
@@ -26,11 +26,11 @@ class TokenPaths:
 
     points: Float[np.ndarray, "states seq components"]
     """Coordinates of every token at every entry of hidden_states."""
-    explained: Float[np.ndarray, "components"]
+    explained: Float[np.ndarray, " components"]
     """Share of the variance along each component, 0 to 1, descending."""
     components: Float[np.ndarray, "components hidden"]
     """Directions of length 1, the entry of largest size positive."""
-    center: Float[np.ndarray, "hidden"]
+    center: Float[np.ndarray, " hidden"]
     """Mean of all hidden states, taken off before the projection."""
 
 
@@ -44,7 +44,7 @@ class WordComparison:
     """Tokens of the occurrence in the first text."""
     second_positions: tuple[int, ...]
     """Tokens of the occurrence in the second text."""
-    cosine: Float[np.ndarray, "states"]
+    cosine: Float[np.ndarray, " states"]
     """Cosine of the two occurrences at every entry of hidden_states, pieces of a word averaged."""
     static_cosine: float | None
     """Cosine of their rows in the embedding table: 1.0, being the same rows; None where the pieces differ."""
@@ -68,7 +68,7 @@ class EmbeddingSum:
     """The sum after the block's normalisation; the sum itself where there is none."""
     output: Float[np.ndarray, "seq hidden"]
     """The normalised sum after the projection to hidden_size; itself where there is none."""
-    position_ids: Int[np.ndarray, "seq"] | None
+    position_ids: Int[np.ndarray, " seq"] | None
     """Row of the position table of every token."""
     max_difference: float
     """max |output - hidden_states[0]|: 0 up to rounding where the sum tells all."""
@@ -82,11 +82,11 @@ class EmbeddingSum:
 class PoolerCheck:
     """The pooler computed again from its weights."""
 
-    cls: Float[np.ndarray, "hidden"]
+    cls: Float[np.ndarray, " hidden"]
     """Last hidden state of the first token, the pooler's input."""
-    linear: Float[np.ndarray, "pooled"]
+    linear: Float[np.ndarray, " pooled"]
     """Weight times input plus bias."""
-    output: Float[np.ndarray, "pooled"]
+    output: Float[np.ndarray, " pooled"]
     """tanh of that."""
     max_difference: float
     """max |output - pooler_output|."""
@@ -100,9 +100,9 @@ class NearestRows:
     """The row asked about."""
     norm: float
     """Its Euclidean length."""
-    ids: Int[np.ndarray, "found"]
+    ids: Int[np.ndarray, " found"]
     """The nearest rows, the nearest first."""
-    cosine: Float[np.ndarray, "found"]
+    cosine: Float[np.ndarray, " found"]
     """Their cosines to the row."""
-    norms: Float[np.ndarray, "found"]
+    norms: Float[np.ndarray, " found"]
     """Their Euclidean lengths."""

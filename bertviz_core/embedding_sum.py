@@ -1,0 +1,160 @@
+"""How entry 0 of the hidden states is made: rows of the embedding tables, their sum, its normalisation, and a check."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Int
+
+from bertviz_core.loading import LoadedModel
+from bertviz_core.results.hidden_states import EmbeddingSum
+from bertviz_core.results.trace import Trace
+from bertviz_core.text_families import text_family
+from bertviz_core.trace_arrays import to_numpy
+from bertviz_core.weight_checks import word_table
+
+if TYPE_CHECKING:
+    import torch
+
+POSITION = ("embeddings.position_embeddings", "position_embeddings", "embed_positions", "wpe")
+NORM = ("embeddings.LayerNorm", "embeddings.layer_norm", "embeddings.norm", "layer_norm_emb", "layernorm_embedding")
+PROJECTION = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "embeddings.projection")
+"""Where the common vocabulary of names has each part of the embedding block; the first that is there counts."""
+EXACT = 1e-4
+"""Float32 rounding of a sum of four vectors, through a normalisation; anything beyond is another computation."""
+
+
+def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
+    """Word + position + type vectors of every token, their sum, its normalisation, and whether they give entry 0.
+
+    Raises:
+        UnsupportedModelError: the model has no vocabulary table to look words up in.
+    """
+    import torch
+
+    row = text_family(loaded.model_type)
+    with torch.inference_mode():
+        ids = torch.tensor(trace.tokens.input_ids, device=loaded.device)
+        word = _word(loaded, ids)
+        position_ids, position = _position(loaded, ids)
+        token_type = _token_type(loaded, trace, ids)
+        other = _constant(loaded, row.constant_terms, word)
+        total = word + sum(part for part in (position, token_type, other) if part is not None)
+        normalized = _applied(_part(loaded, NORM), total)
+        output = _applied(_part(loaded, PROJECTION), normalized)
+    wanted = trace.hidden_states[0]
+    same_shape = tuple(output.shape) == wanted.shape
+    difference = float(np.abs(to_numpy(output) - wanted).max()) if same_shape else float("inf")
+    return EmbeddingSum(
+        word=to_numpy(word),
+        position=None if position is None else to_numpy(position),
+        token_type=None if token_type is None else to_numpy(token_type),
+        other=None if other is None else to_numpy(other),
+        total=to_numpy(total),
+        normalized=to_numpy(normalized),
+        output=to_numpy(output),
+        position_ids=position_ids,
+        max_difference=difference,
+        exact=difference <= EXACT * max(1.0, float(np.abs(wanted).max())),
+        note=row.embedding_note,
+    )
+
+
+def _part(loaded: LoadedModel, names: tuple[str, ...]) -> Any:
+    """The first of some modules that the model has; None if it has none."""
+    modules = dict(loaded.model.named_modules())
+    return next((modules[name] for name in names if name in modules), None)
+
+
+def _applied(module: Any, vectors: "torch.Tensor") -> "torch.Tensor":
+    if module is None:
+        return vectors
+    result = module(vectors.to(next(module.parameters()).dtype)[None])
+    output: torch.Tensor = (result[0] if isinstance(result, tuple) else result)[0].float()
+    return output
+
+
+def _word(loaded: LoadedModel, ids: "torch.Tensor") -> "torch.Tensor":
+    vectors = word_table(loaded)[ids].float() * float(getattr(loaded.model.get_input_embeddings(), "embed_scale", 1.0))
+    step = WORD_STEPS.get(loaded.model_type)
+    return vectors if step is None else step(loaded.model, vectors, ids)
+
+
+def _position(loaded: LoadedModel, ids: "torch.Tensor") -> "tuple[Int[np.ndarray, ' seq'] | None, torch.Tensor | None]":
+    """Position ids and their rows; counted from behind the padding id, a padding token in a text keeps that id."""
+    import torch
+
+    table = _part(loaded, POSITION)
+    if table is None:
+        return None, None
+    first = text_family(loaded.model_type).first_position
+    if first == "pad + 1":
+        padding = int(getattr(loaded.model.config, "pad_token_id", None) or 0)
+        counted = (ids != padding).long()
+        position_ids = counted.cumsum(0) * counted + padding
+    else:
+        position_ids = torch.arange(len(ids), device=ids.device) + int(first)
+    return position_ids.cpu().numpy(), table.weight[position_ids].float()
+
+
+def _token_type(loaded: LoadedModel, trace: Trace, ids: "torch.Tensor") -> "torch.Tensor | None":
+    """Rows of the type table; row 0 for all where the model was not told types, unless that is a word's row."""
+    import torch
+
+    table = _part(loaded, (text_family(loaded.model_type).type_table,))
+    types = trace.tokens.token_type_ids
+    if table is None or (types is None and table is loaded.model.get_input_embeddings()):
+        return None
+    if types is None or types.max(initial=0) >= len(table.weight):
+        types = np.zeros(len(ids), dtype=np.int64)
+    rows: torch.Tensor = table.weight[torch.tensor(types, device=ids.device)].float()
+    return rows
+
+
+def _constant(loaded: LoadedModel, terms: tuple[tuple[str, int], ...], word: "torch.Tensor") -> "torch.Tensor | None":
+    tables = [(_part(loaded, (name,)), times) for name, times in terms]
+    rows = [table.weight[0].float() * times for table, times in tables if table is not None]
+    return sum(rows[1:], rows[0]).expand_as(word).clone() if rows else None
+
+
+def _trigram(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":
+    """MobileBERT (Sun et al. 2020, section 3.1): the next, the own and the previous narrow vector, mapped to one."""
+    import torch
+
+    block = model.embeddings
+    if block.trigram_input:
+        edge = torch.zeros_like(vectors[:1])
+        vectors = torch.cat((torch.cat((vectors[1:], edge)), vectors, torch.cat((edge, vectors[:-1]))), dim=1)
+    wide = block.trigram_input or block.embedding_size != block.hidden_size
+    return _applied(block.embedding_transformation, vectors) if wide else vectors
+
+
+def _token_dropout(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":
+    """ESM: masked tokens are zeroed, the others scaled as in its training, where 12 % were masked."""
+    block = model.embeddings
+    if not block.token_dropout:
+        return vectors
+    masked = ids == block.mask_token_id
+    scaled: torch.Tensor = vectors.masked_fill(masked[:, None], 0.0) * 0.88 / (1 - masked.float().mean())
+    return scaled
+
+
+def _side_by_side(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":
+    """RoCBert without shapes and pronunciations: row 0 of both tables beside the word, mapped to one."""
+    import torch
+
+    block = model.embeddings
+    if block.map_inputs_layer is None:
+        return vectors
+    tables = ((block.enable_shape, block.shape_embed), (block.enable_pronunciation, block.pronunciation_embed))
+    firsts = [table.weight[:1].float().expand(len(vectors), -1) for used, table in tables if used]
+    rows = [vectors, *firsts]
+    return _applied(block.map_inputs_layer, torch.cat(rows, dim=1))
+
+
+WORD_STEPS: Mapping[str, Callable[[Any, "torch.Tensor", "torch.Tensor"], "torch.Tensor"]] = {
+    "esm": _token_dropout,
+    "mobilebert": _trigram,
+    "roc_bert": _side_by_side,
+}
+"""What a family does to the rows of the vocabulary table before they enter the sum."""

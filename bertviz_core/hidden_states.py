@@ -1,0 +1,151 @@
+"""Norms, similarities and projections of hidden states; pure functions on arrays, entry 0 is the embedding output."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.results.hidden_states import OutlierDimensions, TokenPaths, WordComparison
+from bertviz_core.results.trace import Tokens, Trace
+
+OUTLIER_Z = 6.0
+OUTLIER_SHARE = 0.25
+OUTLIER_RULE = (
+    "A dimension is named where its value lies more than {z:g} standard deviations from the mean of its token's own "
+    "values, in at least {share:.0%} of the tokens of some entry (the phenomenon: Kovaleva et al. 2021, BERT Busters; "
+    "Timkey & van Schijndel 2021, All Bark and No Bite)."
+)
+
+
+def norms(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "states seq"]:
+    """Euclidean length of every token's vector at every entry."""
+    return np.asarray(np.sqrt(np.einsum("sth,sth->st", hidden_states, hidden_states)))
+
+
+def cosine(
+    first: Float[np.ndarray, "*rows hidden"], second: Float[np.ndarray, "*rows hidden"]
+) -> Float[np.ndarray, "*rows"]:
+    """Cosine of the vectors of two arrays, row by row, -1 to 1; 0 where one of them is zero."""
+    return np.asarray(np.clip(np.einsum("...h,...h->...", unit(first), unit(second)), -1, 1))
+
+
+def unit(vectors: Float[np.ndarray, "*rows hidden"]) -> Float[np.ndarray, "*rows hidden"]:
+    """The vectors at length 1; a zero vector stays zero."""
+    # Divided by the largest entry first: squares of very small or very large numbers leave float32.
+    peak = np.abs(vectors).max(axis=-1, keepdims=True, initial=0)
+    scaled = vectors / np.where(peak == 0, np.float32(1), peak)
+    length = np.sqrt(np.einsum("...h,...h->...", scaled, scaled))[..., None]
+    return np.asarray(scaled / np.where(length == 0, np.float32(1), length), dtype=np.float32)
+
+
+def cosine_to_previous(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "layers seq"]:
+    """Cosine of every token's vector to its own one entry before; row i is layer i, from its input to its output."""
+    return cosine(hidden_states[1:], hidden_states[:-1])
+
+
+def cosine_to_embedding(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "states seq"]:
+    """Cosine of every token's vector to its own embedding output; row 0 is 1 wherever that is not zero."""
+    return cosine(hidden_states, np.broadcast_to(hidden_states[0], hidden_states.shape))
+
+
+def token_cosines(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "states seq seq"]:
+    """Cosine of every token to every other at every entry: symmetric, the diagonal 1 wherever a vector is not zero."""
+    units = unit(hidden_states)
+    return np.asarray(np.clip(units @ units.transpose(0, 2, 1), -1, 1))
+
+
+def outlier_dimensions(
+    hidden_states: Float[np.ndarray, "states seq hidden"], z: float = OUTLIER_Z, share: float = OUTLIER_SHARE
+) -> OutlierDimensions:
+    """The dimensions that stand far out in many tokens of some entry.
+
+    z is taken over the values of one token: (value - mean) / standard deviation. With n dimensions no |z| can be larger
+    than (n - 1) / sqrt(n), so a model of fewer than 38 dimensions has none by the rule of 6.
+    """
+    deviation = hidden_states - hidden_states.mean(axis=-1, keepdims=True)
+    spread = np.sqrt(np.einsum("sth,sth->st", deviation, deviation) / hidden_states.shape[-1])[..., None]
+    scores = np.abs(np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 0))
+    shares = (scores > z).mean(axis=1, dtype=np.float32)
+    peaks = scores.max(axis=(0, 1), initial=0)
+    found = np.flatnonzero((shares >= share).any(axis=0) & (shares > 0).any(axis=0))
+    found = found[np.argsort(-peaks[found], kind="stable")]
+    return OutlierDimensions(found, shares[:, found], peaks[found], OUTLIER_RULE.format(z=z, share=share))
+
+
+def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], components: int = 2) -> TokenPaths:
+    """Every token's way through the layers along the directions of largest variance of all entries together.
+
+    Principal components by singular values of the centred states; the sign of a direction is chosen so that its largest
+    entry is positive, so that the same states always give the same picture. Directions beyond the rank are zero.
+
+    Raises:
+        UnsupportedModelError: the states hold NaN or infinity.
+    """
+    if not np.isfinite(hidden_states).all():
+        raise UnsupportedModelError("The hidden states hold NaN or infinity, so no plane can be laid through them.")
+    states, seq, hidden = hidden_states.shape
+    rows = hidden_states.reshape(-1, hidden).astype(np.float64)
+    center = rows.mean(axis=0)
+    rows -= center
+    # The triangle of QR has the same singular values and directions as the tall array, at a fraction of the time.
+    tall = rows if len(rows) <= hidden else np.linalg.qr(rows, mode="r")
+    _, singular, directions = np.linalg.svd(tall, full_matrices=False)
+    kept = min(components, int((singular > singular[0] * 1e-12).sum()))
+    basis = np.zeros((components, hidden))
+    basis[:kept] = directions[:kept]
+    peaks = np.take_along_axis(basis, np.abs(basis).argmax(axis=1)[:, None], axis=1)
+    basis *= np.where(peaks < 0, -1.0, 1.0)
+    variance = np.zeros(components)
+    variance[:kept] = singular[:kept] ** 2
+    explained = variance / max(float((singular**2).sum()), np.finfo(np.float64).tiny)
+    points = (rows @ basis.T).reshape(states, seq, components)
+    return TokenPaths(*(array.astype(np.float32) for array in (points, explained, basis, center)))
+
+
+def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
+    """Token positions of every occurrence of a word, upper and lower case alike; () where it does not occur.
+
+    A word is what the tokenizer takes for one before it cuts it into pieces; a tokenizer that does not tell words is
+    asked for tokens that read like the word.
+    """
+    wanted = word.strip().casefold()
+    if tokens.word_ids is None or tokens.offsets is None:
+        plain = [token.strip("\u2581\u0120#@</w>").casefold() for token in tokens.tokens]
+        return tuple((position,) for position, token in enumerate(plain) if token == wanted)
+    found: dict[tuple[int, int], list[int]] = {}
+    for position, (place, index) in enumerate(zip(tokens.sequence, tokens.word_ids, strict=True)):
+        if place is not None and index is not None:
+            found.setdefault((place, index), []).append(position)
+    return tuple(
+        tuple(positions)
+        for (place, _), positions in found.items()
+        if _spelling(tokens, place, positions).strip().casefold() == wanted
+    )
+
+
+def _spelling(tokens: Tokens, place: int, positions: Sequence[int]) -> str:
+    text = tokens.text if place == 0 else tokens.pair or ""
+    spans = [span for position in positions if tokens.offsets and (span := tokens.offsets[position]) is not None]
+    return text[spans[0][0] : spans[-1][1]] if spans else ""
+
+
+def compare_word(
+    word: str, first: Trace, first_positions: Sequence[int], second: Trace, second_positions: Sequence[int]
+) -> WordComparison:
+    """Cosine of two occurrences of a word at every entry of the hidden states, its pieces averaged.
+
+    At the static embedding the same pieces have cosine 1; what the curve loses below 1 is what the texts around them
+    made of the word (entry 0 already knows the position).
+
+    Raises:
+        ValueError: no positions, or traces of models of different shape.
+    """
+    if not first_positions or not second_positions:
+        raise ValueError("a word without tokens")
+    if first.hidden_states.shape[::2] != second.hidden_states.shape[::2]:
+        raise ValueError(f"{first.hidden_states.shape} against {second.hidden_states.shape}")
+    here, there = list(first_positions), list(second_positions)
+    same = first.tokens.input_ids[here].tolist() == second.tokens.input_ids[there].tolist()
+    curve = cosine(first.hidden_states[:, here].mean(axis=1), second.hidden_states[:, there].mean(axis=1))
+    return WordComparison(word, tuple(here), tuple(there), curve, 1.0 if same else None)

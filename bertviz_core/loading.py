@@ -1,0 +1,152 @@
+"""From a model's source to the model in memory: safetensors only, no code from a checkpoint, never random weights."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bertviz_core.bundled import verify_bundled
+from bertviz_core.checkpoint import SINGLE_FILE, read_header
+from bertviz_core.checkpoint_match import encoder_only, not_finite, refuse_missing, unused
+from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.model_files import quietly, weights_folder
+from bertviz_core.recording import register
+from bertviz_core.results.trace import AttentionWay
+from bertviz_core.settings import Settings
+from bertviz_core.skeleton import BUILD_LOCK, first_line, model_config
+from bertviz_core.sources import ModelSource
+from bertviz_core.text_families import text_family
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+DTYPE_NBYTES: Mapping[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
+NOT_FROM_THE_FILE = ("transformers_weights", "fusion_config", "distributed_config", "attn_implementation")
+"""Config entries that change where weights come from or how they are run, not what the model is."""
+
+
+@dataclass(slots=True, eq=False)
+class LoadedModel:
+    """A model in memory, ready to be run on texts."""
+
+    name: str
+    """Name that it was asked for by."""
+    revision: str
+    """What changes when its files change."""
+    model_type: str
+    """Hugging Face's word for the family."""
+    model: "PreTrainedModel"
+    """The base model; of an encoder-decoder model only the encoder."""
+    device: str
+    """Where it is: "cpu", "cuda" or "mps"."""
+    dtype: Dtype
+    """Number format of its weights."""
+    has_pooler: bool
+    """Whether it has a pooler whose weights are the checkpoint's."""
+    attention_way: AttentionWay
+    """How its attention becomes known; a run that shows "recorded" to be wrong changes it to "eager"."""
+    notices: tuple[str, ...]
+    """What a reader must know about the weights, one sentence each."""
+
+
+def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> LoadedModel:
+    """The base model of a checkpoint on the best device of this machine, one load at a time.
+
+    The weights are converted to dtype whatever the file holds. Every parameter comes from the file: a base model that
+    misses one is refused; only a pooler may be missing, and the model then has none.
+
+    Raises:
+        CheckpointError: the weights are not here, damaged, too large for this instance, or not all of the model's.
+        UnsupportedModelError: the family has no base model that reads a text.
+    """
+    folder = weights_folder(source, settings)
+    _check_size(source.name, folder, dtype, settings)
+    if source.kind == "bundled":
+        verify_bundled()
+    if "quantization_config" in source.config:
+        raise CheckpointError(
+            f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."
+        )
+    plain = {key: value for key, value in source.config.items() if key not in NOT_FROM_THE_FILE}
+    config = model_config(source.name, plain)
+    with BUILD_LOCK, quietly():
+        whole, info = _from_pretrained(source.name, folder, config, dtype)
+        model = whole.get_encoder() if config.is_encoder_decoder else whole
+        has_pooler = refuse_missing(source.name, whole, info["missing_keys"], model)
+        notices = (*encoder_only(config), *unused(model, info["unexpected_keys"]), *not_finite(model))
+        way = _attention_way(model, source.model_type)
+        if way == "recorded":
+            model.set_attn_implementation(register())
+        device = best_device()
+        model = model.to(device).eval()
+    return LoadedModel(
+        name=source.name,
+        revision=source.revision if source.folder is not None else folder.name,
+        model_type=source.model_type,
+        model=model,
+        device=device,
+        dtype=dtype,
+        has_pooler=has_pooler,
+        attention_way=way,
+        notices=notices,
+    )
+
+
+def best_device() -> str:
+    """The device to run on: "cuda" or "mps" where this machine has it, else "cpu"."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _check_size(name: str, folder: Path, dtype: Dtype, settings: Settings) -> None:
+    tensors = read_header(folder).tensors
+    nbytes = sum(math.prod(tensor.shape) for tensor in tensors) * DTYPE_NBYTES[dtype]
+    if nbytes > settings.max_model_bytes:
+        raise CheckpointError(
+            f"The weights of {name!r} need {nbytes:,} bytes in {dtype}; this instance loads at most "
+            f"{settings.max_model_bytes:,} (INSIDE_BERT_MAX_MODEL_BYTES). Its parameters can be shown without loading."
+        )
+
+
+def _from_pretrained(
+    name: str, folder: Path, config: "PreTrainedConfig", dtype: Dtype
+) -> "tuple[PreTrainedModel, Mapping[str, Any]]":
+    import torch
+    from transformers import AutoModel, AutoModelForTextEncoding
+
+    # T5 and its kin have a class of the encoder alone, which a checkpoint without decoder loads into.
+    own: Any = AutoModelForTextEncoding
+    auto_class: Any = own if type(config) in own._model_mapping else AutoModel
+    if type(config) not in auto_class._model_mapping:
+        raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
+    lone = sorted(path.name for path in folder.glob("*.safetensors") if not path.name.startswith("adapter"))
+    if SINGLE_FILE not in lone and len(lone) == 1:
+        config.transformers_weights = lone[0]
+    try:
+        model, info = auto_class.from_pretrained(
+            str(folder),
+            config=config,
+            dtype=getattr(torch, dtype),
+            attn_implementation="eager",
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except ImportError as error:
+        raise CheckpointError(f"{name!r} needs a package that is not installed here: {first_line(error)}") from error
+    except Exception as error:  # the library raises whatever a wrong shape or a damaged file leads to
+        raise CheckpointError(f"The weights of {name!r} do not fit its config: {first_line(error)}") from error
+    return model, info
+
+
+def _attention_way(model: "PreTrainedModel", model_type: str) -> AttentionWay:
+    """Recorded where the class calls the exchangeable attention function, as transformers tells from its source."""
+    if text_family(model_type).attention_maps == "none":
+        return "none"
+    return "recorded" if type(model)._can_set_attn_implementation() else "eager"

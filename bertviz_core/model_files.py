@@ -1,0 +1,89 @@
+"""Where a model's files are on this machine, and transformers asked to read them without a word or a request."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bertviz_core import hub
+from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE
+from bertviz_core.errors import CheckpointError
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.sources import ModelSource
+
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.bpe.model",
+    "sentencepiece.model",
+    "tokenizer.model",
+    "tokenizer_config.json",
+)
+
+
+def weights_folder(source: ModelSource, settings: Settings) -> Path:
+    """The folder with a model's safetensors files.
+
+    Raises:
+        CheckpointError: they are not on this machine; says what can be done.
+    """
+    if source.folder is not None and (source.has_weights or source.hub_id is None):
+        return source.folder
+    cached = _cached(source, (SINGLE_FILE, INDEX_FILE))
+    if cached is None:
+        raise CheckpointError(f"The weights of {source.name!r} are not on this machine; {_advice(source, settings)}.")
+    return cached
+
+
+def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
+    """The folder with a model's tokenizer.
+
+    Raises:
+        CheckpointError: there is none on this machine; says what can be done.
+    """
+    if source.folder is not None:
+        if any((source.folder / name).is_file() for name in TOKENIZER_FILES):
+            return source.folder
+        raise CheckpointError(
+            f"{source.name!r} has no tokenizer: none of {', '.join(TOKENIZER_FILES[:4])}, ... is in its folder; "
+            "put the files there that tokenizer.save_pretrained writes."
+        )
+    cached = _cached(source, TOKENIZER_FILES)
+    if cached is None:
+        raise CheckpointError(f"The tokenizer of {source.name!r} is not on this machine; {_advice(source, settings)}.")
+    return cached
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Transformers without its progress bars and its table of keys, which the core reports in its own words."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
+    """The Hub cache's folder of the source's revision that holds one of the files."""
+    if source.hub_id is None:
+        return None
+    revision = source.revision if source.kind in ("hub", "cache") else None
+    found = (hub.cached_folder(source.hub_id, revision, name) for name in files)
+    return next((folder for folder in found if folder is not None), None)
+
+
+def _advice(source: ModelSource, settings: Settings) -> str:
+    fetch = f"fetch {source.hub_id} from the Hub first (hf download {source.hub_id})"
+    if not settings.allow_hub:
+        fetch = "fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB)"
+    return f"{fetch}, or go on with {DEFAULT_MODEL}, which is always here"

@@ -1,0 +1,100 @@
+"""An attention function for transformers that computes as its SDPA does and keeps what it was given.
+
+transformers calls the function by name (AttentionInterface), one for the whole process. What it keeps goes into a
+context variable: every thread and every `recording` block has its own list, so that runs side by side never mix.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "inside_bert"
+"""Name of the attention implementation, to be given to from_pretrained or set_attn_implementation."""
+
+
+class LayerRecord(NamedTuple):
+    """What one layer's attention was given; tensors of shape (batch, heads, seq, head_dim)."""
+
+    query: "torch.Tensor"
+    key: "torch.Tensor"
+    value: "torch.Tensor"
+    mask: "torch.Tensor | None"
+    """True where a key may be looked at, or a number that is added to the scores."""
+    bias: "torch.Tensor | None"
+    """Added to the scores for the distance of query and key (T5)."""
+    causal: bool
+    """Whether a query sees only the keys up to its own position."""
+    scaling: float
+
+
+_records: ContextVar[list[LayerRecord] | None] = ContextVar("inside_bert_records", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[list[LayerRecord]]:
+    """The list into which runs of this thread record, one entry per attention call in the order of the calls."""
+    records: list[LayerRecord] = []
+    token = _records.set(records)
+    try:
+        yield records
+    finally:
+        _records.reset(token)
+
+
+@cache
+def register() -> str:
+    """Make the attention function known to transformers; its name."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    def explicit_mask(*args: Any, **kwargs: Any) -> "torch.Tensor | None":
+        mask: torch.Tensor | None = sdpa_mask(*args, **{**kwargs, "allow_is_causal_skip": False})
+        return mask
+
+    AttentionInterface.register(NAME, recording_attention)
+    AttentionMaskInterface.register(NAME, explicit_mask)
+    return NAME
+
+
+def _alone(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The tensor without the larger one that it is a part of, such as a fused projection, which could not be freed."""
+    return tensor.clone() if tensor.untyped_storage().nbytes() > tensor.nbytes else tensor
+
+
+def recording_attention(
+    module: Any,
+    query: "torch.Tensor",
+    key: "torch.Tensor",
+    value: "torch.Tensor",
+    attention_mask: "torch.Tensor | None",
+    scaling: float | None = None,
+    position_bias: "torch.Tensor | None" = None,
+    is_causal: bool | None = None,
+    **kwargs: Any,
+) -> "tuple[torch.Tensor, torch.Tensor | None]":
+    """The output of transformers' SDPA attention, and no weights; records its arguments where someone listens.
+
+    Without a mask every query sees every key. transformers' own function would then take a module that says nothing of
+    itself (Splinter's) for a causal one; here causal masks are always written out, so no mask means none.
+    """
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    records = _records.get()
+    if records is not None:
+        scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+        causal = bool(is_causal) and attention_mask is None
+        kept = (_alone(query), _alone(key), _alone(value))
+        records.append(LayerRecord(*kept, attention_mask, position_bias, causal, scale))
+    # output_attentions makes SDPA warn that it has no maps; nobody asks this function for any.
+    kwargs.pop("output_attentions", None)
+    if position_bias is not None:
+        kwargs["position_bias"] = position_bias
+    output: tuple[torch.Tensor, None] = sdpa_attention_forward(
+        module, query, key, value, attention_mask, scaling=scaling, is_causal=bool(is_causal), **kwargs
+    )
+    return output

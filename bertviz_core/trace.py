@@ -1,0 +1,183 @@
+"""The one place where a model is run on a text; what comes back is a Trace of NumPy arrays."""
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
+from bertviz_core.families import family
+from bertviz_core.loading import LoadedModel
+from bertviz_core.recording import LayerRecord, recording
+from bertviz_core.results.trace import AttentionWay, Tokens, Trace
+from bertviz_core.skeleton import first_line
+from bertviz_core.text_families import text_family
+from bertviz_core.trace_arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
+from bertviz_core.trace_inputs import model_inputs, prepared
+
+if TYPE_CHECKING:
+    import torch
+
+RUN_LOCK = Lock()
+"""One run at a time: a run uses all cores and, with its results, much memory."""
+RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
+EAGER = "{} computes attention in code of its own: its maps are known, query, key and value are not."
+NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
+
+
+def trace(loaded: LoadedModel, tokens: Tokens) -> Trace:
+    """One run of the model on one text.
+
+    Raises:
+        TextError: the tokens are not this model's, or too many for the memory.
+        UnsupportedModelError: the model needs more than a text, or does not keep one row per token in every layer.
+    """
+    with RUN_LOCK:
+        return trace_unlocked(loaded, tokens)
+
+
+def trace_unlocked(loaded: LoadedModel, tokens: Tokens) -> Trace:
+    """As trace, for one who holds RUN_LOCK already."""
+    return _run(loaded, (tokens,))[0]
+
+
+def trace_batch(loaded: LoadedModel, batch: Sequence[Tokens]) -> tuple[Trace, ...]:
+    """Several texts in one run, padded to the longest and cut again; the same numbers as one by one.
+
+    A family whose other tokens would feel the padding is run text by text.
+    """
+    with RUN_LOCK:
+        if text_family(loaded.model_type).padding_acts:
+            return tuple(_run(loaded, (tokens,))[0] for tokens in batch)
+        return _run(loaded, tuple(batch))
+
+
+def _run(loaded: LoadedModel, batch: tuple[Tokens, ...]) -> tuple[Trace, ...]:
+    """The traces of a batch; falls back from recorded to eager to none when the run shows that it must."""
+    import torch
+
+    started = perf_counter()
+    inputs = model_inputs(loaded, batch)
+    prepared(loaded.model, inputs["input_ids"].shape[1])
+    lengths = [len(tokens) for tokens in batch]
+    with torch.inference_mode(), recording() as records:
+        output = _forward(loaded, inputs)
+        layers = len(output["hidden_states"]) - 1
+        rows: list[Rows] | None = None
+        if loaded.attention_way == "recorded":
+            if _complete(records, layers, inputs["input_ids"].shape):
+                rows = recorded_rows(records, lengths)
+            else:
+                # Part of the model goes another way: its own maps are asked for instead, now and from here on.
+                loaded.model.set_attn_implementation("eager")
+                loaded.attention_way = "eager"
+                output = _forward(loaded, inputs)
+        records.clear()
+        maps = None
+        if loaded.attention_way == "eager":
+            maps = eager_maps(output.get("attentions"), layers, lengths, loaded.model_type)
+        pooled, states = _pooled(loaded, output), list(output["hidden_states"])
+        del output
+        hidden = _hidden_states(loaded, states, lengths)
+    seconds = perf_counter() - started
+    return tuple(
+        _trace(loaded, tokens, hidden[i], _at(pooled, i), _at(rows, i), _at(maps, i), seconds)
+        for i, tokens in enumerate(batch)
+    )
+
+
+def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mapping[str, Any]:
+    import torch
+
+    wanted = {"output_hidden_states": True, "return_dict": True}
+    if loaded.attention_way == "eager":
+        wanted["output_attentions"] = True
+    try:
+        output: Mapping[str, Any] = loaded.model(**inputs, **wanted)
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise TextError(f"The text is too long for the memory of this machine ({first_line(error)}).") from error
+    except BertvizError:
+        raise
+    except Exception as error:  # the library raises whatever a missing input leads to
+        raise UnsupportedModelError(
+            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"
+        ) from error
+    if not output.get("hidden_states"):
+        raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no hidden states of its layers.")
+    return output
+
+
+def _complete(records: Sequence[LayerRecord], layers: int, shape: Sequence[int]) -> bool:
+    """Whether every layer recorded once, over all tokens."""
+    seq = shape[1]
+    return len(records) == layers and all(
+        record.query.shape[0] == shape[0] and record.query.shape[2] == record.key.shape[2] == seq for record in records
+    )
+
+
+def _hidden_states(loaded: LoadedModel, states: list[Any], lengths: Sequence[int]) -> list[Any]:
+    """Per text one array (states, seq, hidden)."""
+    widths = {tuple(state.shape[2:]) for state in states}
+    short = sorted({int(state.shape[1]) for state in states if state.shape[1] < max(lengths)})
+    if short or len(widths) > 1 or states[0].shape[0] != len(lengths):
+        found = f"{short[0]} of {max(lengths)} tokens" if short else f"the widths {sorted(widths)}"
+        raise UnsupportedModelError(
+            f"{_title(loaded)} does not keep one row of one width per token in every layer (a layer has {found}), "
+            "so no token can be followed through it."
+        )
+    give_back_memory(sum(state.nbytes for state in states))
+    arrays = [np.empty((len(states), length, *states[0].shape[2:]), dtype=np.float32) for length in lengths]
+    for index in range(len(states)):
+        for row, array in enumerate(arrays):
+            array[index] = to_numpy(states[index][row, : array.shape[1]])
+        # One by one, so that the states are never in memory twice.
+        states[index] = None
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
+
+
+def _pooled(loaded: LoadedModel, output: Mapping[str, Any]) -> list[Any] | None:
+    vectors = output.get("pooler_output") if loaded.has_pooler else None
+    return None if vectors is None else [to_numpy(vector, copy=True) for vector in vectors]
+
+
+def _at(rows: Sequence[Any] | None, index: int) -> Any:
+    return None if rows is None else rows[index]
+
+
+def _title(loaded: LoadedModel) -> str:
+    return family(loaded.model_type).title
+
+
+def _trace(
+    loaded: LoadedModel, tokens: Tokens, hidden: Any, pooled: Any, rows: Rows | None, maps: Any, seconds: float
+) -> Trace:
+    notices = loaded.notices
+    broken = [state for state in range(len(hidden)) if not np.isfinite(hidden[state]).all()]
+    if broken:
+        notices = (*notices, f"The hidden states hold NaN or infinity from entry {broken[0]} on.")
+    way: AttentionWay = "recorded" if rows else "eager" if maps else "none"
+    notes = {"recorded": RECORDED, "eager": EAGER, "none": text_family(loaded.model_type).no_maps or NO_MAPS}
+    return Trace(
+        model=loaded.name,
+        revision=loaded.revision,
+        model_type=loaded.model_type,
+        tokens=tokens,
+        hidden_states=hidden,
+        pooler_output=pooled,
+        query=rows.query if rows else None,
+        key=rows.key if rows else None,
+        value=rows.value if rows else None,
+        masks=rows.masks if rows else None,
+        scaling=rows.scaling if rows else None,
+        attentions=maps,
+        attention_way=way,
+        attention_note=notes[way].format(_title(loaded)),
+        device=loaded.device,
+        dtype=loaded.dtype,
+        seconds=seconds,
+        notices=notices,
+    )

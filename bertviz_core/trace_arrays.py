@@ -1,0 +1,161 @@
+"""What a run leaves in tensors, brought once to NumPy: recorded layers, and the maps of families that do not record."""
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bertviz_core.recording import LayerRecord
+from bertviz_core.text_families import text_family
+
+if TYPE_CHECKING:
+    import torch
+
+ROW_SUM_TOLERANCE = 1e-2
+"""bfloat16 keeps 8 bits; what differs more from 1 is no row of probabilities."""
+
+WORTH_TRIMMING = 4 * 1024**2
+"""Bytes below which a call to the system costs more than it gives."""
+
+
+class Rows(NamedTuple):
+    """The recorded layers of one text of a batch, as in Trace."""
+
+    query: tuple[Any, ...]
+    key: tuple[Any, ...]
+    value: tuple[Any, ...]
+    masks: tuple[Any, ...]
+    scaling: tuple[float, ...]
+
+
+def to_numpy(tensor: "torch.Tensor", copy: bool = False) -> Any:
+    """The tensor as a float32 (or bool) array that cannot be written to.
+
+    On the CPU the values are not copied, unless asked for or unless the tensor is a part of a larger one, whose whole
+    memory it would keep.
+    """
+    import torch
+
+    moved = tensor.detach().cpu()
+    array = moved.numpy() if moved.dtype == torch.bool else moved.float().numpy()
+    same = array.ctypes.data == tensor.data_ptr() and tensor.device.type == "cpu"
+    if same and (copy or tensor.untyped_storage().nbytes() > array.nbytes):
+        array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+def recorded_rows(records: list[LayerRecord], lengths: Sequence[int]) -> list[Rows]:
+    """The recorded layers of every text, padding cut off; masks that layers share stay shared."""
+    rows = []
+    for row, length in enumerate(lengths):
+        masks: dict[tuple[int, int, bool], Any] = {}
+        for record in records:
+            key = (id(record.mask), id(record.bias), record.causal)
+            if key not in masks:
+                masks[key] = _mask(record, row, length)
+        rows.append(
+            Rows(
+                query=tuple(to_numpy(record.query[row, :, :length]) for record in records),
+                key=tuple(to_numpy(record.key[row, :, :length]) for record in records),
+                value=tuple(to_numpy(record.value[row, :, :length]) for record in records),
+                masks=tuple(masks[id(record.mask), id(record.bias), record.causal] for record in records),
+                scaling=tuple(record.scaling for record in records),
+            )
+        )
+    return rows
+
+
+def _mask(record: LayerRecord, row: int, length: int) -> Any:
+    """Mask and bias of one layer for one text as one array (1 or heads, seq, seq); None where all may see all."""
+    mask = _part(record.mask, row, length)
+    if mask is not None and (mask.all() if mask.dtype == np.bool_ else not mask.any()):
+        mask = None
+    if record.causal and length > 1:
+        mask = np.tri(length, dtype=np.bool_)[None]
+    bias = _part(record.bias, row, length)
+    if bias is not None:
+        if mask is not None and mask.dtype == np.bool_:
+            mask = np.where(mask, np.float32(0), np.float32(-np.inf))
+        mask = bias if mask is None else bias + mask
+    if mask is not None:
+        mask.setflags(write=False)
+    return mask
+
+
+def _part(mask: "torch.Tensor | None", row: int, length: int) -> Any:
+    if mask is None:
+        return None
+    rows = mask[row if mask.shape[0] > 1 else 0]
+    if rows.stride(0) == 0:
+        rows = rows[:1]
+    array = to_numpy(rows[:, :length, :length], copy=True)
+    full = (len(array), length, length)
+    return array if array.shape == full else np.broadcast_to(array, full).copy()
+
+
+def eager_maps(attentions: Any, layers: int, lengths: Sequence[int], model_type: str) -> list[tuple[Any, ...]] | None:
+    """Per text and layer the probabilities (heads, seq, seq); None where the model's maps are no such thing."""
+    if not attentions or len(attentions) != layers or any(layer is None or layer.ndim != 4 for layer in attentions):
+        return None
+    form = text_family(model_type).attention_maps
+    found = []
+    for row, length in enumerate(lengths):
+        maps = []
+        for layer in attentions:
+            weights = layer[row].float()
+            if form == "scores":
+                weights = weights.softmax(dim=-1)
+            elif form == "band":
+                weights = _square(weights)
+            weights = weights[:, :length, :length]
+            if weights.shape[1:] != (length, length) or not _rows_sum_to_one(weights):
+                return None
+            maps.append(to_numpy(weights))
+        found.append(tuple(maps))
+    return found
+
+
+def _rows_sum_to_one(weights: "torch.Tensor") -> bool:
+    """Whether every row is a distribution; rows of NaN are let through, they come from NaN weights."""
+    import torch
+
+    off = (weights.sum(dim=-1) - 1).abs()
+    return bool(((off < ROW_SUM_TOLERANCE) | torch.isnan(off)).all())
+
+
+def _square(band: "torch.Tensor") -> "torch.Tensor":
+    """Weights (heads, seq, window + 1) of the keys around each query as (heads, seq, seq).
+
+    Longformer (Beltagy et al. 2020, section 3): entry w of query i belongs to key i + w - window / 2.
+    """
+    import torch
+
+    heads, seq, width = band.shape
+    half = width // 2
+    square = band.new_zeros(heads, seq, seq + 2 * half)
+    places = torch.arange(seq, device=band.device)[:, None] + torch.arange(width, device=band.device)[None, :]
+    square.scatter_(2, places.expand(heads, seq, width), band)
+    return square[:, :, half : half + seq].contiguous()
+
+
+def give_back_memory(nbytes: int) -> None:
+    """Before large arrays are made, hand what a run has freed back to the system.
+
+    glibc keeps freed blocks of a few megabytes; beside the results of a run that is as much memory again.
+    """
+    trim = _malloc_trim()
+    if trim is not None and nbytes >= WORTH_TRIMMING:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    """The function malloc_trim of glibc; None where there is no glibc."""
+    import ctypes
+
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)

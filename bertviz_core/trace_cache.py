@@ -1,0 +1,89 @@
+"""Traces kept while there is room, so that a click on the same text does not run the model again."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+
+from bertviz_core.loading import LoadedModel
+from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.trace import RUN_LOCK, trace_unlocked
+
+WAIT_S = 0.05
+"""How long a waiting run sleeps before it looks whether anyone still wants it."""
+Key = tuple[str, str, str, str, str | None, int]
+
+
+class SupersededError(Exception):
+    """The one who asked for a trace has asked for something else meanwhile; no user ever sees this."""
+
+
+class TraceCache:
+    """The most recently used traces up to a budget of bytes; may be used from many threads."""
+
+    def __init__(self, max_nbytes: int) -> None:
+        """A cache that holds at most max_nbytes bytes of arrays."""
+        if max_nbytes <= 0:
+            raise ValueError(f"max_nbytes is {max_nbytes}")
+        self._max_nbytes = max_nbytes
+        self._traces: OrderedDict[Key, Trace] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the traces held; never above the budget."""
+        with self._lock:
+            return sum(trace.nbytes for trace in self._traces.values())
+
+    def __len__(self) -> int:
+        """Count of traces held."""
+        with self._lock:
+            return len(self._traces)
+
+    def trace(self, loaded: LoadedModel, tokens: Tokens, wanted: Callable[[], bool] | None = None) -> Trace:
+        """The trace of a model and its tokens: the one at hand, or a new run when its turn has come.
+
+        Several who wait for the same trace get one run. One who is no longer wanted stops waiting and runs nothing.
+
+        Args:
+            loaded: the model.
+            tokens: the text, by its own tokenizer.
+            wanted: whether the caller still wants the trace; asked while it waits.
+
+        Raises:
+            SupersededError: the caller no longer wants it.
+            BertvizError: as bertviz_core.trace.trace.
+        """
+        key = (loaded.name, loaded.revision, loaded.dtype, tokens.text, tokens.pair, len(tokens))
+        found = self._get(key)
+        while found is None:
+            if wanted is not None and not wanted():
+                raise SupersededError
+            if not RUN_LOCK.acquire(timeout=WAIT_S):
+                found = self._get(key)
+                continue
+            try:
+                found = self._get(key)
+                if found is None and (wanted is None or wanted()):
+                    found = trace_unlocked(loaded, tokens)
+                    self._put(key, found)
+            finally:
+                RUN_LOCK.release()
+        return found
+
+    def _get(self, key: Key) -> Trace | None:
+        with self._lock:
+            found = self._traces.get(key)
+            if found is not None:
+                self._traces.move_to_end(key)
+            return found
+
+    def _put(self, key: Key, trace: Trace) -> None:
+        """Keep a trace, and let go of those used longest ago; one larger than the whole budget is not kept."""
+        if trace.nbytes > self._max_nbytes:
+            return
+        with self._lock:
+            self._traces[key] = trace
+            held = sum(each.nbytes for each in self._traces.values())
+            while held > self._max_nbytes:
+                _, oldest = self._traces.popitem(last=False)
+                held -= oldest.nbytes

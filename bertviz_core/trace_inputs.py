@@ -1,0 +1,82 @@
+"""What a model is given: padded ids and what belongs to them, checked against its tables."""
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.errors import TextError
+from bertviz_core.loading import LoadedModel
+from bertviz_core.results.trace import Tokens
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+
+def model_inputs(loaded: LoadedModel, batch: Sequence[Tokens]) -> "dict[str, torch.Tensor]":
+    """Padded ids, mask, types and further ids, those that the model's forward takes."""
+    import torch
+
+    accepted = inspect.signature(loaded.model.forward).parameters
+    columns: dict[str, list[Any]] = {"input_ids": [tokens.input_ids for tokens in batch]}
+    columns["attention_mask"] = [np.ones(len(tokens), dtype=np.int64) for tokens in batch]
+    if all(tokens.token_type_ids is not None for tokens in batch):
+        columns["token_type_ids"] = [tokens.token_type_ids for tokens in batch]
+    for name in batch[0].other_inputs:
+        columns[name] = [tokens.other_inputs[name] for tokens in batch]
+    _check_ids(loaded, columns)
+    longest = max(len(tokens) for tokens in batch)
+    fill = {"input_ids": getattr(loaded.model.config, "pad_token_id", None) or 0}
+    inputs = {}
+    for name, values in columns.items():
+        if name in accepted:
+            padded = np.full((len(batch), longest), fill.get(name, 0), dtype=np.int64)
+            for row, value in zip(padded, values, strict=True):
+                row[: len(value)] = value
+            inputs[name] = torch.from_numpy(padded).to(loaded.device)
+    return inputs
+
+
+def _check_ids(loaded: LoadedModel, columns: dict[str, list[Any]]) -> None:
+    """Refuse ids beyond the vocabulary table (a CUDA device would die of them); drop types beyond the type table."""
+    table = input_table(loaded.model)
+    highest = max(int(ids.max(initial=0)) for ids in columns["input_ids"])
+    if table is not None and highest >= (size := len(table)):
+        raise TextError(
+            f"The tokenizer gave the id {highest:,}, but the vocabulary table of {loaded.name!r} has {size:,} rows; "
+            "use the tokenizer that belongs to the model."
+        )
+    types = columns.get("token_type_ids", ())
+    known = getattr(loaded.model.config, "type_vocab_size", None)
+    if known is not None and any(int(each.max(initial=0)) >= known for each in types):
+        del columns["token_type_ids"]
+
+
+def prepared(model: "PreTrainedModel", seq: int) -> None:
+    """Undo what an earlier text changed in the model.
+
+    BigBird switches itself from sparse to full attention at the first short text, and stays so for long ones. The
+    switch also replaces the modules on which transformers listens for attention maps, so it listens anew.
+    """
+    config = model.config
+    set_type = getattr(model, "set_attention_type", None)
+    if set_type is None or getattr(config, "attention_type", "") != "block_sparse":
+        return
+    full = seq <= (5 + 2 * config.num_random_blocks) * config.block_size
+    wanted = "original_full" if full else "block_sparse"
+    if model.attention_type != wanted:
+        set_type(wanted)
+        for module in model.modules():
+            module._forward_hooks.clear()
+        setattr(model, "_output_capturing_hooks_installed", False)  # noqa: B010  # not a module or a tensor
+
+
+def input_table(model: "PreTrainedModel") -> "torch.Tensor | None":
+    """The vocabulary table (vocab, width); None for a model without one row per token, such as CANINE."""
+    try:
+        weight: Any = getattr(model.get_input_embeddings(), "weight", None)
+    except NotImplementedError:
+        return None
+    return weight if weight is not None and weight.ndim == 2 else None

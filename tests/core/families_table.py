@@ -1,0 +1,158 @@
+"""Every family run once from a folder to a trace, beside the model's own eager run; and docs/families.md made from it.
+
+`python -m tests.core.families_table` writes the file again.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModel
+
+from bertviz_core.embedding_sum import embedding_sum
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.families import family
+from bertviz_core.loading import LoadedModel, load_model
+from bertviz_core.parameters import source_ledger
+from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.settings import Settings
+from bertviz_core.sources import ModelSource, folder_source
+from bertviz_core.text_families import text_family
+from bertviz_core.tokenization import TextTokenizer, tokenize
+from bertviz_core.tokenizer_loading import load_tokenizer
+from bertviz_core.trace import trace, trace_batch
+from bertviz_core.trace_inputs import model_inputs
+from bertviz_core.weight_checks import pooler_check
+from tests.core.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "families.md"
+HEAD = """# What works for which family
+
+Made by `python -m tests.core.families_table` from the runs of `tests/core/test_trace_families.py`: a tiny random model
+of every family, saved, loaded, tokenized and traced, its hidden states, pooler output and every head of every layer
+compared with the model's own eager run (1e-5). Do not edit; a test compares the file with the runs.
+
+* **parameters**: the ledger counts what the loaded model counts.
+* **tokens**: which of the config's positions are tokens' ("-" where only the tokenizer sets a limit).
+* **hidden states**: the embedding output and the output of every layer.
+* **embedding sum**: word + position + type, normalised and projected, gives entry 0 of the hidden states.
+* **pooler**: there is one; "checked" where Linear and tanh by hand give its output.
+* **attention**: recorded (from query and key, on demand), eager (the model's own maps) or none.
+* **q/k/v**: query, key and value of every layer and head are known.
+* **padding**: nothing, where a padded text has the same numbers as the bare one.
+
+"""
+COLUMNS = (
+    "family", "model type", "parameters", "tokens", "hidden states", "embedding sum", "pooler", "attention", "q/k/v",
+    "padding changes", "remarks",
+)  # fmt: skip
+POSITIONS = {"0": "all positions", "2": "all positions", "pad + 1": "positions - (padding id + 1)"}
+
+
+@dataclass(frozen=True)
+class FamilyRun:
+    """What came out for one family."""
+
+    model_type: str
+    source: ModelSource
+    loaded: LoadedModel
+    tokenizer: TextTokenizer
+    texts: tuple[Tokens, Tokens]
+    """A text, and a longer pair."""
+    traces: tuple[Trace, Trace] | None
+    """Each run alone; None where the family refuses."""
+    batch: tuple[Trace, ...]
+    """Both in one padded run."""
+    refusal: str
+    own: Sequence[Any]
+    """The model's own eager output: of the text, of the pair, of both padded."""
+    counted: tuple[int, int]
+    """Parameters by the ledger, and by torch in the loaded model."""
+
+
+@cache
+def family_run(model_type: str) -> FamilyRun:
+    """The whole path for one family, and the model's own numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = save_tiny(model_type, Path(folder))
+        source, settings = folder_source(model_type, path), Settings.from_environment()
+        tokenizer, loaded = load_tokenizer(source, settings), load_model(source, settings)
+        texts = (tokenize(tokenizer, TEXT), tokenize(tokenizer, TEXT, PAIR))
+        counted = (source_ledger(source, settings).total, own_model(path, 1).num_parameters())
+        try:
+            traces = (trace(loaded, texts[0]), trace(loaded, texts[1]))
+        except UnsupportedModelError as error:
+            return FamilyRun(model_type, source, loaded, tokenizer, texts, None, (), str(error), (), counted)
+        batch = trace_batch(loaded, texts)
+        own = [own_output(path, loaded, chosen) for chosen in (texts[:1], texts[1:], texts)]
+        return FamilyRun(model_type, source, loaded, tokenizer, texts, traces, batch, "", own, counted)
+
+
+def own_output(path: Path, loaded: LoadedModel, texts: Sequence[Tokens]) -> Any:
+    """The output of an independent from_pretrained with eager attention, for the same inputs."""
+    model = own_model(path, max(len(tokens) for tokens in texts))
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    inputs = model_inputs(loaded, texts)
+    with torch.no_grad():
+        return model(**inputs, output_hidden_states=True, output_attentions=True)
+
+
+def own_model(path: Path, seq: int) -> Any:
+    """The model as transformers loads it, with eager attention.
+
+    BigBird is told beforehand that a text is short: when it finds out itself, it loses its attention maps.
+    """
+    model = AutoModel.from_pretrained(path, attn_implementation="eager").eval()
+    if (
+        hasattr(model, "set_attention_type")
+        and seq <= (5 + 2 * model.config.num_random_blocks) * model.config.block_size
+    ):
+        model.set_attention_type("original_full")
+    return model
+
+
+def document() -> str:
+    """The text of docs/families.md."""
+    rows = [COLUMNS, ["---"] * len(COLUMNS), *(_cells(family_run(name)) for name in FAMILIES)]
+    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _cells(run: FamilyRun) -> list[str]:
+    names = [
+        family(run.model_type).title,
+        f"`{run.model_type}`",
+        "exact" if run.counted[0] == run.counted[1] else "differ",
+        _tokens(run),
+    ]
+    if run.traces is None:
+        return [*names, "no", "-", "-", "none", "no", "-", run.refusal]
+    single = run.traces[0]
+    sums = embedding_sum(run.loaded, single)
+    row = text_family(run.model_type)
+    pooler = "no" if single.pooler_output is None else "yes" if pooler_check(run.loaded, single) is None else "checked"
+    why = "" if single.attention_way == "recorded" else single.attention_note
+    remarks = [row.embedding_note, *run.loaded.notices, why]
+    return [
+        *names,
+        "yes",
+        "exact" if sums.exact else "in part",
+        pooler,
+        single.attention_way,
+        "yes" if single.query else "no",
+        row.padding_acts or "nothing",
+        " ".join(remark for remark in remarks if remark),
+    ]
+
+
+def _tokens(run: FamilyRun) -> str:
+    return POSITIONS[text_family(run.model_type).first_position] if "positions" in run.tokenizer.limit.reason else "-"
+
+
+if __name__ == "__main__":
+    DOCUMENT.parent.mkdir(exist_ok=True)
+    DOCUMENT.write_text(document(), encoding="utf-8")

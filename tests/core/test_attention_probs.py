@@ -1,0 +1,142 @@
+"""Attention from recorded query and key: hand-made numbers, masks of every kind, and the laws of a distribution."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertviz_core.attention import attention_probs
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.loading import load_model
+from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.settings import Settings
+from bertviz_core.sources import folder_source
+from bertviz_core.tokenization import tokenize
+from bertviz_core.tokenizer_loading import load_tokenizer
+from bertviz_core.trace import trace
+from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+
+LAYER, QUERIES, KEY_HEADS, SEQ, WIDTH = 1, 6, 3, 5, 4
+
+
+def tokens_of(count: int) -> Tokens:
+    ids, flags = np.arange(count), np.zeros(count, dtype=bool)
+    names = tuple(f"t{index}" for index in range(count))
+    return Tokens("", None, names, ids, None, None, None, (0,) * count, flags, flags, {}, None, "", (0, 0), ())
+
+
+def made(query: Any, key: Any, mask: Any = None, scaling: float = 1.0) -> Trace:
+    """A trace of two layers whose second has this query and key; the first has only zeros."""
+    query, key = np.asarray(query, dtype=np.float32), np.asarray(key, dtype=np.float32)
+    seq = query.shape[1]
+    return Trace(
+        model="made", revision="", model_type="bert", tokens=tokens_of(seq),
+        hidden_states=np.zeros((3, seq, 7), dtype=np.float32), pooler_output=None,
+        query=(np.zeros_like(query), query), key=(np.zeros_like(key), key), value=(np.zeros_like(key), key),
+        masks=(None, mask), scaling=(9.0, scaling), attentions=None, attention_way="recorded", attention_note="",
+        device="cpu", dtype="float32", seconds=0.0, notices=(),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def random() -> tuple[Any, Any]:
+    generator = np.random.default_rng(0)
+    return generator.normal(size=(QUERIES, SEQ, WIDTH)), generator.normal(size=(KEY_HEADS, SEQ, WIDTH))
+
+
+def plain(query: Any, key: Any, allowed: Any, added: Any, scaling: float) -> Any:
+    """The definition, number by number."""
+    heads, seq, _ = query.shape
+    probs = np.zeros((heads, seq, seq))
+    for head in range(heads):
+        for row in range(seq):
+            scores = [
+                float(query[head, row] @ key[head * len(key) // heads, column]) * scaling + added[head, row, column]
+                for column in range(seq)
+            ]
+            powers = [np.exp(score) if allowed[row, column] else 0.0 for column, score in enumerate(scores)]
+            probs[head, row] = np.divide(powers, sum(powers) or 1.0)
+    return probs
+
+
+def test_hand_computed() -> None:
+    """Two tokens, one head: scores 0 and ln 3, so a quarter and three quarters."""
+    found = attention_probs(made([[[1.0], [0.0]]], [[[0.0], [np.log(3)]]]), LAYER)
+    np.testing.assert_allclose(found, [[[0.25, 0.75], [0.5, 0.5]]], atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["none", "bool", "float", "float per head", "causal", "nothing allowed"])
+def test_masks(random: tuple[Any, Any], kind: str) -> None:
+    query, key = random
+    generator = np.random.default_rng(1)
+    allowed, added = np.ones((SEQ, SEQ), dtype=bool), np.zeros((QUERIES, SEQ, SEQ))
+    mask = None
+    if kind == "bool":
+        allowed = generator.random((SEQ, SEQ)) < 0.6
+        np.fill_diagonal(allowed, val=True)
+        mask = allowed[None]
+    if kind == "causal":
+        allowed = np.tri(SEQ, dtype=bool)
+        mask = allowed[None]
+    if kind == "nothing allowed":
+        allowed[2] = False
+        mask = allowed[None]
+    if kind.startswith("float"):
+        added = generator.normal(size=(QUERIES if "head" in kind else 1, SEQ, SEQ)) * np.ones((QUERIES, 1, 1))
+        mask = np.float32(added if "head" in kind else added[:1])
+    found = attention_probs(made(query, key, mask, 0.5), LAYER)
+    expected = plain(query, key, allowed, added, 0.5)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert (found[:, ~allowed] == 0).all()
+    np.testing.assert_allclose(found.sum(axis=-1)[:, allowed.any(axis=1)], 1, atol=1e-6)
+    for head in range(QUERIES):
+        np.testing.assert_allclose(attention_probs(made(query, key, mask, 0.5), LAYER, head), expected[head], atol=1e-6)
+
+
+def test_large_scores_stay_finite(random: tuple[Any, Any]) -> None:
+    query, key = random
+    found = attention_probs(made(query * 1e4, key * 1e4), LAYER)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-6)
+
+
+def test_the_first_layer_is_the_first_layer(random: tuple[Any, Any]) -> None:
+    np.testing.assert_allclose(attention_probs(made(*random), 0), 1 / SEQ, atol=1e-7)
+
+
+def test_a_trace_is_not_changed_by_looking(random: tuple[Any, Any]) -> None:
+    found = made(*random)
+    assert found.query is not None
+    before = [array.copy() for array in found.query]
+    attention_probs(found, LAYER)[:] = 7
+    np.testing.assert_array_equal(found.query, before)
+
+
+@pytest.mark.parametrize(("layer", "head"), [(-1, None), (2, None), (0, -1), (0, QUERIES)])
+def test_layers_and_heads_that_are_not_there(random: tuple[Any, Any], layer: int, head: int | None) -> None:
+    with pytest.raises(ValueError, match="of"):
+        attention_probs(made(*random), layer, head)
+
+
+def test_a_family_without_attention_says_why(tmp_path: Path) -> None:
+    source, settings = folder_source("tiny", save_tiny("fnet", tmp_path)), Settings.from_environment()
+    found = trace(load_model(source, settings), tokenize(load_tokenizer(source, settings), "my pet"))
+    with pytest.raises(UnsupportedModelError, match="Fourier"):
+        attention_probs(found, 0)
+
+
+@pytest.mark.parametrize("local_attention", [4, 8])
+def test_modernbert_looks_only_near_in_its_local_layers(tmp_path: Path, local_attention: int) -> None:
+    """Layers 0 and 2 see everything, layer 1 keys at most local_attention / 2 away (Warner et al. 2024)."""
+    source = folder_source("tiny", save_tiny("modernbert", tmp_path, local_attention=local_attention))
+    settings = Settings.from_environment()
+    found = trace(load_model(source, settings), tokenize(load_tokenizer(source, settings), "love my pet " * 6))
+    seq = len(found.tokens)
+    distance = np.abs(np.arange(seq)[:, None] - np.arange(seq)[None, :])
+    for layer in range(LAYERS):
+        probs = attention_probs(found, layer)
+        near = np.ones_like(distance, dtype=bool) if layer % 2 == 0 else distance <= local_attention // 2
+        assert probs.shape == (HEADS, seq, seq)
+        assert (probs[:, near] > 0).all()
+        assert (probs[:, ~near] == 0).all()

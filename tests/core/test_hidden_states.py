@@ -1,0 +1,218 @@
+"""Norms, cosines, paths and words in hidden states: laws on arrays, and on traces of tiny models."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.hidden_states import (
+    compare_word,
+    cosine,
+    cosine_to_embedding,
+    cosine_to_previous,
+    norms,
+    occurrences,
+    outlier_dimensions,
+    token_cosines,
+    token_paths,
+)
+from bertviz_core.loading import load_model
+from bertviz_core.settings import Settings
+from bertviz_core.sources import folder_source
+from bertviz_core.token_limits import TokenLimit
+from bertviz_core.tokenization import TextTokenizer, tokenize
+from bertviz_core.tokenizer_loading import load_tokenizer
+from bertviz_core.trace import trace
+from bertviz_core.weight_checks import nearest_rows
+from tests.core.tiny_models import PAIR, TEXT, save_tiny, tiny_tokenizer
+
+STATES, SEQ, HIDDEN = 4, 5, 7
+
+
+@pytest.fixture
+def states() -> Any:
+    return np.random.default_rng(0).normal(size=(STATES, SEQ, HIDDEN)).astype(np.float32)
+
+
+def test_norms(states: Any) -> None:
+    found = norms(states)
+    assert found.shape == (STATES, SEQ)
+    np.testing.assert_allclose(found, np.linalg.norm(states, axis=-1), rtol=1e-6)
+    np.testing.assert_allclose(norms(3 * states), 3 * found, rtol=1e-6)
+    np.testing.assert_allclose(norms(np.array([[[3, 4]]], dtype=np.float32)), [[5]])
+
+
+def test_cosine_of_known_vectors() -> None:
+    first = np.array([[1, 0], [1, 0], [2, 2], [0, 0], [1e-30, 0], [1e30, 1e30]], dtype=np.float32)
+    second = np.array([[0, 3], [-2, 0], [1, 0], [1, 1], [5e-31, 0], [1, 1]], dtype=np.float32)
+    np.testing.assert_allclose(cosine(first, second), [0, -1, np.sqrt(0.5), 0, 1, 1], atol=1e-6)
+
+
+def test_cosine_to_previous(states: Any) -> None:
+    found = cosine_to_previous(states)
+    assert found.shape == (STATES - 1, SEQ)
+    np.testing.assert_array_equal(found[1], cosine(states[2], states[1]))
+    np.testing.assert_allclose(cosine_to_previous(np.repeat(states[:1], 3, axis=0)), 1, atol=1e-6)
+
+
+def test_cosine_to_embedding(states: Any) -> None:
+    found = cosine_to_embedding(states)
+    np.testing.assert_allclose(found[0], 1, atol=1e-6)
+    np.testing.assert_array_equal(found[1], cosine_to_previous(states)[0])
+    np.testing.assert_allclose(found[3], cosine(states[3], states[0]), atol=1e-7)
+
+
+def test_token_cosines(states: Any) -> None:
+    found = token_cosines(states)
+    assert found.shape == (STATES, SEQ, SEQ)
+    np.testing.assert_allclose(found, found.transpose(0, 2, 1), atol=1e-6)
+    np.testing.assert_allclose(np.diagonal(found, axis1=1, axis2=2), 1, atol=1e-6)
+    np.testing.assert_allclose(found[2, 1], cosine(np.repeat(states[2, 1:2], SEQ, axis=0), states[2]), atol=1e-6)
+    assert np.abs(found).max() <= 1
+
+
+def test_a_zero_vector_has_cosine_0(states: Any) -> None:
+    states[2, 3] = 0
+    assert (token_cosines(states)[2, 3] == 0).all()
+    assert cosine_to_previous(states)[1, 3] == 0
+    assert cosine_to_embedding(states)[2, 3] == 0
+    assert not any(np.isnan(array).any() for array in (token_cosines(states), norms(states)))
+
+
+@pytest.mark.parametrize(("tokens", "named"), [(4, True), (2, False)])
+def test_outlier_dimensions_by_the_rule(tokens: int, named: bool) -> None:
+    """A dimension far out in tokens of one entry is named from a quarter of them on, whatever its sign."""
+    generator = np.random.default_rng(0)
+    states = generator.normal(size=(3, 16, 100)).astype(np.float32)
+    states[1, :tokens, 42] = -30
+    states[2, :8, 17] = 50
+    found = outlier_dimensions(states)
+    assert found.dimensions.tolist() == ([17, 42] if named else [17])
+    np.testing.assert_allclose(found.share[:, 0], [0, 0, 0.5])
+    if named:
+        np.testing.assert_allclose(found.share[:, 1], [0, 0.25, 0])
+    assert found.peak[0] > 6
+    for author in ("Kovaleva", "Timkey", "6 standard deviations", "25%"):
+        assert author in found.rule
+
+
+def test_no_outliers_in_equal_or_few_values() -> None:
+    assert len(outlier_dimensions(np.ones((2, 3, 50), dtype=np.float32)).dimensions) == 0
+    few = np.zeros((1, 4, 37), dtype=np.float32)
+    few[..., 0] = 1e6
+    assert len(outlier_dimensions(few).dimensions) == 0
+
+
+def test_paths_are_the_principal_components(states: Any) -> None:
+    found = token_paths(states, 3)
+    rows = states.reshape(-1, HIDDEN) - states.reshape(-1, HIDDEN).mean(axis=0)
+    _, singular, directions = np.linalg.svd(rows.astype(np.float64), full_matrices=False)
+    np.testing.assert_allclose(found.explained, singular[:3] ** 2 / (singular**2).sum(), rtol=1e-5)
+    np.testing.assert_allclose(np.abs(found.components), np.abs(directions[:3]), atol=1e-5)
+    np.testing.assert_allclose(found.points.reshape(-1, 3), rows @ found.components.T, atol=1e-5)
+    np.testing.assert_allclose(found.components @ found.components.T, np.eye(3), atol=1e-5)
+    assert found.points.shape == (STATES, SEQ, 3)
+    assert (np.diff(found.explained) <= 0).all()
+
+
+def test_all_components_explain_all_and_lose_nothing(states: Any) -> None:
+    found = token_paths(states, HIDDEN)
+    assert found.explained.sum() == pytest.approx(1, abs=1e-6)
+    np.testing.assert_allclose(found.points @ found.components + found.center, states, atol=1e-5)
+
+
+def test_the_same_states_give_the_same_picture(states: Any) -> None:
+    found, mirrored = token_paths(states), token_paths(-states)
+    peaks = np.abs(found.components).argmax(axis=1)
+    assert (found.components[np.arange(2), peaks] > 0).all()
+    np.testing.assert_allclose(mirrored.components, found.components, atol=1e-6)
+    np.testing.assert_allclose(mirrored.points, -found.points, atol=1e-5)
+
+
+def test_more_states_than_dimensions_and_fewer() -> None:
+    wide = np.random.default_rng(0).normal(size=(2, 3, 40)).astype(np.float32)
+    tall = np.random.default_rng(0).normal(size=(9, 8, 3)).astype(np.float32)
+    for states in (wide, tall):
+        rows = states.reshape(-1, states.shape[-1]) - states.reshape(-1, states.shape[-1]).mean(axis=0)
+        found = token_paths(states)
+        assert found.points.var(axis=(0, 1)).sum() / rows.var(axis=0).sum() == pytest.approx(
+            found.explained.sum(), rel=1e-5
+        )
+
+
+def test_paths_of_equal_states_stand_still() -> None:
+    found = token_paths(np.full((2, 1, 4), 3, dtype=np.float32))
+    np.testing.assert_array_equal(found.points, 0)
+    np.testing.assert_array_equal(found.explained, 0)
+
+
+def test_paths_of_nan_are_refused(states: Any) -> None:
+    states[1, 2, 3] = np.nan
+    with pytest.raises(UnsupportedModelError, match="NaN"):
+        token_paths(states)
+
+
+def tiny(text: str, pair: str | None = None) -> Any:
+    return tokenize(TextTokenizer("tiny", tiny_tokenizer(), TokenLimit(None, ""), 1000), text, pair)
+
+
+def test_occurrences_of_a_word_with_its_pieces() -> None:
+    tokens = tiny("The Pythons love the python, pythons.", "My python")
+    assert occurrences(tokens, "python") == ((6,), (13,))
+    assert occurrences(tokens, " PYTHONS ") == ((2, 3), (8, 9))
+    assert occurrences(tokens, "[CLS]") == ()
+    assert occurrences(tokens, "bank") == ()
+    assert occurrences(tokens, "") == ()
+
+
+def test_occurrences_without_words_are_tokens() -> None:
+    tokens = tiny("my python")
+    bare = type(tokens)(
+        **{name: getattr(tokens, name) for name in tokens.__slots__} | {"word_ids": None, "offsets": None}
+    )
+    assert occurrences(bare, "Python") == ((2,),)
+
+
+def test_one_word_in_two_texts(tmp_path: Path) -> None:
+    source, settings = folder_source("tiny", save_tiny("bert", tmp_path)), Settings.from_environment()
+    loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
+    pet, language = trace(loaded, tokenize(tokenizer, TEXT)), trace(loaded, tokenize(tokenizer, "python, the language"))
+    at_pet, at_language = occurrences(pet.tokens, "python")[0], occurrences(language.tokens, "python")[0]
+    found = compare_word("python", pet, at_pet, language, at_language)
+    expected = cosine(pet.hidden_states[:, at_pet[0]], language.hidden_states[:, at_language[0]])
+    np.testing.assert_allclose(found.cosine, expected, atol=1e-6)
+    assert found.static_cosine == 1.0
+    assert found.cosine[0] < 1
+    back = compare_word("python", language, at_language, pet, at_pet)
+    np.testing.assert_allclose(back.cosine, found.cosine, atol=1e-6)
+    np.testing.assert_allclose(compare_word("python", pet, at_pet, pet, at_pet).cosine, 1, atol=1e-6)
+    plural = trace(loaded, tokenize(tokenizer, PAIR))
+    pieces = occurrences(plural.tokens, "pythons")[0]
+    assert len(pieces) == 2
+    means = plural.hidden_states[:, list(pieces)].mean(axis=1)
+    other = compare_word("pythons", plural, pieces, pet, at_pet)
+    np.testing.assert_allclose(other.cosine, cosine(means, pet.hidden_states[:, at_pet[0]]), atol=1e-6)
+    assert other.static_cosine is None
+    with pytest.raises(ValueError, match="without tokens"):
+        compare_word("bank", pet, (), language, at_language)
+
+
+def test_nearest_rows_in_chunks_and_at_the_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load_model(folder_source("tiny", save_tiny("bert", tmp_path)), Settings.from_environment())
+    whole = nearest_rows(loaded, 7, 1000)
+    assert len(whole.ids) == 36
+    assert 7 not in whole.ids
+    assert (np.diff(whole.cosine) <= 0).all()
+    monkeypatch.setattr("bertviz_core.weight_checks.CHUNK_ROWS", 5)
+    chunked = nearest_rows(loaded, 7, 1000)
+    np.testing.assert_array_equal(chunked.ids, whole.ids)
+    np.testing.assert_allclose(chunked.cosine, whole.cosine, atol=1e-6)
+    loaded.model.embeddings.word_embeddings.weight.data[7] = 0
+    zero = nearest_rows(loaded, 7, 3)
+    assert zero.norm == 0
+    np.testing.assert_array_equal(zero.cosine, 0)
+    for row in (-1, 37):
+        with pytest.raises(ValueError, match="row"):
+            nearest_rows(loaded, row)

@@ -1,0 +1,23 @@
+"""transformers is imported once, however many threads need it first."""
+
+import subprocess
+import sys
+
+CODE = """
+import threading
+from bertviz_core.settings import Settings
+from bertviz_core.parameters import parameter_ledger
+barrier, totals = threading.Barrier(4), []
+def count():
+    barrier.wait()
+    totals.append(parameter_ledger("bert-tiny", Settings.from_environment()).total)
+threads = [threading.Thread(target=count) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(totals)
+"""
+
+
+def test_four_threads_that_need_it_at_once_all_get_it() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str([4_385_920] * 4), done.stderr[-2000:]

@@ -1,0 +1,271 @@
+"""Checkpoints into memory: what is in the file and nothing else, refused in words where that cannot be."""
+
+import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, T5EncoderModel
+from transformers.utils import logging
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.loading import LoadedModel, best_device, load_model
+from bertviz_core.settings import Settings
+from bertviz_core.sources import folder_source, resolve
+from bertviz_core.tokenization import tokenize
+from bertviz_core.tokenizer_loading import load_tokenizer
+from bertviz_core.trace import trace
+from tests.core.tiny_models import HIDDEN, LAYERS, TEXT, save_tiny, tiny_config, tiny_model, tiny_tokenizer
+
+SETTINGS = Settings.from_environment()
+
+
+def load(folder: Path, **options: Any) -> LoadedModel:
+    return load_model(folder_source("tiny", folder), SETTINGS, **options)
+
+
+def hidden(folder: Path, loaded: LoadedModel) -> Any:
+    return trace(loaded, tokenize(load_tokenizer(folder_source("tiny", folder), SETTINGS), TEXT)).hidden_states
+
+
+def rewrite(folder: Path, change: Any) -> None:
+    """The weights of a folder, changed."""
+    tensors = load_file(folder / "model.safetensors")
+    save_file(change(tensors), folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def set_config(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    return save_tiny("bert", tmp_path / "bert")
+
+
+def test_the_weights_are_the_files(bert: Path) -> None:
+    stored, loaded = load_file(bert / "model.safetensors"), load(bert)
+    assert loaded.notices == ()
+    assert loaded.has_pooler
+    assert not loaded.model.training
+    own = loaded.model.state_dict()
+    assert set(own) == set(stored)
+    assert all(torch.equal(own[name], stored[name]) for name in own)
+
+
+@pytest.mark.parametrize("stored", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
+def test_number_format(tmp_path: Path, stored: torch.dtype, wanted: Any) -> None:
+    folder = save_tiny("bert", tmp_path, dtype=stored)
+    loaded = load(folder) if wanted == "float32" else load(folder, dtype=wanted)
+    assert {parameter.dtype for parameter in loaded.model.parameters()} == {getattr(torch, wanted)}
+    assert loaded.dtype == wanted
+    found = trace(loaded, tokenize(load_tokenizer(folder_source("tiny", folder), SETTINGS), TEXT))
+    assert found.dtype == wanted
+    assert {array.dtype for array in (found.hidden_states, found.pooler_output, *found.query)} == {np.dtype("float32")}
+
+
+@pytest.mark.parametrize("auto_class", [AutoModelForMaskedLM, AutoModelForSequenceClassification])
+@pytest.mark.parametrize("name", ["bert", "distilbert", "roberta", "albert"])
+def test_a_checkpoint_with_a_head_loads_its_base(tmp_path: Path, auto_class: Any, name: str) -> None:
+    torch.manual_seed(1)
+    model = auto_class.from_config(tiny_config(name))
+    model.save_pretrained(tmp_path)
+    loaded, base = load(tmp_path), model.base_model.state_dict()
+    assert all(torch.equal(value, base[key]) for key, value in loaded.model.state_dict().items())
+    assert loaded.has_pooler == (name in ("bert", "albert") and auto_class is AutoModelForSequenceClassification)
+    assert loaded.notices == ()
+
+
+def test_a_missing_pooler_is_no_pooler(bert: Path) -> None:
+    whole = hidden(bert, load(bert))
+    rewrite(bert, lambda tensors: {name: value for name, value in tensors.items() if not name.startswith("pooler")})
+    loaded = load(bert)
+    assert not loaded.has_pooler
+    assert not any(name.startswith("pooler") for name, _ in loaded.model.named_parameters())
+    assert np.array_equal(hidden(bert, loaded), whole)
+
+
+def test_more_layers_in_the_config_than_in_the_file_are_refused(bert: Path) -> None:
+    set_config(bert, num_hidden_layers=LAYERS + 2)
+    with pytest.raises(CheckpointError, match="lacks 32 of the 87 tensors"):
+        load(bert)
+
+
+def test_fewer_layers_in_the_config_are_told(bert: Path) -> None:
+    set_config(bert, num_hidden_layers=LAYERS - 1)
+    loaded = load(bert)
+    assert "16 tensors of the base model" in loaded.notices[0]
+    assert len(hidden(bert, loaded)) == LAYERS
+
+
+@pytest.mark.parametrize("name", ["embeddings.word_embeddings.weight", "encoder.layer.1.attention.self.query.weight"])
+def test_no_parameter_is_ever_random(bert: Path, name: str) -> None:
+    rewrite(bert, lambda tensors: {key: value for key, value in tensors.items() if key != name})
+    with pytest.raises(CheckpointError, match=f"lacks 1 of the 55 tensors .*'{name}'"):
+        load(bert)
+
+
+def test_wrong_shapes_are_refused(bert: Path) -> None:
+    set_config(bert, intermediate_size=15)
+    with pytest.raises(CheckpointError, match="do not fit its config"):
+        load(bert)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_no_numbers_are_told(bert: Path, value: float) -> None:
+    def spoil(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        tensors["encoder.layer.1.output.dense.bias"][3] = value
+        return tensors
+
+    rewrite(bert, spoil)
+    loaded = load(bert)
+    assert "1 of the weights' tensors hold NaN or infinity ('encoder.layer.1.output.dense.bias'" in loaded.notices[0]
+    found = trace(loaded, tokenize(load_tokenizer(folder_source("tiny", bert), SETTINGS), TEXT))
+    assert np.isfinite(found.hidden_states[:2]).all()
+    assert "from entry 2 on" in found.notices[-1]
+
+
+def test_pickles_are_never_opened(tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    folder = tmp_path / "model"
+    tiny_config("bert").save_pretrained(folder)
+
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return Path.touch, (opened,)
+
+    torch.save({"bomb": Bomb()}, folder / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin.*safetensors"):
+        load(folder)
+    set_config(folder, transformers_weights="pytorch_model.bin")
+    with pytest.raises(CheckpointError, match="safetensors"):
+        load(folder)
+    assert not opened.exists()
+
+
+def test_a_config_cannot_name_other_weights(bert: Path) -> None:
+    whole = hidden(bert, load(bert))
+    save_tiny("bert", bert / "other", initializer_range=0.9)
+    set_config(bert, transformers_weights="other/model.safetensors", attn_implementation="flash_attention_2")
+    assert np.array_equal(hidden(bert, load(bert)), whole)
+
+
+def test_code_of_a_checkpoint_is_never_run(bert: Path) -> None:
+    ran = bert / "ran"
+    (bert / "mine.py").write_text(f"open({str(ran)!r}, 'w')\nclass Mine: pass\n")
+    set_config(bert, auto_map={"AutoModel": "mine.Mine", "AutoConfig": "mine.Mine"})
+    load(bert)
+    assert not ran.exists()
+
+
+def test_one_file_of_another_name_and_shards(bert: Path, tmp_path: Path) -> None:
+    whole = hidden(bert, load(bert))
+    (bert / "model.safetensors").rename(bert / "weights.safetensors")
+    assert np.array_equal(hidden(bert, load(bert)), whole)
+    model = tiny_model("bert")
+    model.save_pretrained(tmp_path / "sharded", max_shard_size="4KB")
+    tiny_tokenizer().save_pretrained(tmp_path / "sharded")
+    assert len(list((tmp_path / "sharded").glob("*.safetensors"))) > 2
+    assert np.array_equal(hidden(tmp_path / "sharded", load(tmp_path / "sharded")), whole)
+
+
+def test_quantized_weights_are_refused(bert: Path) -> None:
+    set_config(bert, quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True})
+    with pytest.raises(CheckpointError, match="quantized"):
+        load(bert)
+
+
+def test_a_model_too_large_for_the_instance_is_refused(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = sum(value.numel() for value in load_file(bert / "model.safetensors").values())
+    source = folder_source("tiny", bert)
+    monkeypatch.setenv("INSIDE_BERT_MAX_MODEL_BYTES", str(4 * numbers - 1))
+    with pytest.raises(CheckpointError, match=f"need {4 * numbers:,} bytes"):
+        load_model(source, Settings.from_environment())
+    load_model(source, Settings.from_environment(), dtype="bfloat16")
+    monkeypatch.setenv("INSIDE_BERT_MAX_MODEL_BYTES", str(4 * numbers))
+    load_model(source, Settings.from_environment())
+
+
+def test_the_bundled_weights_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = resolve("all-MiniLM-L6-v2", SETTINGS)
+    assert sum(weight.numel() for weight in load_model(source, SETTINGS).model.parameters()) == 22_713_216
+    monkeypatch.setattr("bertviz_core.bundled.BUNDLED_SHA256", "0" * 64)
+    with pytest.raises(CheckpointError, match="SHA-256"):
+        load_model(source, SETTINGS)
+
+
+def test_a_model_without_weights_says_what_can_be_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(CheckpointError, match="not on this machine; .*bert-base-uncased.*all-MiniLM-L6-v2"):
+        load_model(resolve("bert-base-uncased", SETTINGS), SETTINGS)
+    tiny_config("bert").save_pretrained(tmp_path / "bare")
+    with pytest.raises(CheckpointError, match="no safetensors file"):
+        load(tmp_path / "bare")
+
+
+def test_a_catalogue_model_in_the_hubs_cache_is_loaded_from_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source, commit = resolve("google/bert_uncased_L-2_H-128_A-2", SETTINGS), "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / f"models--{str(source.hub_id).replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    torch.manual_seed(0)
+    snapshot = repository / "snapshots" / commit
+    model = tiny_model("bert", **{key: source.config[key] for key in ("hidden_size", "num_hidden_layers", "vocab_size",
+                       "num_attention_heads", "intermediate_size", "max_position_embeddings")})  # fmt: skip
+    model.save_pretrained(snapshot)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    loaded = load_model(source, SETTINGS)
+    assert loaded.revision == commit
+    assert all(torch.equal(value, model.state_dict()[key]) for key, value in loaded.model.state_dict().items())
+
+
+def test_of_an_encoder_decoder_model_only_the_encoder_is_needed(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    T5EncoderModel(tiny_config("t5")).save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    loaded = load(tmp_path)
+    assert not any("decoder" in name for name, _ in loaded.model.named_parameters())
+    assert hidden(tmp_path, loaded).shape[::2] == (LAYERS + 1, HIDDEN)
+
+
+def test_nothing_is_asked_of_the_network(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a request")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    hidden(bert, load(bert))
+
+
+def test_loads_side_by_side_do_not_mix_and_leave_the_library_as_it_was(tmp_path: Path) -> None:
+    names = ("bert", "roberta", "modernbert", "t5") * 2
+    folders = [save_tiny(name, tmp_path / str(index)) for index, name in enumerate(names)]
+    level, dtype = logging.get_verbosity(), torch.get_default_dtype()
+    bars = logging.is_progress_bar_enabled()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(load, folders))
+    for name, loaded in zip(names, together, strict=True):
+        own = tiny_model(name).state_dict()
+        assert all(torch.equal(value, own[key if key in own else f"encoder.{key}"])
+                   for key, value in loaded.model.state_dict().items())  # fmt: skip
+    assert (logging.get_verbosity(), torch.get_default_dtype()) == (level, dtype)
+    assert logging.is_progress_bar_enabled() == bars
+
+
+def test_the_device_is_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert best_device() == "cuda"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert best_device() == "mps"
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert best_device() == "cpu"
