@@ -134,3 +134,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         raise SystemExit(1) from None
+
+
+# Registers `tokens` and `hidden`; below, because they need what stands above.
+import bertviz_core.cli_text  # noqa: E402, F401

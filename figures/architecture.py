@@ -1,13 +1,12 @@
 """The drawn stack of a model: embeddings, layers, pooler and head, each with its real sizes and parameters."""
 
-import html
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
 from bertviz_core.results import Architecture, LayerCount, Ledger, Parameter
 from figures.blocks import BlockRow, Box, draw_blocks
-from figures.style import Theme
+from figures.style import Theme, escape
 
 MAX_TABLES = 3
 
@@ -15,7 +14,7 @@ MAX_TABLES = 3
 def model_stack(architecture: Architecture, ledger: Ledger, look: Theme) -> go.Figure:
     """The model from the token ids at the bottom to its outputs at the top."""
     rows = [*_embedding_rows(ledger), *_stack_rows(architecture, ledger), *_top_rows(architecture, ledger)]
-    title = f"{html.escape(architecture.model)}, bottom to top"
+    title = f"{escape(architecture.model)}, bottom to top"
     return draw_blocks(rows, title, "token ids, one per word piece", look)
 
 

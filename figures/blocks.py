@@ -1,12 +1,11 @@
 """Drawings of boxes: rows of boxes one above the other, rows of one group in a frame, a count beside each row."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from figures.style import TEXT_SIZE, Theme, layout, text_on
+from figures.style import TEXT_SIZE, Theme, escape, layout, text_on
 
 LEFT, RIGHT, COUNTS = 1.3, 9.0, 9.25
 ROW, GAP = 0.78, 0.34
@@ -73,9 +72,9 @@ def _draw_row(figure: go.Figure, row: BlockRow, y: float, look: Theme) -> None:
             line={"width": 0},
             layer="below",
         )
-        text = f"<b>{html.escape(box.label)}</b>"
+        text = f"<b>{escape(box.label)}</b>"
         if box.detail:
-            text += ("<br>" if len(row.boxes) > 1 else "   ") + html.escape(box.detail)
+            text += ("<br>" if len(row.boxes) > 1 else "   ") + escape(box.detail)
         figure.add_annotation(
             x=left + width / 2,
             y=y + ROW / 2,

@@ -1,17 +1,16 @@
 """Pictures of the parameter ledger: the tree as sunburst, treemap or icicle, the layers as stacked bars."""
 
-import html
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 
 from bertviz_core.results import Ledger, TreeNode
-from figures.style import TEXT_SIZE, Theme, layout, text_on, words
+from figures.style import TEXT_SIZE, Theme, escape, layout, text_on, words
 
 TreeForm = Literal["sunburst", "treemap", "icicle"]
-ROOT_ID = "model"
-"""Id of the whole model in a figure; plotly takes no empty id."""
+ROOT_ID = "/"
+"""Id of the whole model in a figure, where plotly takes no empty one; no module is called so."""
 MAX_ARCS = 3
 MIN_SLOTS = 6
 """Room for this many bars at least, so that one layer is a bar and no wall."""
@@ -43,14 +42,14 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
     marks = {
         "ids": [node.id or ROOT_ID for node in nodes],
         "parents": ["" if node.parent is None else node.parent or ROOT_ID for node in nodes],
-        "labels": [html.escape(node.label) for node in nodes],
+        "labels": [escape(node.label) for node in nodes],
         "values": [node.numel for node in nodes],
         "branchvalues": "total",
         "sort": False,
         "marker": {"colors": colours, "line": {"color": look.edge, "width": 1}},
         "customdata": [
             [
-                html.escape(node.id or node.label),
+                escape(node.id or node.label),
                 node.tensors,
                 _share(node.numel, total),
                 _share(node.numel, parents.get(node.parent or "", total)),
@@ -65,7 +64,7 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
         "texttemplate": "%{label}" if form == "sunburst" else "%{label}<br>%{value:,}",
     }
     figure = go.Figure(
-        _tree_trace(form, marks), layout(look, html.escape(title), uniformtext={"minsize": 11, "mode": "hide"})
+        _tree_trace(form, marks), layout(look, escape(title), uniformtext={"minsize": 11, "mode": "hide"})
     )
     return figure.update_layout(height=490)
 
@@ -74,7 +73,7 @@ def layer_bars(ledger: Ledger, title: str, look: Theme) -> go.Figure:
     """Stacked bars: the parameters of each layer by part; a shared layer says how often it runs."""
     rows = ledger.layers
     both = len({row.component for row in rows}) > 1
-    figure = go.Figure(layout=layout(look, html.escape(title), barmode="stack", height=460))
+    figure = go.Figure(layout=layout(look, escape(title), barmode="stack", height=460))
     for part in LAYER_PARTS:
         counts = [getattr(row, part) for row in rows]
         if any(counts):
@@ -99,8 +98,8 @@ def layer_bars(ledger: Ledger, title: str, look: Theme) -> go.Figure:
 
 def model_bars(ledgers: Sequence[Ledger], title: str, look: Theme) -> go.Figure:
     """Several models side by side: horizontal bars, stacked by component."""
-    figure = go.Figure(layout=layout(look, html.escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
-    names = [html.escape(ledger.model) for ledger in ledgers]
+    figure = go.Figure(layout=layout(look, escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
+    names = [escape(ledger.model) for ledger in ledgers]
     for component in ("embeddings", "encoder", "decoder", "pooler", "task head"):
         counts = [sum(part.total for part in ledger.components if part.name == component) for ledger in ledgers]
         if any(counts):
@@ -143,7 +142,7 @@ def component_bar(ledger: Ledger, look: Theme) -> go.Figure:
             _arc(figure, middles.get(owner.component, 0), middles.get(row.component, position), index, look)
         text = f"tied: {row.name} = {owner.name}, {row.numel:,} counted once"
         figure.add_annotation(
-            x=0, y=0.95 + 0.3 * index, text=html.escape(text), showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
+            x=0, y=0.95 + 0.3 * index, text=escape(text), showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
         )
     if ties:
         figure.update_yaxes(range=[1.1 + 0.3 * min(len(ties), MAX_ARCS), -0.5], autorange=False)

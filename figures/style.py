@@ -83,6 +83,9 @@ DARK = Theme(
 )
 THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK}
 
+HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A929C", "#7F5AB6")
+"""Lines of one figure that have no meaning of their own, in this order."""
+
 WORDS: Mapping[str, str] = {
     "query_key_value": "query, key, value (fused)",
     "attention_output": "attention output",
@@ -101,6 +104,34 @@ def theme(name: str) -> Theme:
 def words(part: str) -> str:
     """A part's or component's name in prose."""
     return WORDS.get(part, part)
+
+
+def sequential(look: Theme) -> list[list[float | str]]:
+    """Scale of probabilities, counts and lengths: 0 is the paper, more is further from it."""
+    steps = (
+        ("#CFE3F2", "#7FB6DA", "#2C82BE", "#08306B")
+        if look.name == "light"
+        else ("#123A57", "#1F6391", "#4FA3D6", "#D6EEFB")
+    )
+    return _even(look.paper, *steps)
+
+
+def diverging(look: Theme) -> list[list[float | str]]:
+    """Scale of signed values: negative blue, 0 the paper, positive vermilion; the range is symmetric."""
+    return (
+        _even("#08306B", "#3B8BC4", look.paper, "#E8762B", "#7F2704")
+        if look.name == "light"
+        else _even("#9BD3F7", "#2C7FB8", look.paper, "#D55E00", "#FFC9A3")
+    )
+
+
+def _even(*colours: str) -> list[list[float | str]]:
+    return [[index / (len(colours) - 1), colour] for index, colour in enumerate(colours)]
+
+
+def escape(text: str) -> str:
+    """Text that plotly shows as it stands; it knows no other escapes than these three."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def text_on(colour: str) -> str:

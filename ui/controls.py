@@ -23,6 +23,7 @@ TEACHING_SIZES = (
     "distilbert-base-uncased",
 )
 """Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
+DEFAULT_TEXT = "I love my pet python."
 AS_IT_IS = "as it is"
 T = TypeVar("T", bound=str)
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
@@ -57,6 +58,40 @@ def model_select() -> None:
         format_func=_short,
         **BOUND,
     )
+
+
+def text_inputs() -> None:
+    """The text of the whole session, and its partner, in the sidebar; never written into the address."""
+    _take_from_address("text", DEFAULT_TEXT)
+    _take_from_address("pair", "")
+    st.text_area("Text", key="text", height=100, persist_state="session", help="What the model reads.")
+    st.text_area(
+        "Second text",
+        key="pair",
+        height=68,
+        persist_state="session",
+        placeholder="none",
+        help="Makes a pair: both texts in one input, with a separator between them.",
+    )
+
+
+def text() -> str:
+    """The text that the sidebar holds."""
+    return str(st.session_state.get("text", DEFAULT_TEXT))
+
+
+def pair() -> str | None:
+    """The second text; None where there is none."""
+    found = str(st.session_state.get("pair", ""))
+    return found if found.strip() else None
+
+
+def _take_from_address(key: str, default: str) -> None:
+    """A link may carry a text; it is taken once, and the address keeps no text after that."""
+    if key not in st.session_state:
+        st.session_state[key] = st.query_params.get(key, default)
+    if key in st.query_params:
+        del st.query_params[key]
 
 
 def model_name() -> str:

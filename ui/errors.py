@@ -10,7 +10,7 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 
 _WORD_JOINER = "\u2060"
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|\w(?=@)", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
 _MARKS = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 
 

@@ -69,9 +69,16 @@ def numbers_table(
     st.dataframe(table, hide_index=True, height=height, alt=alt, column_config=columns)
 
 
+def explained(words: str, code: str) -> None:
+    """How a figure's numbers are made, with the lines of Python that reproduce them."""
+    with st.expander("How this is computed"):
+        st.markdown(words)
+        st.code(code, language="python")
+
+
 def csv_text(table: pd.DataFrame) -> str:
     """The table as CSV; a text that a spreadsheet would run as a formula gets an apostrophe in front."""
     safe = table.copy()
     for column in safe.select_dtypes(exclude=["number", "bool"]):
         safe[column] = [f"'{cell}" if str(cell)[:1] in "=+-@\t\r" and str(cell) else cell for cell in safe[column]]
-    return safe.to_csv(index=False)
+    return safe.to_csv(index=False, lineterminator="\r\n")  # as RFC 4180; a lone return in a cell is then quoted

@@ -55,8 +55,9 @@ class IndexPage:
                     return
                 page, policy = self._rewritten(bytes(body))
                 kept = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
-                length = (b"content-length", str(len(page)).encode())
-                await send({**start, "headers": [*kept, *HEADERS, policy, length]})
+                # A HEAD has no body whose length could be told.
+                length = [(b"content-length", str(len(page)).encode())] if page else []
+                await send({**start, "headers": [*kept, *HEADERS, policy, *length]})
                 message = {"type": "http.response.body", "body": page}
             await send(message)
 

@@ -9,7 +9,7 @@ from figures.parameters import ROOT_ID, TreeForm, component_bar, layer_bars, mod
 from figures.style import theme
 from ui import cache, controls
 from ui.errors import plain
-from ui.export import chart, download_row, numbers_table
+from ui.export import chart, download_row, explained, numbers_table
 from ui.ledger_tables import rows_frame, table_view
 from ui.text import bytes_text
 
@@ -155,16 +155,12 @@ def compare_view(name: str, task: str | None) -> None:
 
 def explain_tree() -> None:
     """How the numbers are made, with the lines that reproduce them."""
-    with st.expander("How this is computed"):
-        st.markdown(
-            "A safetensors file begins with a header that lists every tensor with its shape; the count of a tensor is "
-            "the product of its shape, and a module's count is the sum over its tensors. Parameters that share one "
-            "tensor (tied) are counted once, where they stand first. Buffers, such as tables of position ids, are in "
-            "the file but are not parameters."
-        )
-        st.code(
-            "from transformers import AutoModel\n"
-            'model = AutoModel.from_pretrained("bert-base-uncased")\n'
-            "print(len(list(model.named_parameters())), sum(p.numel() for p in model.parameters()))",
-            language="python",
-        )
+    explained(
+        "A safetensors file begins with a header that lists every tensor with its shape; the count of a tensor is "
+        "the product of its shape, and a module's count is the sum over its tensors. Parameters that share one "
+        "tensor (tied) are counted once, where they stand first. Buffers, such as tables of position ids, are in "
+        "the file but are not parameters.",
+        "from transformers import AutoModel\n"
+        'model = AutoModel.from_pretrained("bert-base-uncased")\n'
+        "print(len(list(model.named_parameters())), sum(p.numel() for p in model.parameters()))",
+    )

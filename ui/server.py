@@ -25,13 +25,12 @@ def _preload() -> None:
     Streamlit collects garbage after each script run; frozen objects are not looked at again.
     """
     first_page_drawn.wait(PRELOAD_AFTER_S)
-    import transformers
-
+    from bertviz_core.library import import_library
     from bertviz_core.settings import DEFAULT_MODEL, Settings
     from bertviz_core.skeleton import build_skeleton
     from bertviz_core.sources import resolve
 
-    transformers.logging.set_verbosity_error()
+    import_library()
     build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, Settings.from_environment()).config)
     gc.collect()
     gc.freeze()

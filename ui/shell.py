@@ -18,10 +18,15 @@ page = st.navigation(
         "What it is": [
             st.Page("../pages/overview.py", title="Overview", icon=":material/info:", default=True),
             st.Page("../pages/parameters.py", title="Parameters", icon=":material/donut_large:"),
-        ]
+        ],
+        "What it does with a text": [
+            st.Page("../pages/tokens.py", title="Tokens", icon=":material/text_fields:"),
+            st.Page("../pages/representations.py", title="Representations", icon=":material/grid_on:"),
+        ],
     }
 )
 with st.sidebar:
     controls.model_select()
+    controls.text_inputs()
 page.run()
 first_page_drawn.set()

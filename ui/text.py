@@ -46,7 +46,7 @@ def count(value: int | None) -> str:
 def short_count(value: int) -> str:
     """A count in short form: 109.5 M."""
     for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K")):
-        if value >= size:
+        if value >= size * 0.99995 and value >= 1000:  # rounded to one decimal it is one of this unit
             return f"{value / size:.1f} {unit}"
     return str(value)
 
@@ -54,7 +54,7 @@ def short_count(value: int) -> str:
 def bytes_text(value: float) -> str:
     """Bytes in the largest fitting unit: 86.6 MiB."""
     power = 0
-    while value >= 1024 and power < len(UNITS) - 1:
+    while round(value, 1 if power else 0) >= 1024 and power < len(UNITS) - 1:
         value /= 1024
         power += 1
     return f"{value:,.0f} bytes" if power == 0 else f"{value:,.1f} {UNITS[power]}"

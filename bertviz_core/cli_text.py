@@ -1,0 +1,200 @@
+"""The commands that give a model a text: its tokens, and its hidden states."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import orjson
+import typer
+
+from bertviz_core.cli import JsonOption, ModelArgument, _table, app
+from bertviz_core.errors import TextError
+from bertviz_core.loading import load_model
+from bertviz_core.results.hidden_states import PoolerCheck
+from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.settings import Settings
+from bertviz_core.sources import resolve
+from bertviz_core.visible import shortened, visible
+
+TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")]
+PairOption = Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")]
+LAYER_HELP = "Entry of the hidden states: 0 is the embedding output."
+LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
+PoolerOption = Annotated[bool, typer.Option("--pooler", help="Add the pooler's output, computed twice.")]
+SHOWN_TOKEN, SHOWN_VALUES = 40, 6
+
+
+@app.command()
+def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as_json: JsonOption = False) -> None:
+    """List the tokens of a text, or of a pair, as the model reads them."""
+    found = _tokenized(model, text, pair)
+    _tell(found.notices)
+    if as_json:
+        _print_arrays({"model": model, **tokens_json(found)})
+    else:
+        _print_lines(tokens_lines(found))
+
+
+@app.command()
+def hidden(
+    model: ModelArgument,
+    text: TextArgument,
+    layer: LayerOption = "",
+    pair: PairOption = None,
+    pooler: PoolerOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the hidden states of one layer, a vector per token."""
+    from bertviz_core.trace import trace
+    from bertviz_core.weight_checks import pooler_check
+
+    read = _tokenized(model, text, pair)
+    settings = Settings.from_environment(any_folder=True)
+    loaded = load_model(resolve(model, settings), settings)
+    found = trace(loaded, read)
+    entry = _entry(layer, found)
+    check = pooler_check(loaded, found) if pooler else None
+    _tell((*read.notices, *found.notices, *(_pooler_notices(found, check) if pooler else ())))
+    if as_json:
+        _print_arrays(hidden_json(found, entry, pooler, check))
+    else:
+        _print_lines(hidden_lines(found, entry, pooler, check))
+
+
+def tokens_json(found: Tokens) -> dict[str, Any]:
+    """Tokens as the JSON object of the `tokens` command; what a tokenizer does not say is null."""
+    return {
+        "text": found.text,
+        "pair": found.pair,
+        "tokens": found.tokens,
+        "input_ids": found.input_ids,
+        "token_type_ids": found.token_type_ids,
+        "word_ids": found.word_ids,
+        "offsets": found.offsets,
+        "special": found.special.tolist(),
+        "unknown": found.unknown.tolist(),
+        "sequence": found.sequence,
+        "shape": (1, len(found)),
+        "limit": found.limit,
+        "tokens_cut": found.tokens_cut,
+        "notices": found.notices,
+    }
+
+
+def tokens_lines(found: Tokens) -> list[str]:
+    """Tokens as a table."""
+    blank = (None,) * len(found)
+    types = found.token_type_ids if found.token_type_ids is not None else blank
+    rows = [
+        (
+            str(position),
+            _shown(found.tokens[position]),
+            str(found.input_ids[position]),
+            _cell((found.word_ids or blank)[position]),
+            _cell(span and f"{span[0]}:{span[1]}"),
+            _cell(types[position]),
+            "special" if found.special[position] else "unknown" if found.unknown[position] else "",
+        )
+        for position, span in enumerate(found.offsets or blank)
+    ]
+    count = len(found)
+    return [
+        f"{count:,} tokens; input_ids ({count},) becomes (1, {count}) with the batch axis",
+        "",
+        *_table([("position", "token", "id", "word", "characters", "type", ""), *rows], "rlrrrrl"),
+    ]
+
+
+def hidden_json(found: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> dict[str, Any]:
+    """Hidden states as the JSON object of the `hidden` command."""
+    more: dict[str, Any] = {}
+    if pooler:
+        more = {"pooler_output": found.pooler_output, "pooler_check": check.max_difference if check else None}
+    return {
+        "model": found.model,
+        "model_type": found.model_type,
+        "layer": layer,
+        "num_hidden_layers": found.num_hidden_layers,
+        "tokens": found.tokens.tokens,
+        "input_ids": found.tokens.input_ids,
+        "hidden": found.hidden_states[layer],
+        **more,
+        "device": found.device,
+        "notices": (*found.tokens.notices, *found.notices),
+    }
+
+
+def hidden_lines(found: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> list[str]:
+    """Hidden states as a table: norm and first values of every token."""
+    states = found.hidden_states[layer]
+    rows = [
+        (str(position), _shown(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
+        for position, (token, vector) in enumerate(zip(found.tokens.tokens, states, strict=True))
+    ]
+    lines = [
+        f"{found.model}: hidden states of layer {layer} of 0 to {found.num_hidden_layers}, shape {states.shape}",
+        "",
+        *_table([("position", "token", "norm", "first values"), *rows], "rlrl"),
+    ]
+    if pooler and found.pooler_output is not None:
+        vector = found.pooler_output
+        lines += ["", f"pooler_output ({len(vector)},), norm {np.linalg.norm(vector):.4f}: {_values(vector)}"]
+        if check is not None:
+            lines.append(f"max |pooler(CLS) - pooler_output| = {check.max_difference:.2e}")
+    return lines
+
+
+def _tokenized(model: str, text: str, pair: str | None) -> Tokens:
+    from transformers.utils import logging
+
+    from bertviz_core.tokenization import tokenize
+    from bertviz_core.tokenizer_loading import load_tokenizer
+
+    logging.set_verbosity_error()
+    settings = Settings.from_environment(any_folder=True)
+    return tokenize(load_tokenizer(resolve(model, settings), settings), text, pair)
+
+
+def _entry(given: str, found: Trace) -> int:
+    """The entry of the hidden states that --layer names; read here, so that a wrong one is told its range."""
+    most = found.num_hidden_layers
+    if given.strip() not in map(str, range(most + 1)):
+        what = f"There is no layer {visible(given[:20])!r} in {found.model!r}" if given else "No layer was named"
+        raise TextError(f"{what}; give --layer 0 (the embedding output) to --layer {most}.")
+    return int(given)
+
+
+def _pooler_notices(found: Trace, check: PoolerCheck | None) -> tuple[str, ...]:
+    if found.pooler_output is None:
+        return ("This model has no pooler.",)
+    return () if check else ("The pooler of this family is not Linear and tanh, so it is not computed again.",)
+
+
+def _shown(token: str) -> str:
+    return shortened(visible(token), SHOWN_TOKEN)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _values(vector: np.ndarray) -> str:
+    more = " ..." if len(vector) > SHOWN_VALUES else ""
+    return " ".join(f"{value:8.4f}" for value in vector[:SHOWN_VALUES].tolist()) + more
+
+
+def _tell(notices: Sequence[str]) -> None:
+    for notice in notices:
+        sys.stderr.write(f"{visible(notice)}\n")
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    """The lines as UTF-8, whatever the terminal's own encoding: a vocabulary has letters of all scripts."""
+    sys.stdout.buffer.write("".join(f"{line.rstrip()}\n" for line in lines).encode())
+    sys.stdout.flush()
+
+
+def _print_arrays(value: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY))
+    sys.stdout.flush()

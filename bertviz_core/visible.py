@@ -1,0 +1,33 @@
+"""Text as it may be shown: what has no picture of its own is named, what joins pictures is left alone."""
+
+import unicodedata
+
+JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0020, 0xE0080)}
+"""Join emoji or letters, choose how they look, or spell a flag; alone they have no picture."""
+NAMED = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def visible(text: str) -> str:
+    """The text with control and direction characters as codes such as U+202E, so that they act on nothing."""
+    alone = all(character in JOINERS for character in text)
+    return "".join(_code(each) if _is_hidden(each) and (alone or each not in JOINERS) else each for each in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning and the count of what is left out."""
+    rest = len(text) - most
+    return text if rest <= 0 else f"{text[:most]}… ({rest:,} more characters)"
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether the first character that has a direction is written from right to left."""
+    directions = (unicodedata.bidirectional(character) for character in text)
+    return next((each != "L" for each in directions if each in ("L", "R", "AL")), False)
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in NAMED
+
+
+def _code(character: str) -> str:
+    return f"U+{ord(character):04X}"

@@ -1,0 +1,131 @@
+"""Maps of hidden states: values, one number per token and layer, similarities with a slider over the layers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from figures.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from figures.tokens_axis import token_axis
+
+EXACT_CELLS = 100_000
+"""Up to here every cell goes over the wire as float32; beyond, as int16 steps of the range."""
+HEIGHT = 520
+
+
+def values_heatmap(
+    values: Float[np.ndarray, "seq window"], names: Sequence[str], first: int, title: str, look: Theme
+) -> go.Figure:
+    """Hidden states of one entry, tokens by dimensions, 0 at the middle of a symmetric scale.
+
+    Args:
+        values: one row per token.
+        names: labels of the tokens.
+        first: number of the first dimension drawn.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    seq, window = values.shape
+    limit = float(np.abs(values).max(initial=0)) or 1.0
+    exact = values.size <= EXACT_CELLS
+    full = limit if exact else 32767
+    figure = go.Figure(layout=_heatmap_layout(title, look, seq))
+    figure.add_heatmap(
+        x=np.arange(first, first + window, dtype=np.int32),
+        y=np.arange(seq, dtype=np.int32),
+        z=values.astype(np.float32) if exact else (values / limit * full).round().astype(np.int16),
+        zmin=-full,
+        zmax=full,
+        colorscale=diverging(look),
+        colorbar=_colorbar("value", limit, 1 if exact else full),
+        hovertemplate="token %{y}, dimension %{x}" + (": %{z:.6f}" if exact else "") + "<extra></extra>",
+    )
+    figure.update_xaxes(title="dimension", showgrid=False)
+    figure.update_yaxes(token_axis(names, HEIGHT - 130), autorange="reversed")
+    return figure
+
+
+def layer_map(
+    values: Float[np.ndarray, "rows seq"], names: Sequence[str], first_layer: int, title: str, unit: str, look: Theme
+) -> go.Figure:
+    """One number per token and layer; cosines on a scale that ends at 1, lengths on one that begins at 0."""
+    rows, seq = values.shape
+    cosines = unit == "cosine"
+    low = min(0.0, float(values.min(initial=0))) if cosines else 0.0
+    figure = go.Figure(layout=_heatmap_layout(title, look, rows))
+    figure.add_heatmap(
+        x=list(range(seq)),
+        y=list(range(first_layer, first_layer + rows)),
+        z=values.astype(np.float32),
+        zmin=low,
+        zmax=1.0 if cosines else float(values.max(initial=0)) or 1.0,
+        colorscale=sequential(look),
+        colorbar={"title": {"text": unit, "side": "right"}, "thickness": 14},
+        customdata=np.broadcast_to(np.array(names, dtype=object), (rows, seq)).tolist(),
+        hovertemplate=f"%{{customdata}}, layer %{{y}}: %{{z:{'.4f' if cosines else '.3f'}}}<extra></extra>",
+    )
+    figure.update_xaxes(token_axis(names, 860), tickangle=-90 if seq > 12 else 0)
+    figure.update_yaxes(title="layer", showgrid=False, dtick=max(1, rows // 14))
+    return figure
+
+
+def similarity_scrubber(
+    cosines: Float[np.ndarray, "states seq seq"], names: Sequence[str], layer: int, title: str, look: Theme
+) -> go.Figure:
+    """Cosine of every token to every other; a slider below runs through the layers inside the browser."""
+    states, seq, _ = cosines.shape
+    exact = cosines.size <= 250_000
+    drawn = cosines.astype(np.float32) if exact else (cosines * 127).round().astype(np.int8)
+    figure = go.Figure(layout=_heatmap_layout(title, look, seq))
+    figure.add_heatmap(
+        x=list(range(seq)),
+        y=list(range(seq)),
+        z=drawn[layer],
+        zmin=-1 if exact else -127,
+        zmax=1 if exact else 127,
+        colorscale=diverging(look),
+        colorbar=_colorbar("cosine", 1.0, 1 if exact else 127),
+        customdata=[[f"{row} · {column}" for column in names] for row in names] if exact else None,
+        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>" if exact else None,
+        hoverinfo=None if exact else "skip",
+    )
+    figure.frames = [go.Frame(data=[go.Heatmap(z=drawn[state])], name=str(state)) for state in range(states)]
+    figure.update_xaxes(token_axis(names, 560), tickangle=-90 if seq > 8 else 0)
+    figure.update_yaxes(token_axis(names, HEIGHT - 60), autorange="reversed")
+    figure.update_layout(sliders=[_scrubber(states, layer, look)], height=HEIGHT + 130)
+    return figure
+
+
+def _heatmap_layout(title: str, look: Theme, rows: int) -> go.Layout:
+    return layout(look, escape(title), height=max(300, min(HEIGHT, 150 + 34 * rows)))
+
+
+def _colorbar(title: str, limit: float, full: float) -> dict[str, Any]:
+    """A colour bar in real units, whatever the numbers drawn are: full is what stands for the limit."""
+    shares = (-1, -0.5, 0, 0.5, 1)
+    return {
+        "title": {"text": title, "side": "right"},
+        "thickness": 14,
+        "tickvals": [share * (limit if full == 1 else full) for share in shares],
+        "ticktext": [f"{share * limit:.3g}" for share in shares],
+    }
+
+
+def _scrubber(states: int, layer: int, look: Theme) -> dict[str, Any]:
+    still = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
+    steps = [{"label": str(state), "method": "animate", "args": [[str(state)], still]} for state in range(states)]
+    return {
+        "active": layer,
+        "steps": steps,
+        "currentvalue": {"prefix": "layer ", "font": {"size": TEXT_SIZE + 1}},
+        "bordercolor": look.muted,
+        "bgcolor": look.neutral,
+        "activebgcolor": look.colours["embeddings"],
+        "tickcolor": look.muted,
+        "font": {"size": TEXT_SIZE - 1, "color": look.text},
+        "pad": {"t": 90},
+        "x": 0,
+        "len": 1,
+    }

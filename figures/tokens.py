@@ -1,0 +1,40 @@
+"""Pictures of tokens: the nearest rows of the embedding table."""
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from figures.style import TEXT_SIZE, Theme, layout
+
+
+def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, look: Theme) -> go.Figure:
+    """Horizontal bars of cosines, the nearest row on top, each with its number.
+
+    Args:
+        names: labels of the rows, already escaped (figures.tokens_axis.visible).
+        cosines: cosine of each row to the row asked about, in the order of the names.
+        norms: length of each row.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    figure = go.Figure(layout=layout(look, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
+    places = list(range(len(names)))
+    figure.add_bar(
+        x=np.asarray(cosines, dtype=np.float32),
+        y=places,
+        orientation="h",
+        marker={"color": look.colours["embeddings"]},
+        text=[f"{cosine:.4f}" for cosine in cosines.tolist()],
+        textposition="outside",
+        textfont={"size": TEXT_SIZE - 1, "color": look.text},
+        cliponaxis=False,
+        customdata=[[name, f"{norm:.4f}"] for name, norm in zip(names, norms.tolist(), strict=True)],
+        hovertemplate="<b>%{customdata[0]}</b><br>cosine %{x:.4f}, norm %{customdata[1]}<extra></extra>",
+    )
+    low = min(0.0, float(cosines.min(initial=0)))
+    high = max(float(cosines.max(initial=0)), 0.1)
+    figure.update_xaxes(title="cosine", range=[low * 1.2, high * 1.2])
+    figure.update_yaxes(tickvals=places, ticktext=list(names), autorange="reversed", showgrid=False)
+    return figure.update_layout(bargap=0.3)

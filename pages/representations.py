@@ -1,0 +1,29 @@
+"""Representations: how does a token change on its way up?"""
+
+import streamlit as st
+
+from ui import controls, input_views, models, representation_views
+from ui.errors import plain, told
+from ui.text import heading
+
+name_model = heading("Representations", "How does a token change on its way up?")
+with told(), st.spinner("Running the model"):
+    name = controls.model_name()
+    trace = models.trace(name, controls.text(), controls.pair())
+states, seq, hidden = trace.hidden_states.shape
+name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, on {trace.device}")
+for notice in (*trace.tokens.notices, *trace.notices):
+    st.warning(plain(notice))
+
+views = {
+    "Values": representation_views.values_view,
+    "Change": representation_views.change_view,
+    "Token similarity": representation_views.similarity_view,
+    "Input": input_views.embedding_view,
+    "[CLS] and pooler": input_views.pooler_view,
+    "Paths": representation_views.paths_view,
+    "One word, two texts": input_views.word_view,
+}
+chosen = controls.choice("View", list(views), "states", label_visibility="collapsed")
+with told():
+    views[chosen](trace)

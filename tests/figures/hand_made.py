@@ -1,0 +1,102 @@
+"""Results written by hand for the figures: every size differs from every other, names carry active HTML."""
+
+import math
+
+from bertviz_core.results import Architecture, ComponentCount, LayerCount, Ledger, Parameter, TreeNode
+
+ACTIVE = "<b>hi</b>&"
+ACTIVE_ESCAPED = "&lt;b&gt;hi&lt;/b&gt;&amp;"
+
+TREE = (
+    TreeNode("", None, "TinyModel", 1_009, 17, "", "", 0),
+    TreeNode("embeddings", "", "embeddings", 401, 3, "embeddings", "", 0),
+    TreeNode(f"embeddings.{ACTIVE}", "embeddings", ACTIVE, 263, 1, "embeddings", "", 0),
+    TreeNode("embeddings.position", "embeddings", "position", 138, 2, "embeddings", "", 0),
+    TreeNode("encoder.layer", "", "encoder", 571, 12, "encoder", "", 0),
+    TreeNode("encoder.layer.0", "encoder.layer", "0", 307, 7, "encoder", "", 0),
+    TreeNode("encoder.layer.0.attention", "encoder.layer.0", "attention", 190, 4, "encoder", "attention", 0),
+    TreeNode("encoder.layer.0.output", "encoder.layer.0", "output", 117, 3, "encoder", "feed_forward", 0),
+    TreeNode("encoder.layer/folded", "encoder.layer", "2 smaller", 264, 5, "encoder", "", 2),
+    TreeNode("pooler.dense", "", "pooler", 37, 2, "pooler", "", 0),
+)
+
+
+def layer(component: str, index: int, applications: int, *parts: int) -> LayerCount:
+    """A layer whose parts (query, key, value, fused, attention output, attention other, ...) are given in order."""
+    return LayerCount(component, index, sum(parts), *parts, applications)
+
+
+PLAIN_LAYERS = (
+    layer("encoder", 0, 1, 11, 12, 13, 0, 14, 0, 61, 4, 0),
+    layer("encoder", 1, 1, 21, 22, 23, 0, 24, 0, 62, 6, 0),
+    layer("encoder", 2, 1, 31, 32, 33, 0, 34, 0, 63, 8, 0),
+)
+SHARED_LAYERS = (
+    layer("encoder", 0, 5, 41, 42, 43, 0, 44, 0, 64, 10, 0),
+    layer("encoder", 1, 1, 51, 52, 53, 0, 54, 0, 65, 16, 0),
+)
+TWO_STACKS = (
+    layer("encoder", 0, 1, 0, 0, 0, 71, 15, 3, 66, 18, 9),
+    layer("decoder", 0, 1, 0, 0, 0, 72, 25, 5, 67, 20, 7),
+)
+
+
+def parameter(name: str, shape: tuple[int, ...], component: str, tied_to: str | None = None) -> Parameter:
+    """A trainable row in float32 outside the layers, made from a config."""
+    return Parameter(
+        name=name,
+        stored_name=None,
+        shape=shape,
+        numel=math.prod(shape),
+        dtype="float32",
+        trainable=True,
+        tied_to=tied_to,
+        component=component,
+        layer=None,
+        part="other",
+    )
+
+
+def ledger(
+    model: str,
+    layers: tuple[LayerCount, ...] = PLAIN_LAYERS,
+    parameters: tuple[Parameter, ...] = (),
+    **others: int,
+) -> Ledger:
+    """A ledger of these layers; others are further components and their totals, such as embeddings=83."""
+    totals = {"embeddings": others.get("embeddings", 0)}
+    for row in layers:
+        totals[row.component] = totals.get(row.component, 0) + row.total
+    totals |= {"pooler": others.get("pooler", 0), "task head": others.get("task_head", 0)}
+    components = tuple(ComponentCount(name, total, 1, f"{total:,}") for name, total in totals.items() if total)
+    total = sum(part.total for part in components)
+    tensors = len(parameters)
+    return Ledger(
+        model, "bert", "TinyModel", "config", parameters, (), components, layers, total, total, tensors, 0,
+        4 * total, None, None,
+    )  # fmt: skip
+
+
+def architecture(model: str = "tiny", norm_first: bool = False) -> Architecture:
+    """2 heads of 19 numbers, hidden size 38, 53 in the middle."""
+    return Architecture(
+        model=model,
+        title="Tiny",
+        model_type="bert",
+        architecture="TinyModel",
+        kind="local",
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        head_dim=19,
+        hidden_size=38,
+        embedding_size=38,
+        intermediate_size=53,
+        vocab_size=97,
+        max_position_embeddings=29,
+        type_vocab_size=5,
+        hidden_act="gelu",
+        has_pooler=True,
+        norm_first=norm_first,
+        encoder_only=True,
+        capabilities=(),
+    )

@@ -1,0 +1,126 @@
+"""Colours that can be read, and figures that owe nothing to plotly's default template."""
+
+from collections.abc import Callable
+
+import plotly.graph_objects as go
+import plotly.io as pio
+import pytest
+import streamlit  # noqa: F401  it changes plotly's default template
+
+from figures.architecture import model_stack
+from figures.parameters import TreeForm, layer_bars, model_bars, parameter_tree_figure
+from figures.style import LIGHT, THEMES, Theme, text_on, theme, words
+from tests.figures.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
+
+READABLE = 4.5
+ROWS = (parameter("embeddings.word_embeddings.weight", (97, 38), "embeddings"),)
+BUILDERS: dict[str, Callable[[Theme], go.Figure]] = {
+    "sunburst": lambda look: parameter_tree_figure(TREE, "Tree", "sunburst", look),
+    "treemap": lambda look: parameter_tree_figure(TREE, "Tree", "treemap", look),
+    "icicle": lambda look: parameter_tree_figure(TREE, "Tree", "icicle", look),
+    "layers": lambda look: layer_bars(ledger("tiny"), "Layers", look),
+    "models": lambda look: model_bars([ledger("tiny", embeddings=83)], "Models", look),
+    "stack": lambda look: model_stack(architecture(), ledger("tiny", PLAIN_LAYERS, ROWS, embeddings=3_686), look),
+}
+every_figure = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS.keys())
+every_theme = pytest.mark.parametrize("look", THEMES.values(), ids=THEMES.keys())
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #RRGGBB (WCAG 2.2)."""
+    assert len(colour) == 7
+    total = 0.0
+    for weight, channel in zip((0.2126, 0.7152, 0.0722), bytes.fromhex(colour[1:]), strict=True):
+        share = channel / 255
+        total += weight * (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4)
+    return total
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
+    dark, bright = sorted((luminance(one), luminance(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def test_contrast_of_black_and_white_is_21() -> None:
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#767676", "#FFFFFF") == pytest.approx(4.54, abs=0.005)
+
+
+@every_theme
+def test_words_on_every_colour_can_be_read(look: Theme) -> None:
+    for name, colour in {**look.colours, "neutral": look.neutral}.items():
+        assert contrast(colour, text_on(colour)) >= READABLE, f"{text_on(colour)} on {name} {colour}"
+
+
+@every_theme
+def test_words_on_the_page_can_be_read(look: Theme) -> None:
+    assert contrast(look.text, look.paper) >= READABLE
+    assert contrast(look.muted, look.paper) >= READABLE
+
+
+@pytest.mark.parametrize(
+    ("colour", "bright"), [("#000000", True), ("#003300", True), ("#FFFFFF", False), ("#FFFF00", False)]
+)
+def test_dark_ground_has_bright_words_and_the_other_way_round(colour: str, bright: bool) -> None:
+    assert (luminance(text_on(colour)) > 0.5) is bright
+
+
+@every_theme
+@pytest.mark.parametrize("form", ["sunburst", "treemap", "icicle"])
+def test_words_in_drawn_sectors_can_be_read(form: TreeForm, look: Theme) -> None:
+    (trace,) = parameter_tree_figure(TREE, "Tree", form, look).data
+    assert len(trace.textfont.color) == len(trace.marker.colors) == len(TREE)
+    for colour, words_colour in zip(trace.marker.colors, trace.textfont.color, strict=True):
+        assert contrast(colour, words_colour) >= READABLE
+
+
+@every_figure
+@every_theme
+def test_a_figure_is_the_same_whatever_plotlys_default_template(
+    build: Callable[[Theme], go.Figure], look: Theme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    for default in ("streamlit", "plotly_dark", "none"):
+        monkeypatch.setattr(pio.templates, "default", default)
+        drawn.append(build(look).to_json())
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert "#000001" not in drawn[0]
+
+
+@every_figure
+@every_theme
+def test_a_figure_says_its_own_ground_and_words(build: Callable[[Theme], go.Figure], look: Theme) -> None:
+    layout = build(look).layout
+    assert layout.template is not None
+    assert (layout.paper_bgcolor, layout.plot_bgcolor, layout.font.color) == (
+        look.paper,
+        look.paper,
+        look.text,
+    )
+    assert layout.font.family
+    assert layout.title.text
+
+
+@every_figure
+def test_a_figure_leaves_its_results_and_theme_as_they_were(build: Callable[[Theme], go.Figure]) -> None:
+    assert build(LIGHT).to_json() == build(LIGHT).to_json()
+
+
+def test_both_themes_know_the_same_colours() -> None:
+    light, dark = THEMES.values()
+    assert set(light.colours) == set(dark.colours)
+    assert all(name == look.name for name, look in THEMES.items())
+
+
+def test_an_unknown_theme_is_the_light_one() -> None:
+    assert theme("dark") is THEMES["dark"]
+    assert theme("sepia") is theme("") is LIGHT
+
+
+def test_every_part_has_a_colour_and_words_without_underscores() -> None:
+    parts = set(layer("encoder", 0, 1, *range(9)).__slots__) - {"component", "layer", "total", "applications"}
+    assert len(parts) == 9
+    for part in parts:
+        assert part in LIGHT.colours
+        assert "_" not in words(part)

@@ -1,0 +1,140 @@
+"""The shared widgets: what they return, and what a click in a tree does to them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.settings import DEFAULT_MODEL
+from ui import controls
+
+
+def run(page: Any, **state: Any) -> AppTest:
+    at = AppTest.from_function(page)
+    for name, value in state.items():
+        at.session_state[name] = value
+    return at.run()
+
+
+def texts(at: AppTest) -> list[str]:
+    assert not at.exception
+    return [text.value for text in at.text]
+
+
+def level_page() -> None:
+    import streamlit as st
+
+    from ui.controls import level
+
+    for most, default in ((0, 3), (1, 3), (2, 3), (12, 3)):
+        st.text(level("Depth", most, default, f"depth_{most}", "Levels."))
+
+
+def test_a_level_lies_in_its_range_and_is_no_choice_where_there_is_one() -> None:
+    at = run(level_page)
+    assert texts(at) == ["1", "1", "2", "3"]
+    assert [(slider.min, slider.max) for slider in at.slider] == [(1, 2), (1, 12)]
+
+
+def choice_page() -> None:
+    import streamlit as st
+
+    from ui.controls import choice
+
+    st.text(choice("Form", ["sunburst", "treemap"], "form"))
+
+
+def test_a_choice_begins_with_the_first_and_follows_the_address() -> None:
+    assert texts(run(choice_page)) == ["sunburst"]
+    at = AppTest.from_function(choice_page)
+    at.query_params["form"] = "treemap"
+    assert texts(at.run()) == ["treemap"]
+
+
+def click_page() -> None:
+    import streamlit as st
+
+    from ui.controls import clicked, module_select, take_click
+
+    take_click("chart", "model")
+    st.text(clicked("chart"))
+    st.text(st.session_state["module"] or "all")
+    st.text(module_select(["embeddings", "embeddings.word", "pooler.dense"]) or "all")
+
+
+def event(*ids: str) -> dict[str, Any]:
+    return {"selection": {"points": [{"id": each, "label": each, "parent": "x"} for each in ids]}}
+
+
+@pytest.mark.parametrize(
+    ("chart", "module", "expected"),
+    [
+        (None, "embeddings", ["None", "embeddings", "embeddings"]),
+        ({"selection": {"points": []}}, "embeddings", ["None", "embeddings", "embeddings"]),
+        (event("pooler.dense"), "embeddings", ["pooler.dense", "pooler.dense", "pooler.dense"]),
+        (event("embeddings.word"), "", ["embeddings.word", "embeddings.word", "embeddings.word"]),
+        (event("model"), "embeddings", ["model", "all", "all"]),
+        (event("embeddings/folded"), "embeddings", ["embeddings/folded", "all", "all"]),
+    ],
+    ids=["no chart", "nothing clicked", "other module", "first module", "centre", "fold"],
+)
+def test_a_click_chooses_its_module_and_the_centre_the_whole(chart: Any, module: str, expected: list[str]) -> None:
+    assert texts(run(click_page, chart=chart, module=module)) == expected
+
+
+def test_a_module_that_is_not_drawn_is_not_chosen() -> None:
+    at = run(click_page, chart=None, module="encoder.layer.17")
+    assert texts(at) == ["None", "encoder.layer.17", "all"]
+    assert at.session_state["module"] == ""
+
+
+def search_page() -> None:
+    import streamlit as st
+
+    from ui.controls import search
+
+    st.text(f"[{search('Search', 'search')}]")
+
+
+def test_a_search_word_has_no_blanks_around_it() -> None:
+    assert texts(run(search_page)) == ["[]"]
+    assert texts(run(search_page, search="  query ")) == ["[query]"]
+
+
+def test_offered_models_are_each_offered_once_the_bundled_one_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mine", "bert-base-uncased", "no-model"):
+        (tmp_path / name).mkdir()
+    for name in ("mine", "bert-base-uncased"):
+        (tmp_path / name / "config.json").write_text("{}")
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    monkeypatch.delenv("INSIDE_BERT_MODELS", raising=False)
+    names = controls.model_names()
+    assert names[0] == DEFAULT_MODEL
+    assert len(set(names)) == len(names)
+    assert "mine" in names
+    assert "no-model" not in names
+    assert {"bert-base-uncased", "albert-base-v2", "ModernBERT-base", *controls.TEACHING_SIZES} <= set(names)
+
+
+def test_an_instance_with_a_list_offers_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS", " bert-base-cased, bert-tiny ,")
+    assert controls.model_names() == ("bert-base-cased", "bert-tiny")
+
+
+def model_page() -> None:
+    import streamlit as st
+
+    from ui.controls import model_name, model_select
+
+    model_select()
+    st.text(model_name())
+
+
+def test_the_model_of_a_listed_instance_is_one_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS", "bert-base-cased,bert-tiny")
+    at = AppTest.from_function(model_page)
+    at.query_params["model"] = "roberta-base"
+    assert texts(at.run()) == ["bert-base-cased"]

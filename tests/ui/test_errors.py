@@ -1,0 +1,128 @@
+"""A stranger's words on a page: shown as they stand, and a refusal ends the page without a traceback."""
+
+import re
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from ui.errors import plain
+
+ACTIVE = (
+    "![x](http://evil.example/x.png)",
+    "[a](javascript:alert(1))",
+    "<iframe src=//evil.example></iframe>",
+    "<img src=x onerror=alert(1)>",
+    "$x^2$ and $$y$$",
+    ":material/home:",
+    ":red[x] :red-background[y]",
+    "**bold** __bold__ *i* _i_ ~~gone~~ `code`",
+    "# Title",
+    "> quote",
+    "| a | b |\n| - | - |\n| c | d |",
+    "- item\n- item\n\n1. one",
+    "```\ncode\n```",
+    "&lt;b&gt; &amp; &copy;",
+    "a\\b \\",
+    "\\*not escaped twice\\*",
+)
+
+
+ADDRESSES = (
+    "http://evil.example/x",
+    "HTTPS://evil.example",
+    "(https://evil.example)",
+    "www.evil.example",
+    "WWW.evil.example",
+    "me@evil.example",
+    "m.e+x@evil.example",
+    "me.@evil.example",
+    "me+@evil.example",
+    "mailto:me@evil.example",
+    "xmpp:me@evil.example",
+)
+LINKED = re.compile(r"https?://[-.\w]|www\.[-.\w]|[-.\w+]@[-\w]", re.IGNORECASE)
+"""What becomes a link in a paragraph's finished text (GitHub Flavored Markdown, 6.9), whatever was escaped in it."""
+JOINER = "\u2060"
+"""A character without width, which may part what would become a link."""
+
+
+def bare(escaped: str) -> str:
+    """Punctuation that no backslash stands in front of, by CommonMark's rule for backslash escapes."""
+    return re.sub(r"\\[!-/:-@\[-`{-~]", "", escaped)
+
+
+def shown(escaped: str) -> str:
+    """What CommonMark shows for text whose punctuation is all escaped."""
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped)
+
+
+def visible(text: str) -> str:
+    """The text without characters that have no width."""
+    return text.replace(JOINER, "")
+
+
+@pytest.mark.parametrize("text", ACTIVE)
+def test_no_punctuation_stays_active(text: str) -> None:
+    assert not set(bare(plain(text))) & set(string.punctuation)
+
+
+@pytest.mark.parametrize("text", ACTIVE)
+def test_what_is_shown_is_what_was_said_on_one_line(text: str) -> None:
+    assert visible(shown(plain(text))) == " ".join(text.split())
+
+
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_no_address_becomes_a_link(text: str) -> None:
+    assert LINKED.search(text)
+    assert not LINKED.search(shown(plain(f"of {text}, here")))
+    assert visible(shown(plain(text))) == text
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_any_text_is_one_line_without_active_punctuation(text: str) -> None:
+    found = plain(text)
+    assert len(found.splitlines()) <= 1
+    assert not set(bare(found)) & set(string.punctuation)
+    assert visible(shown(found)) == visible(" ".join(text.split()))
+    assert not LINKED.search(shown(found))
+
+
+def test_words_alone_stay_as_they_are() -> None:
+    assert plain("bert base  größer 模型") == "bert base größer 模型"
+    assert plain("") == ""
+
+
+def refused_page() -> None:
+    import streamlit
+
+    from bertviz_core.errors import ModelNotFoundError
+    from ui.errors import told
+
+    streamlit.text("before")
+    with told():
+        raise ModelNotFoundError("'![x](http://evil.example)'\nis no model here.")
+    streamlit.text("after")  # type: ignore[unreachable]
+
+
+def test_a_refusal_is_one_error_and_the_end_of_the_page() -> None:
+    at = AppTest.from_function(refused_page).run()
+    assert [error.value for error in at.error] == [plain("'![x](http://evil.example)' is no model here.")]
+    assert [text.value for text in at.text] == ["before"]
+    assert not at.exception
+
+
+def broken_page() -> None:
+    from ui.errors import told
+
+    with told():
+        raise ValueError("a programmer's mistake")
+
+
+def test_a_programmers_mistake_is_not_told_as_a_refusal() -> None:
+    at = AppTest.from_function(broken_page).run()
+    assert not at.error
+    assert len(at.exception) == 1

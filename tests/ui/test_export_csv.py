@@ -1,0 +1,72 @@
+"""The CSV of a table: numbers as they are, and no cell that a spreadsheet runs."""
+
+import csv
+import io
+import warnings
+
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ui.export import csv_text
+
+FORMULAS = (
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    '=HYPERLINK("http://evil.example","x")',
+    "=",
+    "-",
+    "=a,b\nc",
+)
+RISKY = ("=", "+", "-", "@", "\t", "\r")
+
+
+def read(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize("cell", FORMULAS)
+def test_a_formula_becomes_text(cell: str) -> None:
+    rows = read(csv_text(pd.DataFrame({"name": [cell], "count": [7]})))
+    assert rows == [["name", "count"], [f"'{cell}", "7"]]
+
+
+@settings(deadline=None)
+@example("a\r=1")
+@example("a\n=1")
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
+def test_no_cell_begins_like_a_formula_and_no_word_is_lost(cell: str) -> None:
+    header, row = read(csv_text(pd.DataFrame({"count": [7], "name": [cell]})))
+    (_, found) = row
+    assert header == ["count", "name"]
+    assert not found.startswith(RISKY)
+    assert found in (cell, f"'{cell}")
+
+
+def test_numbers_and_truths_stay_what_they_are() -> None:
+    table = pd.DataFrame({"count": [-3, 22_713_216], "share": [-0.25, 1e-9], "trainable": [True, False]})
+    assert csv_text(table).splitlines() == ["count,share,trainable", "-3,-0.25,True", "22713216,1e-09,False"]
+    back = pd.read_csv(io.StringIO(csv_text(table)))
+    pd.testing.assert_frame_equal(back, table)
+
+
+def test_plain_words_commas_and_quotes_come_back() -> None:
+    names = ["embeddings.LayerNorm.weight", "(30522, 384)", 'a "quoted" name', "größer 模型", "12 × 7 + 1", ""]
+    assert [row[0] for row in read(csv_text(pd.DataFrame({"name": names, "x": 1})))[1:]] == names
+
+
+def test_the_table_itself_is_not_changed() -> None:
+    table = pd.DataFrame({"name": ["=1+1", "a"], "count": [1, 2]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        csv_text(table)
+    assert list(table["name"]) == ["=1+1", "a"]
+
+
+def test_an_empty_table_keeps_its_header() -> None:
+    assert read(csv_text(pd.DataFrame({"name": [], "count": []}))) == [["name", "count"]]

@@ -1,0 +1,101 @@
+"""Numbers and words as pages write them."""
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from ui.errors import plain
+from ui.text import BERT_IN_FIVE, bytes_text, count, short_count
+
+POWERS = {"bytes": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4}
+DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
+
+
+def test_a_count_has_separators_and_an_absent_size_a_dash() -> None:
+    assert count(109_482_240) == "109,482,240"
+    assert count(0) == "0"
+    assert count(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 bytes"),
+        (1_023, "1,023 bytes"),
+        (1_024, "1.0 KiB"),
+        (22_713_216 * 4, "86.6 MiB"),
+        (109_482_240 * 4, "417.6 MiB"),
+        (3 * 2**30, "3.0 GiB"),
+        (5_000 * 2**40, "5,000.0 TiB"),
+    ],
+)
+def test_bytes_are_told_in_powers_of_1024(value: int, text: str) -> None:
+    assert bytes_text(value) == text
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**53))
+def test_bytes_read_back_are_the_bytes(value: int) -> None:
+    number, unit = bytes_text(value).split(" ")
+    read = float(number.replace(",", "")) * 1024 ** POWERS[unit]
+    assert read == pytest.approx(value, abs=0.0501 * 1024 ** POWERS[unit])
+
+
+@settings(deadline=None)
+@example(2**20 - 1)
+@given(st.integers(0, 2**50 - 2**40))
+def test_bytes_take_the_largest_unit_that_fits(value: int) -> None:
+    number, _ = bytes_text(value).split(" ")
+    assert float(number.replace(",", "")) < 1024
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1.0 K"),
+        (109_482_240, "109.5 M"),
+        (22_713_216, "22.7 M"),
+        (7_000_000_000, "7.0 B"),
+        (2_500_000_000_000, "2.5 T"),
+    ],
+)
+def test_short_counts_are_told_in_powers_of_1000(value: int, text: str) -> None:
+    assert short_count(value) == text
+
+
+@settings(deadline=None)
+@example(999_999)
+@given(st.integers(0, 10**15 - 10**12))
+def test_short_counts_are_short_and_read_back_near_the_count(value: int) -> None:
+    number, _, unit = short_count(value).partition(" ")
+    assert float(number) < 1000
+    assert float(number) * 10 ** DECIMALS[unit] == pytest.approx(value, abs=0.0501 * 10 ** DECIMALS[unit])
+
+
+def test_five_sentences_name_what_bert_is() -> None:
+    assert len(BERT_IN_FIVE) == 5
+    whole = " ".join(BERT_IN_FIVE)
+    for word in ("bidirectional", "auto-encoding", "encoder half", "[CLS]", "[SEP]", "[MASK]", "one sequence or two"):
+        assert word in whole
+    assert all(re.fullmatch(r"[A-Z].*\.", line) for line in BERT_IN_FIVE)
+
+
+def heading_page() -> None:
+    from ui.text import heading
+
+    name_model = heading("Parameters", "Where are they?")
+    name_model("![x](http://evil.example/x.png)", "Bert<b>Model</b>, $x$")
+
+
+def test_a_heading_shows_names_as_text() -> None:
+    at = AppTest.from_function(heading_page).run()
+    assert [title.value for title in at.title] == ["Parameters"]
+    (line,) = at.markdown
+    assert line.value.startswith("Where are they? ")
+    assert plain("![x](http://evil.example/x.png)") in line.value
+    assert plain("Bert<b>Model</b>, $x$") in line.value

@@ -1,0 +1,134 @@
+"""Views of the representations page that take one part apart: input embedding, pooler, one word in two texts."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.embedding_sum import embedding_sum
+from bertviz_core.hidden_states import compare_word, occurrences
+from bertviz_core.results.trace import Trace
+from bertviz_core.weight_checks import pooler_check
+from figures.style import theme
+from figures.token_lines import embedding_norms, pooler_bars, word_curve
+from figures.tokens_axis import labels
+from ui import controls, models, trace_controls
+from ui.errors import plain, told
+from ui.export import chart, download_row, explained, numbers_table
+
+MANY = 64
+
+
+def embedding_view(trace: Trace) -> None:
+    """How entry 0 is made: the vectors that are added, their sum, its normalisation."""
+    first, last = trace_controls.token_range(len(trace.tokens), MANY)
+    shown = slice(first, last + 1)
+    parts = embedding_sum(models.loaded(trace.model), trace)
+    title = f"What each token's input is made of - {trace.model}"
+    lengths = {
+        name: np.linalg.norm(vector[shown], axis=-1)
+        for name, vector in (
+            ("word", parts.word),
+            ("position", parts.position),
+            ("token type", parts.token_type),
+            ("other", parts.other),
+            ("sum", parts.total),
+            ("after layer norm", parts.normalized),
+        )
+        if vector is not None
+    }
+    figure = embedding_norms(lengths, labels(trace.tokens)[shown], title, theme(controls.theme_name()))
+    chart(figure, "representations_embedding", f"{title}: lengths of the vectors that are added")
+    names = [name for name in ("word", "position", "token type", "other") if name in lengths]
+    if parts.exact:
+        st.markdown(
+            f"{' + '.join(names)}, then layer norm, gives the first hidden state: largest difference "
+            f"**{parts.max_difference:.2e}**."
+        )
+    else:
+        st.warning(
+            f"The sum does not tell all: the largest difference to the first hidden state is "
+            f"{parts.max_difference:.2e}."
+        )
+    if parts.note:
+        st.caption(plain(parts.note))
+    columns = {f"length of {name}": values for name, values in lengths.items()}
+    frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
+    download_row(figure, "representations_embedding", f"input embedding {trace.model}", title, frame)
+    numbers_table(frame, title)
+    explained(
+        "Each token's id, position and type pick a row of their tables; the rows are added number by number "
+        "and the sum is "
+        "normalised. Families with rotary or relative positions add no position here.",
+        "e = model.embeddings\n"
+        "total = e.word_embeddings(ids) + e.position_embeddings(positions) + e.token_type_embeddings(types)\n"
+        "e.LayerNorm(total)   # equals outputs.hidden_states[0]",
+    )
+
+
+def pooler_view(trace: Trace) -> None:
+    """The first token's last vector, and what the pooler makes of it."""
+    hidden = trace.hidden_states.shape[-1]
+    first = plain(trace.tokens.tokens[0])
+    st.markdown(f"`last_hidden_state[:, 0:1, :]` has the shape `(1, 1, {hidden})`: the vector of **{first}**.")
+    if trace.pooler_output is None:
+        st.info("This model has no pooler: a vector for the whole text is made from token vectors, often their mean.")
+        return
+    st.markdown(f"`pooler_output` has the shape `(1, {len(trace.pooler_output)})`.")
+    check = pooler_check(models.loaded(trace.model), trace)
+    if check is None:
+        st.info(
+            "The pooler of this family is not Linear and tanh on the first token, so it is not computed again here."
+        )
+        return
+    st.markdown(
+        f"Linear, then tanh, on that vector: max |pooler(CLS) - pooler_output| = **{check.max_difference:.2e}**."
+    )
+    title = f"First token and pooler output - {trace.model}"
+    figure = pooler_bars(check, title, theme(controls.theme_name()))
+    chart(figure, "representations_pooler", f"{title}, dimension by dimension")
+    frame = pd.DataFrame({"dimension": range(len(check.output)), "linear": check.linear, "tanh": check.output})
+    if len(check.cls) == len(frame):
+        frame.insert(1, "CLS", check.cls)
+    download_row(figure, "representations_pooler", f"pooler {trace.model}", title, frame)
+    numbers_table(frame, title, height=240)
+    explained(
+        "The pooler is a linear layer and tanh on the first token's last vector, trained with next-sentence "
+        "prediction. In a "
+        "model that was tuned with another pooling its output means little: the mean of the token vectors "
+        "may serve better.",
+        "cls = outputs.last_hidden_state[:, 0]\n"
+        "torch.tanh(cls @ model.pooler.dense.weight.T + model.pooler.dense.bias)   # equals outputs.pooler_output",
+    )
+
+
+@st.fragment
+def word_view(trace: Trace) -> None:
+    """One word in two texts, layer by layer."""
+    word, first_text, second_text = trace_controls.word_inputs()
+    with told():
+        first, second = (models.trace(trace.model, text, None) for text in (first_text, second_text))
+    places = [occurrences(each.tokens, word) for each in (first, second)]
+    missing = [text for text, found in zip((first_text, second_text), places, strict=True) if not found]
+    if missing:
+        st.info(
+            f"The word {plain(repr(word))} does not stand in {plain(repr(missing[0]))}; write a word that is in both."
+        )
+        return
+    comparison = compare_word(word, first, places[0][0], second, places[1][0])
+    title = f'"{word}" in two texts - {trace.model}'
+    figure = word_curve(comparison, title, theme(controls.theme_name()))
+    chart(figure, "representations_word", f"{title}: cosine of the two occurrences at every layer")
+    last = float(comparison.cosine[-1])
+    st.markdown(
+        f"After the last layer the two occurrences have cosine **{last:.4f}**: what the contexts made of one word."
+    )
+    frame = pd.DataFrame({"layer": range(len(comparison.cosine)), "cosine": comparison.cosine})
+    download_row(figure, "representations_word", f"word {word} {trace.model}", title, frame)
+    numbers_table(frame, title)
+    explained(
+        "The static embedding of a word is one row of a table, the same in every text: cosine 1. Each layer "
+        "mixes the context "
+        "in, and the two vectors part. A word of several pieces is the mean of its pieces.",
+        "a, b = (model(**tokenizer(t, return_tensors='pt'), output_hidden_states=True).hidden_states for t in texts)\n"
+        "[torch.cosine_similarity(x[0, i], y[0, j], dim=0) for x, y in zip(a, b)]",
+    )

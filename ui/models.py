@@ -1,0 +1,104 @@
+"""Models, tokenizers and traces that sessions share: few models, traces by bytes, one load and one run at a time."""
+
+import streamlit as st
+
+from bertviz_core.errors import BertvizError, UnsupportedModelError
+from bertviz_core.loading import LoadedModel, load_model
+from bertviz_core.model_files import tokenizer_folder
+from bertviz_core.results.hidden_states import NearestRows
+from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.sources import ModelSource, resolve
+from bertviz_core.tokenization import TextTokenizer, tokenize
+from bertviz_core.tokenizer_loading import load_tokenizer
+from bertviz_core.trace_cache import TraceCache
+from bertviz_core.weight_checks import nearest_rows
+from ui.controls import model_names, settings
+
+TRACE_NBYTES = 512 * 1024**2
+"""Room for the traces of all sessions together."""
+
+
+def loaded(name: str) -> LoadedModel:
+    """A model in memory, as its files are now."""
+    found = resolve(name, settings())
+    return _loaded(found.name, found.kind, found.revision)
+
+
+def tokens(name: str, text: str, pair: str | None) -> Tokens:
+    """A text, or a pair, as a model reads it."""
+    found = resolve(name, settings())
+    return _tokens(found.name, found.kind, found.revision, text, pair)
+
+
+def trace(name: str, text: str, pair: str | None) -> Trace:
+    """What a model makes of a text; run once, whoever asks."""
+    return _traces().trace(loaded(name), tokens(name, text, pair))
+
+
+def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
+    """Tokens of some rows of a model's vocabulary."""
+    found = resolve(name, settings())
+    return _tokenizer(found.name, found.kind, found.revision).spelled(ids)
+
+
+def nearest(name: str, token_id: int, count: int = 10) -> NearestRows:
+    """The rows of a model's vocabulary table nearest to one row."""
+    model = loaded(name)
+    return _nearest(model.name, model.revision, token_id, count, model)
+
+
+def special_tokens(name: str) -> dict[str, str]:
+    """Spelling -> role, such as cls, of the special tokens of a model; the role that BERT's names know comes first."""
+    found = resolve(name, settings())
+    spellings = _tokenizer(found.name, found.kind, found.revision).tokenizer.special_tokens_map
+    roles = {role.removesuffix("_token"): str(spelling) for role, spelling in spellings.items()}
+    first = sorted(roles, key=lambda role: role in ("bos", "eos"), reverse=True)
+    return {roles[role]: role for role in first}
+
+
+def tokenizer_names() -> tuple[str, ...]:
+    """Models that are offered and whose tokenizer is on this machine."""
+    return tuple(name for name in model_names() if _has_tokenizer(name))
+
+
+def _has_tokenizer(name: str) -> bool:
+    try:
+        tokenizer_folder(resolve(name, settings()), settings())
+    except BertvizError:
+        return False
+    return True
+
+
+def _source(name: str) -> ModelSource:
+    return resolve(name, settings())
+
+
+@st.cache_resource(max_entries=2, show_spinner="Loading the model")
+def _loaded(name: str, kind: str, revision: str) -> LoadedModel:
+    return load_model(_source(name), settings())
+
+
+@st.cache_resource(max_entries=8, show_spinner="Loading the tokenizer")
+def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
+    return load_tokenizer(_source(name), settings())
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _nearest(name: str, revision: str, token_id: int, count: int, _model: LoadedModel) -> NearestRows:
+    try:
+        return nearest_rows(_model, token_id, count)
+    except ValueError as error:
+        raise UnsupportedModelError(
+            f"The vocabulary table of {name!r} has no row {token_id}: its tokenizer and its weights do not belong "
+            "together."
+        ) from error
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _tokens(name: str, kind: str, revision: str, text: str, pair: str | None) -> Tokens:
+    return tokenize(_tokenizer(name, kind, revision), text, pair)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _traces() -> TraceCache:
+    return TraceCache(TRACE_NBYTES)

@@ -1,0 +1,148 @@
+"""Views of the representations page that map hidden states: values, change over the layers, similarity, paths."""
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.hidden_states import (
+    cosine_to_embedding,
+    cosine_to_previous,
+    norms,
+    outlier_dimensions,
+    token_cosines,
+    token_paths,
+)
+from bertviz_core.results.trace import Trace
+from figures.hidden_states import layer_map, similarity_scrubber, values_heatmap
+from figures.style import theme
+from figures.token_lines import path_lines
+from figures.tokens_axis import labels
+from ui import controls, trace_controls
+from ui.components.cell_click import cell_click
+from ui.errors import plain
+from ui.export import chart, download_row, explained, numbers_table
+
+WINDOWS = (32, 64, 128, 256)
+MANY = 64
+MAPS = {
+    "length": ("norm", "How long each vector is."),
+    "against the layer before": ("cosine", "How much one layer turns a token: 1 is not at all."),
+    "against its own input": ("cosine", "What is left of the token's own embedding."),
+}
+
+
+@st.fragment
+def values_view(trace: Trace) -> None:
+    """Hidden states of one entry, a window of dimensions wide."""
+    hidden = trace.hidden_states.shape[-1]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = trace_controls.layer_slider(trace.num_hidden_layers)
+        window = trace_controls.window_select([*(size for size in WINDOWS if size < hidden), hidden])
+        first = trace_controls.first_dimension(hidden, window)
+    values = trace.hidden_states[layer][:, first : first + window]
+    names = labels(trace.tokens)
+    title = f"Hidden states of layer {layer}, dimensions {first} to {first + window - 1} - {trace.model}"
+    figure = values_heatmap(values, names, first, title, theme(controls.theme_name()))
+    key = "representations_values"
+    chart(figure, key, f"{title}: tokens by dimensions, symmetric scale")
+    cell = cell_click(key)
+    if cell and cell[0] < len(names) and cell[1] < hidden:
+        token, dimension = cell
+        value = trace.hidden_states[layer][token, dimension]
+        st.markdown(
+            f"Token {token} **{plain(trace.tokens.tokens[token])}**, dimension {dimension}, layer {layer}: "
+            f"**{value:.7f}**"
+        )
+    else:
+        st.caption("Click a cell for its exact value.")
+    outliers = outlier_dimensions(trace.hidden_states)
+    found = ", ".join(
+        f"{dimension} (up to {peak:.1f} standard deviations)"
+        for dimension, peak in zip(outliers.dimensions.tolist()[:6], outliers.peak.tolist(), strict=False)
+    )
+    st.markdown(f"Outlier dimensions: **{found or 'none'}**.", help=outliers.rule)
+    frame = pd.DataFrame(values, columns=[f"{first + index}" for index in range(window)])
+    frame.insert(0, "token", list(trace.tokens.tokens))
+    download_row(figure, key, f"hidden states layer {layer} {trace.model}", title, frame)
+    explained(
+        "Entry 0 is the output of the embedding block; entry i is what layer i - 1 hands on. The scale is symmetric "
+        "around 0, so that the colour of the paper is 0. A large value is not by itself important: a few "
+        "dimensions are "
+        "large in nearly every token.",
+        "outputs = model(**tokenizer(text, return_tensors='pt'), output_hidden_states=True)\n"
+        f"outputs.hidden_states[{layer}][0, :, {first}:{first + window}]   # {tuple(values.shape)}",
+    )
+
+
+def change_view(trace: Trace) -> None:
+    """One number per token and layer."""
+    chosen = controls.choice("What is shown", list(MAPS), "map")
+    unit, meaning = MAPS[chosen]
+    states = trace.hidden_states
+    measure = {"length": norms, "against the layer before": cosine_to_previous}.get(chosen, cosine_to_embedding)
+    values = measure(states)
+    first = len(states) - len(values)
+    words = "Length of each token's vector" if chosen == "length" else f"Cosine {chosen}"
+    title = f"{words}, layer by layer - {trace.model}"
+    figure = layer_map(values, labels(trace.tokens), first, title, unit, theme(controls.theme_name()))
+    chart(figure, "representations_change", f"{title}: tokens by layers")
+    st.caption(meaning)
+    frame = pd.DataFrame(values, columns=[f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)])
+    frame.insert(0, "layer", range(first, first + len(values)))
+    download_row(figure, "representations_change", f"{words} {trace.model}", title, frame)
+    numbers_table(frame, title)
+    explained(
+        "Length is the Euclidean norm. The cosine of two vectors is their dot product over the product of "
+        "their lengths. "
+        "A high cosine to the layer before is due in part to the residual connection, which hands the vector on.",
+        "h = outputs.hidden_states\ntorch.nn.functional.cosine_similarity(h[layer][0], h[layer - 1][0], dim=-1)",
+    )
+
+
+@st.fragment
+def similarity_view(trace: Trace) -> None:
+    """Token by token cosine; the layers run through in the browser."""
+    first, last = trace_controls.token_range(len(trace.tokens), MANY)
+    cosines = token_cosines(trace.hidden_states[:, first : last + 1])
+    names = labels(trace.tokens)[first : last + 1]
+    shown = trace.tokens.tokens[first : last + 1]
+    title = f"Cosine of every token to every other - {trace.model}"
+    figure = similarity_scrubber(cosines, names, trace.num_hidden_layers, title, theme(controls.theme_name()))
+    chart(figure, "representations_similarity", f"{title}, with a slider over the layers")
+    frame = pd.DataFrame(cosines[-1], columns=[f"{first + i} {token}" for i, token in enumerate(shown)])
+    frame.insert(0, "token", list(shown))
+    download_row(figure, "representations_similarity", f"token similarity {trace.model}", title, frame)
+    st.caption(f"The table holds layer {trace.num_hidden_layers}, the last.")
+    numbers_table(frame, title)
+    explained(
+        "Every cell is the cosine of two tokens' vectors at the layer that the slider names; the diagonal is "
+        "1. Vectors of "
+        "one text often point into one narrow cone, so that all cosines are high: compare cells, not their height.",
+        "v = torch.nn.functional.normalize(outputs.hidden_states[layer][0], dim=-1)\nv @ v.T",
+    )
+
+
+@st.fragment
+def paths_view(trace: Trace) -> None:
+    """Tokens' ways through the layers in the plane of largest variance."""
+    first, last = trace_controls.token_range(len(trace.tokens), 24)
+    paths = token_paths(trace.hidden_states[:, first : last + 1])
+    names = labels(trace.tokens)[first : last + 1]
+    title = f"Tokens' paths over the layers - {trace.model}"
+    figure = path_lines(paths, names, title, theme(controls.theme_name()))
+    chart(figure, "representations_paths", f"{title}: a line per token, from the embedding to the last layer")
+    shown = float(paths.explained.sum())
+    st.markdown(f"The plane holds **{shown:.1%}** of the variance of all layers; what lies outside it is not seen.")
+    rows = [
+        (trace.tokens.tokens[first + token], layer, *paths.points[layer, token].tolist())
+        for token in range(last + 1 - first)
+        for layer in range(len(paths.points))
+    ]
+    frame = pd.DataFrame(rows, columns=["token", "layer", "first", "second"])
+    download_row(figure, "representations_paths", f"token paths {trace.model}", title, frame)
+    numbers_table(frame, title, height=240)
+    explained(
+        "One principal component analysis over the vectors of all layers together, so that the layers share a plane. "
+        "Nearness in the plane is not nearness in the model where the share of variance is small.",
+        "from sklearn.decomposition import PCA\nPCA(2).fit_transform(torch.cat(outputs.hidden_states)[:, "
+        ":].flatten(0, 1))",
+    )
