@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import orjson
 import typer
+from typer.exceptions import TyperException
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.results import Ledger
@@ -127,7 +128,10 @@ def _print_json(value: dict[str, Any]) -> None:
 def main() -> None:
     """Run the command line; what a user can cause ends in one line on stderr and exit code 2."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except TyperException as error:
+        sys.stderr.write(f"{' '.join(str(error).split()).rstrip('.')}. See --help.\n")
+        raise SystemExit(2) from None
     except BertvizError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(2) from None

@@ -44,8 +44,12 @@ def _stack_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:
         if layers:
             times = sum(row.applications for row in layers)
             shared = f", {len(layers)} shared" if times != len(layers) else ""
-            group = f"{times} ×{shared}" if component == "encoder" else f"{times} × {component}"
-            found += _layer_rows(architecture, layers[len(layers) // 2], group)
+            typical = layers[len(layers) // 2]
+            differ = f", layer {typical.layer} drawn" if any(row.total != typical.total for row in layers) else ""
+            if component == "encoder":
+                found += _layer_rows(architecture, typical, f"{times} ×{shared}{differ}")
+            else:
+                found += _decoder_rows(typical, f"{times} × {component}{differ}")
         if norms:
             found.append(BlockRow((Box("final norm", _shape(norms[0].shape), "layer_norm"),), _sum(norms)))
     return found
@@ -80,6 +84,17 @@ def _layer_rows(architecture: Architecture, layer: LayerCount, group: str) -> li
     if layer.other:
         steps.append(BlockRow((Box("other", "", "other"),), layer.other, group))
     return steps
+
+
+def _decoder_rows(layer: LayerCount, group: str) -> list[BlockRow]:
+    """A decoder's layer by kind of block: it attends twice, to itself and to the encoder."""
+    blocks = (
+        ("self- and cross-attention", "attention", layer.attention),
+        ("feed-forward", "feed_forward", layer.feed_forward),
+        ("norms", "layer_norm", layer.layer_norm),
+        ("other", "other", layer.other),
+    )
+    return [BlockRow((Box(label, "", colour),), count, group) for label, colour, count in blocks if count]
 
 
 def _top_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:

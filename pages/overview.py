@@ -50,12 +50,12 @@ for line in BERT_IN_FIVE:
     st.markdown(f"- {line}")
 
 st.subheader("Where to look next", anchor=False)
-st.page_link(
-    "../pages/parameters.py",
-    label="Parameters: where are they, and how do they add up?",
-    icon=":material/donut_large:",
-    query_params={"model": name},
-)
+for file, label, icon in (
+    ("parameters", "Parameters: where are they, and how do they add up?", "donut_large"),
+    ("tokens", "Tokens: what does the model read of your text?", "text_fields"),
+    ("representations", "Representations: how does a token change on its way up?", "grid_on"),
+):
+    st.page_link(f"../pages/{file}.py", label=label, icon=f":material/{icon}:")
 
 with st.expander("Glossary"):
     st.markdown(glossary())

@@ -162,7 +162,8 @@ def search(label: str, key: str) -> str:
 
 def models_select(first: str) -> list[str]:
     """Models to compare, the chosen one to begin with."""
-    default = list(dict.fromkeys([first, *TEACHING_SIZES]))
+    allowed = settings().models
+    default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
     options = list(dict.fromkeys([*default, *model_names()]))
     return [
         str(name)

@@ -8,7 +8,7 @@ from bertviz_core.results import Ledger
 from figures.parameters import ROOT_ID, TreeForm, component_bar, layer_bars, model_bars, parameter_tree_figure
 from figures.style import theme
 from ui import cache, controls
-from ui.errors import plain
+from ui.errors import plain, told
 from ui.export import chart, download_row, explained, numbers_table
 from ui.ledger_tables import rows_frame, table_view
 from ui.text import bytes_text
@@ -46,11 +46,13 @@ def balance(ledger: Ledger) -> None:
 @st.fragment
 def tree_view(name: str, task: str | None) -> None:
     """The module tree; a click on a module shows its rows."""
-    ledger, deepest = cache.ledger(name, task), cache.depth(name, task)
+    with told():
+        ledger, deepest = cache.ledger(name, task), cache.depth(name, task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         form = controls.choice("Form", FORMS, "form")
         depth = controls.level("Depth", deepest, 3, "depth", "Levels of modules that are drawn.")
-        nodes = cache.tree(name, depth, task)
+        with told():
+            nodes = cache.tree(name, depth, task)
         module = controls.module_select([node.id for node in nodes if node.id and not node.folded])
         wanted = controls.search("Search names", "search")
     with st.container(key="halves_tree"):

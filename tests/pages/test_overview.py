@@ -1,0 +1,125 @@
+"""The overview page: the model's sizes, its stack and what it has."""
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figures.style import DARK, LIGHT
+from tests.pages.opened import drawn, metrics, opened, said, write_model
+
+SIZES = {
+    "all-MiniLM-L6-v2": {
+        "Parameters": "22,713,216",
+        "Layers": "6",
+        "Heads": "12",
+        "Head size": "32",
+        "Hidden size": "384",
+        "Feed-forward": "1,536",
+        "Vocabulary": "30,522",
+        "Positions": "512",
+        "Size": "86.6 MiB",
+    },
+    "bert-base-uncased": {
+        "Parameters": "109,482,240",
+        "Layers": "12",
+        "Heads": "12",
+        "Head size": "64",
+        "Hidden size": "768",
+        "Feed-forward": "3,072",
+        "Vocabulary": "30,522",
+        "Positions": "512",
+        "Size": "417.6 MiB",
+    },
+}
+
+
+def texts(spec: dict[str, Any]) -> list[str]:
+    """The words of a drawn stack."""
+    found = [note.get("text", "") for note in spec["layout"]["annotations"]]
+    return [html.unescape(re.sub("<[^>]*>", " ", text)) for text in found]
+
+
+def test_the_first_page_shows_the_bundled_model() -> None:
+    at = opened("overview")
+    assert not at.exception
+    assert not at.error
+    assert metrics(at) == SIZES["all-MiniLM-L6-v2"]
+    assert at.sidebar.selectbox(key="model").value == "all-MiniLM-L6-v2"
+
+
+def test_the_address_names_the_model() -> None:
+    at = opened("overview", model="bert-base-uncased")
+    assert not at.exception
+    assert metrics(at) == SIZES["bert-base-uncased"]
+
+
+def test_a_choice_in_the_sidebar_changes_the_model() -> None:
+    at = opened("overview")
+    at.sidebar.selectbox(key="model").set_value("bert-base-uncased").run()
+    assert metrics(at) == SIZES["bert-base-uncased"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden", "middle", "layers", "heads"),
+    [("all-MiniLM-L6-v2", 384, 1_536, 6, 12), ("bert-base-uncased", 768, 3_072, 12, 12)],
+)
+def test_the_stack_shows_the_real_sizes(name: str, hidden: int, middle: int, layers: int, heads: int) -> None:
+    words = texts(drawn(opened("overview", model=name)))
+    counts = [int(text.replace(",", "")) for text in words if re.fullmatch(r"[\d,]+", text)]
+    tables = (30_522 + 512 + 2) * hidden
+    attention, feed_forward = 4 * (hidden + 1) * hidden, 2 * hidden * middle + middle + hidden
+    norm, pooler = 2 * hidden, (hidden + 1) * hidden
+    assert counts == [tables, norm, attention, norm, feed_forward, norm, pooler]
+    whole = " | ".join(words)
+    for word in (f"30,522 × {hidden}", f"512 × {hidden}", f"{heads} heads × {hidden // heads}", f"{layers} ×"):
+        assert word in whole
+    assert f"{hidden} → {middle:,} → {hidden}" in whole
+
+
+def test_the_stack_follows_the_readers_theme() -> None:
+    for name, look in (("light", LIGHT), ("dark", DARK)):
+        at = opened("overview")
+        at.context["theme"] = name
+        assert drawn(at.run())["layout"]["paper_bgcolor"] == look.paper
+
+
+@pytest.mark.parametrize(
+    ("model", "answers"),
+    [
+        ("all-MiniLM-L6-v2", {"Pooler": "yes", "Token types": "2", "Positions": "absolute", "Shared layers": "no"}),
+        ("distilbert-base-uncased", {"Pooler": "no", "Token types": "no", "Positions": "absolute"}),
+        ("albert-base-v2", {"Shared layers": "12 applications of 1 block", "Pooler": "yes"}),
+        ("ModernBERT-base", {"Positions": "rotary", "Projections": "fused"}),
+    ],
+)
+def test_the_page_says_what_the_family_has_and_lacks(model: str, answers: dict[str, str]) -> None:
+    at = opened("overview", model=model)
+    assert not at.exception
+    lines = [said(line.value) for line in at.markdown]
+    for name, answer in answers.items():
+        assert any(line.startswith(f"**{name}:** {answer}  \n") for line in lines), name
+
+
+def test_bert_is_told_in_five_lines() -> None:
+    lines = [line.value for line in opened("overview").markdown]
+    for word in ("bidirectional", "auto-encoding", "encoder half", "[CLS]", "one sequence or two"):
+        assert any(line.startswith("- ") and word in line for line in lines)
+
+
+def test_names_of_a_strangers_folder_are_text(models_dir: Path) -> None:
+    name, tensor = "_x_ *y* $z$ <b>q<b>&", "embeddings.<i>me</i>_embeddings.weight"
+    write_model(models_dir / name, {tensor: (11, 6), "pooler.dense.weight": (6, 6)})
+    at = opened("overview", model=name)
+    assert not at.exception
+    assert not at.error
+    assert metrics(at)["Parameters"] == str(11 * 6 + 6 * 6)
+    question = next(line.value for line in at.markdown if "at a glance" in line.value)
+    assert name in said(question)
+    assert name not in question
+    spec = drawn(at)
+    assert spec["layout"]["title"]["text"].startswith(html.escape(name))
+    assert any("&lt;i&gt;me&lt;" in note.get("text", "") for note in spec["layout"]["annotations"])
+    assert not any("<i>" in note.get("text", "") for note in spec["layout"]["annotations"])

@@ -1,0 +1,197 @@
+"""The tokens page: every number, every bad input, every refusal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.core.tiny_models import save_tiny, tiny_tokenizer
+from tests.pages.opened import drawn, metrics, opened, said
+
+TEACHING = "Sinan loves a beautiful day"
+
+
+def rows(at: AppTest) -> list[dict[str, Any]]:
+    """The rows of the token table, which stands before the neighbours'."""
+    found: list[dict[str, Any]] = at.dataframe[0].value.to_dict("records")
+    return found
+
+
+def pieces(at: AppTest, which: int = 0) -> list[str]:
+    """The pieces that are drawn in place."""
+    found = [each for each in at.get("bidi_component") if '"runs"' in each.proto.json]
+    data = json.loads(found[which].proto.json)
+    return [chip["text"] for run in data["runs"] for chip in run.get("word", ())]
+
+
+def words(at: AppTest) -> str:
+    """All that the page says in Markdown."""
+    return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
+
+
+def test_the_default_text_is_read_by_the_bundled_model() -> None:
+    at = opened("tokens")
+    assert not at.exception
+    assert not at.error
+    assert not at.warning
+    assert [row["token"] for row in rows(at)] == ["[CLS]", "i", "love", "my", "pet", "python", ".", "[SEP]"]
+    assert pieces(at) == ["[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]"]
+    assert metrics(at) == {
+        "Tokens": "8",
+        "At most": "512",
+        "Words": "6",
+        "Pieces": "6",
+        "Special": "2",
+        "Unknown": "0",
+        "Cut off": "0",
+        "Characters": "21",
+    }
+    assert "(8,)` becomes `(1, 8)`" in words(at)
+
+
+def test_the_teaching_sentence_has_its_ids() -> None:
+    at = opened("tokens", text=TEACHING)
+    assert [row["id"] for row in rows(at)] == [101, 8254, 2319, 7459, 1037, 3376, 2154, 102]
+    assert [row["characters"] for row in rows(at)][1:4] == ["0:3", "3:5", "6:11"]
+    assert "[[101, 8254, 2319, 7459, 1037, 3376, 2154, 102]]" in at.code[0].value
+    assert TEACHING in at.code[1].value
+    assert not at.query_params.get("text")
+
+
+def test_the_code_on_the_page_gives_the_ids_on_the_page(models_dir: Path) -> None:
+    save_tiny("bert", models_dir / "tiny")
+    at = opened("tokens", model="tiny", text="I love my pets", pair="the 'river' bank")
+    printed: list[Any] = []
+    exec(at.code[1].value, {"print": printed.append})
+    assert printed[0].tolist() == [[row["id"] for row in rows(at)]]
+
+
+def test_special_tokens_and_types_are_explained_where_they_are() -> None:
+    alone, pair = words(opened("tokens")), words(opened("tokens", pair="It is a snake [MASK] [PAD]"))
+    for token in ("[CLS]", "[SEP]"):
+        assert f"**{token}** " in alone
+        assert f"**{token}** " in pair
+    for token in ("[MASK]", "[PAD]"):
+        assert f"**{token}** " not in alone
+        assert f"**{token}** " in pair
+    assert "8 of type 0." in alone
+    assert "the two texts apart: 8 of type 0, 7 of type 1" in pair
+
+
+def test_a_chosen_token_shows_its_nearest_rows() -> None:
+    from bertviz_core.loading import load_model
+    from bertviz_core.settings import Settings
+    from bertviz_core.sources import resolve
+
+    settings = Settings.from_environment()
+    table = load_model(resolve("all-MiniLM-L6-v2", settings), settings).model.get_input_embeddings().weight.detach()
+    at = opened("tokens", token="2")
+    assert at.number_input(key="token").value == 2
+    (bars,) = drawn(at)["data"]
+    unit = table / table.norm(dim=1, keepdim=True)
+    cosines = unit @ unit[2293]
+    cosines[2293] = -1
+    best = cosines.topk(10)
+    assert bars["x"] == pytest.approx(best.values.tolist(), abs=1e-5)
+    assert at.dataframe[1].value["id"].tolist() == best.indices.tolist()
+    assert f"Row 2293 of the embedding table, **love**, has the norm **{float(table[2293].norm()):.4f}**" in words(at)
+    at.number_input(key="token").set_value(1).run()
+    assert 'Nearest rows to "i"' in drawn(at)["layout"]["title"]["text"]
+
+
+def test_a_position_beyond_a_shorter_text_is_let_go() -> None:
+    at = opened("tokens", token="6")
+    at.sidebar.text_area(key="text").set_value("hi").run()
+    assert not at.exception
+    assert at.number_input(key="token").value == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "notice"),
+    [
+        ("", "no token of its own"),
+        ("   ", "no token of its own"),
+        ("\x00\x01\x1b\u200b", "no token of its own"),
+        ("word " * 600, "90 tokens cut off at the end of the text: the model has 512 positions"),
+        ("a" * 100_000, "none known to the vocabulary"),
+        ("x y " * 25_000, "49,490 tokens cut off"),
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "none known to the vocabulary"),
+        ("y" * 250_000, None),
+        ("שלום עולם", None),
+        ("a\x1b[31mb\u202ec", None),
+        ("<img src=x onerror=alert(1)> **bold** $x$ :red[r] ![a](http://evil.example/x.png)", None),
+    ],
+    ids=["empty", "spaces", "controls", "long", "one word", "100,000", "emoji", "too long", "rtl", "escape", "markup"],
+)
+def test_no_text_is_too_strange(text: str, notice: str | None) -> None:
+    at = opened("tokens")
+    at.sidebar.text_area(key="text").set_value(text).run()
+    assert not at.exception
+    assert at.error if len(text) > 200_000 else not at.error
+    if notice:
+        assert any(notice in said(each.value) for each in at.warning)
+    for line in (*at.markdown, *at.caption, *at.warning):
+        assert "onerror" not in line.value
+        assert "evil.example" not in line.value
+
+
+def test_a_model_without_weights_shows_all_but_the_neighbours(models_dir: Path) -> None:
+    folder = save_tiny("bert", models_dir / "light")
+    (folder / "model.safetensors").unlink()
+    at = opened("tokens", model="light")
+    assert not at.exception
+    assert not at.error
+    assert rows(at)[5]["token"] == "python"
+    (told,) = at.info
+    assert "need the model's weights" in said(told.value)
+    assert not at.get("plotly_chart")
+
+
+def test_a_model_without_tokenizer_is_refused_in_one_sentence() -> None:
+    at = opened("tokens", model="bert-base-uncased")
+    assert not at.exception
+    (told,) = at.error
+    assert "The tokenizer of 'bert-base-uncased' is not on this machine" in said(told.value)
+    assert not at.dataframe
+
+
+def test_a_second_tokenizer_stands_beside_the_first(models_dir: Path) -> None:
+    folder = save_tiny("bert", models_dir / "tiny")
+    tiny_tokenizer().save_pretrained(folder)
+    at = opened("tokens", text="I love pythons")
+    assert at.selectbox(key="tokenizer").value == "tiny"
+    assert pieces(at, 1) == ["[CLS]", "I", "love", "python", "s", "[SEP]"]
+    assert pieces(at, 2) == ["[CLS]", "I", "love", "python", "s", "[SEP]"]
+    assert "**tiny**: 6 tokens, 0 unknown" in words(at)
+
+
+def test_alone_on_this_machine_the_second_tokenizer_is_refused_by_name() -> None:
+    at = opened("tokens")
+    box = at.selectbox(key="tokenizer")
+    assert box.value is None
+    assert "bert-base-uncased" in box.options
+    box.set_value("bert-base-uncased").run()
+    assert not at.exception
+    assert any("'bert-base-uncased' is not on this machine" in said(each.value) for each in at.warning)
+    assert len(rows(at)) == 8
+
+
+def test_another_familys_spellings_are_explained(models_dir: Path) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    folder = save_tiny("roberta", models_dir / "other")
+    found = PreTrainedTokenizerFast.from_pretrained(folder)
+    text = found.backend_tokenizer.to_str().replace("[CLS]", "<s>").replace("[SEP]", "</s>")
+    from tokenizers import Tokenizer
+
+    PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(text), cls_token="<s>", sep_token="</s>", bos_token="<s>", eos_token="</s>",
+        unk_token="[UNK]", pad_token="[PAD]", mask_token="[MASK]", model_input_names=["input_ids", "attention_mask"],
+    ).save_pretrained(folder)  # fmt: skip
+    told = words(opened("tokens", model="other", pair="the bank"))
+    assert "**<s>** begins the input; its last vector" in told
+    assert "**</s>** ends each text" in told
+    assert "[CLS]" not in told
+    assert "**No token types**" in told
