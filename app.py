@@ -3,11 +3,11 @@
 import streamlit as st
 from starlette.middleware import Middleware
 
-from ui.index_page import IndexPage
+from ui.index_page import IndexPage, chart_modules
 from ui.server import lifespan
 
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
-    middleware=[Middleware(IndexPage, base_path=st.get_option("server.baseUrlPath"))],
+    middleware=[Middleware(IndexPage, base_path=st.get_option("server.baseUrlPath"), modules=chart_modules())],
 )

@@ -42,13 +42,18 @@ def rows() -> list[Row]:
     ]
 
 
+def chromium() -> str:
+    """Path of the browser, which `make bench` finds."""
+    return os.environ.get("CHROMIUM", "/usr/bin/chromium")
+
+
 def _cold_start(script: Path, page: str) -> tuple[float, float]:
     """Seconds from the process's start to health ok and to the first painted chart; the browser runs already."""
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS)
+        browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         tab = browser.new_page(viewport={"width": 1400, "height": 900})
         start = time.perf_counter()
-        with _served(script) as url:
+        with served(script) as url:
             health = time.perf_counter() - start
             tab.goto(url + page)
             tab.wait_for_selector(".js-plotly-plot .main-svg", timeout=60_000)
@@ -58,7 +63,8 @@ def _cold_start(script: Path, page: str) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def _served(script: Path) -> Iterator[str]:
+def served(script: Path) -> Iterator[str]:
+    """Address of a Streamlit script on a free port, from when it answers its health check."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -23,6 +23,7 @@ with told():
     token_tensor.second_view(name, tokens, text, pair)
 
 explained(
+    "tokens",
     "The tokenizer normalises the text, splits it into words and cuts every word into pieces of its vocabulary, from "
     "the left the longest that is there (WordPiece) or by merges learnt from counts (BPE). Each piece is replaced by "
     "its row number, the id; special tokens are added. A token's static embedding is that row `w` of the table "

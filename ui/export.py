@@ -69,11 +69,15 @@ def numbers_table(
     st.dataframe(table, hide_index=True, height=height, alt=alt, column_config=columns)
 
 
-def explained(words: str, code: str) -> None:
-    """How a figure's numbers are made, with the lines of Python that reproduce them."""
-    with st.expander("How this is computed"):
-        st.markdown(words)
-        st.code(code, language="python")
+def explained(key: str, words: str, code: str) -> None:
+    """How a figure's numbers are made, with the lines of Python that reproduce them.
+
+    Filled when it is opened: the browser's module that colours code is large.
+    """
+    with st.expander("How this is computed", key=f"{key}_explained", on_change="rerun") as place:
+        if place.open:
+            st.markdown(words)
+            st.code(code, language="python")
 
 
 def csv_text(table: pd.DataFrame) -> str:

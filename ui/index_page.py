@@ -7,8 +7,11 @@ one tells the client the server's address: without it the client guesses at /PAG
 import base64
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from pathlib import Path
 from typing import Any
+
+import streamlit
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,13 +29,21 @@ HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-re
 STALE = (b"content-length", b"etag", b"last-modified")
 
 
+def chart_modules() -> tuple[str, ...]:
+    """Streamlit's module that draws plotly charts, its largest: fetched beside the others, not behind them."""
+    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
+    return tuple(path.name for path in folder.glob("PlotlyChart.*.js"))
+
+
 class IndexPage:
     """ASGI middleware: security headers on every answer, the page itself rewritten."""
 
-    def __init__(self, app: App, base_path: str = "") -> None:
+    def __init__(self, app: App, base_path: str = "", modules: Iterable[str] = ()) -> None:
         self.app = app
         base = f"/{base_path.strip('/')}".rstrip("/")
-        self.script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'.encode()
+        script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
+        links = [f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in modules]
+        self.head = "".join(["<head>", script, *links]).encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -64,7 +75,7 @@ class IndexPage:
         await self.app(_uncompressed(scope), receive, rewriting)
 
     def _rewritten(self, page: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
-        page = page.replace(b"<head>", b"<head>" + self.script, 1).replace(b"<title>Streamlit<", b"<title>Inside BERT<")
+        page = page.replace(b"<head>", self.head, 1).replace(b"<title>Streamlit<", b"<title>Inside BERT<")
         return page, _policy(INLINE_SCRIPT.findall(page))
 
 

@@ -56,6 +56,7 @@ def embedding_view(trace: Trace) -> None:
     download_row(figure, "representations_embedding", f"input embedding {trace.model}", title, frame)
     numbers_table(frame, title)
     explained(
+        "representations_embedding",
         "Each token's id, position and type pick a row of their tables; the rows are added number by number "
         "and the sum is "
         "normalised. Families with rotary or relative positions add no position here.",
@@ -92,6 +93,7 @@ def pooler_view(trace: Trace) -> None:
     download_row(figure, "representations_pooler", f"pooler {trace.model}", title, frame)
     numbers_table(frame, title, height=240)
     explained(
+        "representations_pooler",
         "The pooler is a linear layer and tanh on the first token's last vector, trained with next-sentence "
         "prediction. In a "
         "model that was tuned with another pooling its output means little: the mean of the token vectors "
@@ -126,6 +128,7 @@ def word_view(trace: Trace) -> None:
     download_row(figure, "representations_word", f"word {word} {trace.model}", title, frame)
     numbers_table(frame, title)
     explained(
+        "representations_word",
         "The static embedding of a word is one row of a table, the same in every text: cosine 1. Each layer "
         "mixes the context "
         "in, and the two vectors part. A word of several pieces is the mean of its pieces.",

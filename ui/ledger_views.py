@@ -158,6 +158,7 @@ def compare_view(name: str, task: str | None) -> None:
 def explain_tree() -> None:
     """How the numbers are made, with the lines that reproduce them."""
     explained(
+        "parameters_tree",
         "A safetensors file begins with a header that lists every tensor with its shape; the count of a tensor is "
         "the product of its shape, and a module's count is the sum over its tensors. Parameters that share one "
         "tensor (tied) are counted once, where they stand first. Buffers, such as tables of position ids, are in "

@@ -64,6 +64,7 @@ def values_view(trace: Trace) -> None:
     frame.insert(0, "token", list(trace.tokens.tokens))
     download_row(figure, key, f"hidden states layer {layer} {trace.model}", title, frame)
     explained(
+        "representations_values",
         "Entry 0 is the output of the embedding block; entry i is what layer i - 1 hands on. The scale is symmetric "
         "around 0, so that the colour of the paper is 0. A large value is not by itself important: a few "
         "dimensions are "
@@ -91,6 +92,7 @@ def change_view(trace: Trace) -> None:
     download_row(figure, "representations_change", f"{words} {trace.model}", title, frame)
     numbers_table(frame, title)
     explained(
+        "representations_change",
         "Length is the Euclidean norm. The cosine of two vectors is their dot product over the product of "
         "their lengths. "
         "A high cosine to the layer before is due in part to the residual connection, which hands the vector on.",
@@ -114,6 +116,7 @@ def similarity_view(trace: Trace) -> None:
     st.caption(f"The table holds layer {trace.num_hidden_layers}, the last.")
     numbers_table(frame, title)
     explained(
+        "representations_similarity",
         "Every cell is the cosine of two tokens' vectors at the layer that the slider names; the diagonal is "
         "1. Vectors of "
         "one text often point into one narrow cone, so that all cosines are high: compare cells, not their height.",
@@ -141,6 +144,7 @@ def paths_view(trace: Trace) -> None:
     download_row(figure, "representations_paths", f"token paths {trace.model}", title, frame)
     numbers_table(frame, title, height=240)
     explained(
+        "representations_paths",
         "One principal component analysis over the vectors of all layers together, so that the layers share a plane. "
         "Nearness in the plane is not nearness in the model where the share of variance is small.",
         "from sklearn.decomposition import PCA\nPCA(2).fit_transform(torch.cat(outputs.hidden_states)[:, "

@@ -8,8 +8,12 @@ from typing import Any
 
 PRELOAD_AFTER_S = 6.0
 """The first visitor's page comes before the preload; without a visitor it starts after this time."""
+PAINTING_S = 3.0
+"""So long a browser on the same machine, short of cores, is left alone to paint the page that it was sent."""
 
 first_page_drawn = threading.Event()
+model_wanted = threading.Event()
+"""Set by a page that needs the model, which then waits for the same imports itself."""
 
 
 @contextlib.asynccontextmanager
@@ -19,12 +23,24 @@ async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     yield {}
 
 
+def _import_pages() -> None:
+    """What the first page needs of Python, imported while the browser fetches what it needs itself."""
+    from bertviz_core.settings import DEFAULT_MODEL
+    from figures.parameters import component_bar
+    from figures.style import LIGHT
+    from ui import cache, ledger_views, models  # noqa: F401  # the imports are the work
+
+    component_bar(cache.ledger(DEFAULT_MODEL), LIGHT).to_json()
+
+
 def _preload() -> None:
     """Import what the pages that run a model need, then keep it out of the collections after every click.
 
     Streamlit collects garbage after each script run; frozen objects are not looked at again.
     """
-    first_page_drawn.wait(PRELOAD_AFTER_S)
+    _import_pages()
+    if first_page_drawn.wait(PRELOAD_AFTER_S):
+        model_wanted.wait(PAINTING_S)
     from bertviz_core.library import import_library
     from bertviz_core.settings import DEFAULT_MODEL, Settings
     from bertviz_core.skeleton import build_skeleton
