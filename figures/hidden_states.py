@@ -44,7 +44,10 @@ def values_heatmap(
     )
     figure.update_xaxes(title="dimension", showgrid=False)
     figure.update_yaxes(token_axis(names, HEIGHT - 130), autorange="reversed")
-    return figure
+    # Margins given, not measured: measuring lays the picture out twice, and this one is redrawn at every switch.
+    longest = max((len(name) for name in names), default=1)
+    figure.update_layout(margin={"l": 30 + 8 * min(longest, 20), "r": 16, "b": 56}, xaxis_automargin=False)
+    return figure.update_yaxes(automargin=False)
 
 
 def layer_map(

@@ -69,6 +69,13 @@ def numbers_table(
     st.dataframe(table, hide_index=True, height=height, alt=alt, column_config=columns)
 
 
+def folded_table(key: str, table: pd.DataFrame, alt: str) -> None:
+    """A table that stands folded below its figure, sent when it is opened."""
+    with st.expander("The numbers as a table", key=f"{key}_table", on_change="rerun") as place:
+        if place.open:
+            numbers_table(table, alt)
+
+
 def explained(key: str, words: str, code: str) -> None:
     """How a figure's numbers are made, with the lines of Python that reproduce them.
 

@@ -13,6 +13,7 @@ from bertviz_core.tokenizer_loading import load_tokenizer
 from bertviz_core.trace_cache import TraceCache
 from bertviz_core.weight_checks import nearest_rows
 from ui.controls import model_names, settings
+from ui.server import model_wanted
 
 TRACE_NBYTES = 512 * 1024**2
 """Room for the traces of all sessions together."""
@@ -75,6 +76,7 @@ def _source(name: str) -> ModelSource:
 
 @st.cache_resource(max_entries=2, show_spinner="Loading the model")
 def _loaded(name: str, kind: str, revision: str) -> LoadedModel:
+    model_wanted.set()
     return load_model(_source(name), settings())
 
 

@@ -19,7 +19,7 @@ from figures.tokens_axis import labels
 from ui import controls, trace_controls
 from ui.components.cell_click import cell_click
 from ui.errors import plain
-from ui.export import chart, download_row, explained, numbers_table
+from ui.export import chart, download_row, explained, folded_table, numbers_table
 
 WINDOWS = (32, 64, 128, 256)
 MANY = 64
@@ -63,6 +63,7 @@ def values_view(trace: Trace) -> None:
     frame = pd.DataFrame(values, columns=[f"{first + index}" for index in range(window)])
     frame.insert(0, "token", list(trace.tokens.tokens))
     download_row(figure, key, f"hidden states layer {layer} {trace.model}", title, frame)
+    folded_table(key, frame, title)
     explained(
         "representations_values",
         "Entry 0 is the output of the embedding block; entry i is what layer i - 1 hands on. The scale is symmetric "
