@@ -22,11 +22,6 @@ def component_arithmetic(rows: Sequence[Parameter]) -> str:
     return _joined(terms)
 
 
-def shape_arithmetic(rows: Sequence[Parameter]) -> str:
-    """A total as the shapes of its modules: "4 × (768 × 768 + 768) + 2 × (768 + 768)"."""
-    return _joined(module_terms(rows))
-
-
 def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
     """(term, its value) of every module, weight and bias together, equal neighbours as one product."""
     modules = [list(run) for _, run in groupby(rows, key=lambda row: row.name.rpartition(".")[0])]

@@ -16,7 +16,7 @@ from bertviz_core.safetensors_header import DTYPE_NBYTES
 
 DIGITS = bytes.maketrans(b"123456789", b"000000000")
 MAX_FORMS = 10_000
-"""Forms of names that are kept for one family; a stranger's file may have any number of them."""
+"""Names, and forms of names, that are kept for one family; a stranger's file may have any number of them."""
 
 
 class Place(NamedTuple):
@@ -45,9 +45,9 @@ class Place(NamedTuple):
         layer = int(name[self.counters[0]])
         return layer if len(self.counters) == 1 else layer * BLOCK + int(name[self.counters[1]])
 
-    def among_siblings(self, name: str) -> str:
-        """What a name is sorted by among those of its rank: as it stands, but for a bias behind the weight."""
-        return f"{name[:-4]}~" if self.bias else name
+    def order(self, name: str, layer: int | None) -> "Order":
+        """What a name of this form is sorted by; a bias stands behind its weight."""
+        return self.stage, layer or 0, self.rank, f"{name[:-4]}~" if self.bias else name
 
     def row(
         self,
@@ -66,13 +66,29 @@ class Place(NamedTuple):
         )
 
 
+Order = tuple[int, int, int, str]
+"""Place in the way of the data, layer, rank, name."""
+
+
+class Located(NamedTuple):
+    """Everything that one name tells."""
+
+    place: Place
+    layer: int | None
+    order: Order
+
+
 class Places:
-    """Tells the places of names: what a name tells is worked out once for all names of its form."""
+    """Tells the places of names: what a name tells is worked out once for all names of its form.
+
+    Names themselves are remembered too: the checkpoints of a family share them.
+    """
 
     def __init__(self, model_type: str, prefix: str, wrapped: bool) -> None:
         self.model_type, self.prefix, self.wrapped = model_type, prefix, wrapped
         self.facts = catalog.type_facts(model_type)
         self._known: dict[bytes, Place] = {}
+        self._located: dict[str, Located] = {}
 
     def of(self, name: str) -> Place:
         """The place of a name."""
@@ -84,12 +100,23 @@ class Places:
                 self._known[form] = found
         return found
 
+    def located(self, name: str) -> Located:
+        """Place, layer and order of a name."""
+        found = self._located.get(name)
+        if found is None:
+            place = self.of(name)
+            layer = place.layer(name)
+            found = Located(place, layer, place.order(name, layer))
+            if len(self._located) < MAX_FORMS:
+                self._located[name] = found
+        return found
+
     def named_row(
         self, name: str, shape: tuple[int, ...], dtype: str, tied_to: str | None, trainable: bool
     ) -> Parameter:
         """The row of a parameter that does not stand in a file."""
-        place = self.of(name)
-        return place.row(name, None, shape, dtype, tied_to, trainable, place.layer(name))
+        place, layer, _ = self.located(name)
+        return place.row(name, None, shape, dtype, tied_to, trainable, layer)
 
     def _placed(self, name: str) -> Place:
         component = component_of(name, self.prefix, self.wrapped)
@@ -130,51 +157,44 @@ def balanced_ledger(
         buffers: what is no parameter.
         stored: tensors and bytes in the file; None where no file was read.
     """
-    model_type = str(config.get("model_type", ""))
     parameters = layer_numbers(parameters)
-    counted = [row for row in parameters if row.tied_to is None]
+    counted = parameters
+    if any(row.tied_to is not None for row in parameters):
+        counted = [row for row in parameters if row.tied_to is None]
+    by_dtype: dict[str, int] = defaultdict(int)
+    groups: dict[str, list[Parameter]] = {part: [] for part in COMPONENTS}
+    for row in counted:
+        by_dtype[row.dtype] += row.numel
+        groups[row.component].append(row)
+    total = sum(by_dtype.values())
     return Ledger(
         model=name,
-        model_type=model_type,
+        model_type=str(config.get("model_type", "")),
         architecture=architecture,
         way=way,
         parameters=tuple(parameters),
         buffers=tuple(buffers),
-        components=_components(counted),
+        components=tuple(_component(part, rows) for part, rows in groups.items() if rows),
         layers=_layers(counted, config),
-        total=sum([row.numel for row in counted]),
-        trainable=sum([row.numel for row in counted if row.trainable]),
+        total=total,
+        trainable=total - sum([row.numel for row in counted if not row.trainable]),
         tensors=len(counted),
         tied=len(parameters) - len(counted),
-        nbytes=_nbytes(counted),
+        nbytes=int(sum(numel * DTYPE_NBYTES.get(dtype, 4) for dtype, numel in by_dtype.items())),
         stored_tensors=stored[0] if stored else None,
         stored_nbytes=stored[1] if stored else None,
     )
 
 
-def _nbytes(counted: list[Parameter]) -> int:
-    sums: dict[str, int] = defaultdict(int)
-    for row in counted:
-        sums[row.dtype] += row.numel
-    return int(sum(numel * DTYPE_NBYTES.get(dtype, 4) for dtype, numel in sums.items()))
-
-
-def _components(counted: list[Parameter]) -> tuple[ComponentCount, ...]:
-    groups: dict[str, list[Parameter]] = {name: [] for name in COMPONENTS}
-    for row in counted:
-        groups[row.component].append(row)
-    return tuple(
-        ComponentCount(name, sum([row.numel for row in rows]), len(rows), component_arithmetic(rows))
-        for name, rows in groups.items()
-        if rows
-    )
+def _component(name: str, rows: list[Parameter]) -> ComponentCount:
+    return ComponentCount(name, sum([row.numel for row in rows]), len(rows), component_arithmetic(rows))
 
 
 def _layers(counted: list[Parameter], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
     sums: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: dict.fromkeys(PARTS, 0))
-    for row in counted:
-        if row.layer is not None:
-            sums[row.component, row.layer][row.part] += row.numel
+    for _, _, _, numel, _, _, _, component, layer, part in counted:
+        if layer is not None:
+            sums[component, layer][part] += numel
     runs = layer_applications(config)
     return tuple(
         LayerCount(component, layer, sum(parts.values()), **parts, applications=runs.get(layer, 1))

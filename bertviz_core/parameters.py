@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bertviz_core import catalog, hub
 from bertviz_core.checkpoint import read_header
 from bertviz_core.errors import CheckpointError, HubError
-from bertviz_core.ledger import balanced_ledger, places_of
+from bertviz_core.ledger import Order, balanced_ledger, places_of
 from bertviz_core.names import module_tensors
 from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Parameter, Way
 from bertviz_core.settings import Settings
@@ -72,18 +72,17 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     names = {tensor.name for tensor in named}
     ties = _ties(architecture, config, facts, names)
     places = places_of(facts.model_type, facts.prefix, wrapped)
-    ordered: list[tuple[int, int, int, str, Parameter]] = []
+    ordered: list[tuple[Order, Parameter]] = []
     buffers: list[Buffer] = []
     for name_, shape, stored in named:
-        place = places.of(name_)
+        place, layer, order = places.located(name_)
         if place.buffer or stored.dtype in WHOLE_NUMBERS:
             buffers.append(Buffer(name_, shape, stored.dtype, stored=True))
-            continue
-        layer = place.layer(name_)
-        row = place.row(name_, stored.name, shape, stored.dtype, ties.get(name_), not place.frozen, layer)
-        ordered.append((place.stage, layer or 0, place.rank, place.among_siblings(name_), row))
-    ordered.sort(key=itemgetter(0, 1, 2, 3))
-    parameters = [row for *_, row in ordered]
+        else:
+            row = place.row(name_, stored.name, shape, stored.dtype, ties.get(name_), not place.frozen, layer)
+            ordered.append((order, row))
+    ordered.sort(key=itemgetter(0))
+    parameters = [row for _, row in ordered]
     owners = {row.name: row for row in parameters if row.name in ties.values()}
     parameters += [
         places.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)

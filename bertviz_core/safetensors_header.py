@@ -152,7 +152,7 @@ def _entries(file: str, header: Mapping[str, Any]) -> list[tuple[int, int, Store
             dtype, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         except (TypeError, KeyError, ValueError) as error:
             raise CheckpointError(f"{file} is damaged: {shown(name)} has not a dtype, a shape and a range.") from error
-        if type(shape) is not list or not INT_ONLY.issuperset(map(type, (begin, end, *shape))):
+        if type(shape) is not list or not INT_ONLY.issuperset(map(type, [begin, end, *shape])):
             raise CheckpointError(f"{file} is damaged: shape or range of {shown(name)} are not counts.")
         axes, nbytes = tuple(shape), end - begin
         if type(dtype) is not str or begin < 0 or sizes.get((dtype, axes)) != nbytes:

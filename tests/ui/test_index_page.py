@@ -5,7 +5,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Any
@@ -55,6 +56,12 @@ def answering(*messages: Message) -> App:
     return app
 
 
+def run(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end in a thread of its own: this one may have a browser's event loop already."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pool.submit(asyncio.run, coroutine).result()
+
+
 def answer(app: App, method: str = "GET", headers: Pairs | None = None, base_path: str = "") -> list[Message]:
     """The messages that leave the middleware for one request."""
     sent: list[Message] = []
@@ -66,7 +73,7 @@ def answer(app: App, method: str = "GET", headers: Pairs | None = None, base_pat
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": "/", "headers": headers or [(b"accept", b"text/html")]}
-    asyncio.run(IndexPage(app, base_path)(scope, receive, send))
+    run(IndexPage(app, base_path)(scope, receive, send))
     return sent
 
 
@@ -247,7 +254,7 @@ def test_what_is_no_http_passes_through_untouched(kind: str) -> None:
         raise AssertionError(message)
 
     before = dict(scope)
-    asyncio.run(IndexPage(app)(scope, receive, send))
+    run(IndexPage(app)(scope, receive, send))
     assert seen[0] is scope
     assert scope == before
     assert seen[1:] == [receive, send]
