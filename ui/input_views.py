@@ -53,6 +53,8 @@ def embedding_view(trace: Trace) -> None:
         st.caption(plain(parts.note))
     columns = {f"length of {name}": values for name, values in lengths.items()}
     frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
+    if parts.output.shape == trace.hidden_states[0].shape:
+        frame["largest difference to layer 0"] = np.abs(parts.output - trace.hidden_states[0]).max(axis=-1)[shown]
     download_row(figure, "representations_embedding", f"input embedding {trace.model}", title, frame)
     numbers_table(frame, title)
     explained(
