@@ -66,7 +66,7 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
     figure = go.Figure(
         _tree_trace(form, marks), layout(look, escape(title), uniformtext={"minsize": 11, "mode": "hide"})
     )
-    return figure.update_layout(height=490)
+    return figure.update_layout(height=440)
 
 
 def layer_bars(ledger: Ledger, title: str, look: Theme) -> go.Figure:
