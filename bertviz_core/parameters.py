@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from bertviz_core import catalog, hub
 from bertviz_core.checkpoint import read_header
 from bertviz_core.errors import CheckpointError, HubError
-from bertviz_core.ledger import Order, balanced_ledger, places_of
+from bertviz_core.ledger import balanced_ledger
 from bertviz_core.names import module_tensors
+from bertviz_core.places import Order, places_of
 from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Parameter, Way
 from bertviz_core.settings import Settings
 from bertviz_core.sources import ModelSource, resolve
