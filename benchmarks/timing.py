@@ -36,3 +36,19 @@ def median_s(work: Callable[[], object], runs: int) -> float:
         work()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
+
+
+def medians_s(
+    quick: Callable[[], object], slow: Callable[[], object], rounds: int, quick_per_round: int = 1
+) -> tuple[float, float]:
+    """Median seconds of two works, run in turn so that both meet the same machine; one run of each is not counted."""
+    quick()
+    slow()
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for kept, work, runs in zip(times, (quick, slow), (quick_per_round, 1), strict=True):
+            for _ in range(runs):
+                start = time.perf_counter()
+                work()
+                kept.append(time.perf_counter() - start)
+    return statistics.median(times[0]), statistics.median(times[1])

@@ -1,7 +1,6 @@
 """Totals in words: the sums and products of shapes that a total consists of."""
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -10,15 +9,16 @@ from bertviz_core.results import Parameter
 MAX_TERMS = 6
 
 
-def component_arithmetic(rows: Sequence[Parameter]) -> str:
-    """The total of a component as "12 x 7,087,872" and shapes; long sums end in one number for the rest."""
-    layers: dict[int, int] = defaultdict(int)
-    for row in rows:
-        if row.layer is not None:
-            layers[row.layer] += row.numel
-    runs = [(size, len(list(run))) for size, run in groupby(layers[layer] for layer in sorted(layers))]
+def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) -> str:
+    """The total of a component as "12 × 7,087,872" and shapes; long sums end in one number for the rest.
+
+    Args:
+        layers: totals of its layers, in their order.
+        outside: its rows that stand in no layer.
+    """
+    runs = [(size, len(list(run))) for size, run in groupby(layers)]
     terms = [(f"{count:,} × {size:,}" if count > 1 else f"{size:,}", count * size) for size, count in runs]
-    terms += module_terms([row for row in rows if row.layer is None])
+    terms += module_terms(outside)
     return _joined(terms)
 
 
@@ -30,7 +30,7 @@ def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
     for shapes, run in groupby(signatures):
         count = len(list(run))
         product = " + ".join(" × ".join(f"{size:,}" for size in shape) or "1" for shape in shapes)
-        value = sum(math.prod(shape) for shape in shapes)
+        value = sum([math.prod(shape) for shape in shapes])
         terms.append((f"{count} × ({product})" if count > 1 else product, count * value))
     return terms
 

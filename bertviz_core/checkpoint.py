@@ -25,7 +25,8 @@ def read_header(folder: Path) -> CheckpointHeader:
         listed, read = read_file_header(folder / name)
         tensors += listed
         header_nbytes += read
-    _refuse_repeats(tensors)
+    if len(names) > 1:
+        _refuse_repeats(tensors)
     return CheckpointHeader(tuple(tensors), names, header_nbytes)
 
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from bertviz_core.results import Parameter
 
 
@@ -84,7 +86,7 @@ def layer_numbers(rows: list[Parameter]) -> list[Parameter]:
     if not found or found[-1] < BLOCK:
         return rows
     plain = {layer: index for index, layer in enumerate(found)}
-    return [row._replace(layer=plain[row.layer]) if row.layer is not None else row for row in rows]
+    return [replace(row, layer=plain[row.layer]) if row.layer is not None else row for row in rows]
 
 
 def layer_applications(config: Mapping[str, Any]) -> dict[int, int]:

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.results import CheckpointHeader, StoredTensor
 from bertviz_core.safetensors_header import json_object, listed_tensors
@@ -55,7 +57,7 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
             name: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": list(info.data_offsets)}
             for name, info in metadata.tensors.items()
         }
-        tensors += listed_tensors(file, header, payload=None)
+        tensors += listed_tensors(file, orjson.dumps(header), payload=None)
     return CheckpointHeader(tuple(tensors), tuple(sorted(found.files_metadata)), 0)
 
 

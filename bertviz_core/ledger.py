@@ -35,12 +35,13 @@ def balanced_ledger(
     counted = parameters
     if any(row.tied_to is not None for row in parameters):
         counted = [row for row in parameters if row.tied_to is None]
-    by_dtype: dict[str, int] = defaultdict(int)
+    cells: dict[tuple[str, int | None, str, str], int] = defaultdict(int)
     groups: dict[str, list[Parameter]] = {part: [] for part in COMPONENTS}
     for row in counted:
-        by_dtype[row.dtype] += row.numel
+        cells[row.component, row.layer, row.part, row.dtype] += row.numel
         groups[row.component].append(row)
-    total = sum(by_dtype.values())
+    total = sum(cells.values())
+    layers = _layers(cells, config)
     return Ledger(
         model=name,
         model_type=str(config.get("model_type", "")),
@@ -48,25 +49,29 @@ def balanced_ledger(
         way=way,
         parameters=tuple(parameters),
         buffers=tuple(buffers),
-        components=tuple(_component(part, rows) for part, rows in groups.items() if rows),
-        layers=_layers(counted, config),
+        components=tuple(_component(part, rows, layers) for part, rows in groups.items() if rows),
+        layers=layers,
         total=total,
         trainable=total - sum([row.numel for row in counted if not row.trainable]),
         tensors=len(counted),
         tied=len(parameters) - len(counted),
-        nbytes=int(sum(numel * DTYPE_NBYTES.get(dtype, 4) for dtype, numel in by_dtype.items())),
+        nbytes=int(sum([numel * DTYPE_NBYTES.get(dtype, 4) for (_, _, _, dtype), numel in cells.items()])),
         stored_tensors=stored[0] if stored else None,
         stored_nbytes=stored[1] if stored else None,
     )
 
 
-def _component(name: str, rows: list[Parameter]) -> ComponentCount:
-    return ComponentCount(name, sum([row.numel for row in rows]), len(rows), component_arithmetic(rows))
+def _component(name: str, rows: list[Parameter], layers: tuple[LayerCount, ...]) -> ComponentCount:
+    inside = [layer.total for layer in layers if layer.component == name]
+    outside = [row for row in rows if row.layer is None] if inside else rows
+    total = sum(inside) + sum([row.numel for row in outside])
+    return ComponentCount(name, total, len(rows), component_arithmetic(inside, outside))
 
 
-def _layers(counted: list[Parameter], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
+def _layers(cells: Mapping[tuple[str, int | None, str, str], int], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
+    """One row for every layer of these sums by component, layer, part and dtype."""
     sums: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: dict.fromkeys(PARTS, 0))
-    for _, _, _, numel, _, _, _, component, layer, part in counted:
+    for (component, layer, part, _), numel in cells.items():
         if layer is not None:
             sums[component, layer][part] += numel
     runs = layer_applications(config)

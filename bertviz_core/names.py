@@ -8,7 +8,7 @@ catalog/library.json, applied as its loader applies them.
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from bertviz_core.catalog import TypeFacts
 from bertviz_core.results import StoredTensor
@@ -26,12 +26,8 @@ BUFFER = re.compile(
 )
 
 
-class NamedTensor(NamedTuple):
-    """A stored tensor, or an even slice of one, under its name in the module."""
-
-    name: str
-    shape: tuple[int, ...]
-    stored: StoredTensor
+NamedTensor = tuple[str, tuple[int, ...], StoredTensor]
+"""Name in the module, shape, and the stored tensor that it is, or that it is an even slice of."""
 
 
 def module_tensors(tensors: Sequence[StoredTensor], facts: TypeFacts, base_only: bool) -> list[NamedTensor]:
@@ -46,10 +42,10 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: TypeFacts, base_only:
         steps = (*facts.renames, *LEGACY)
         named = [cut for tensor in tensors for cut in _renamed(tensor, steps)]
     else:
-        named = [NamedTensor(tensor.name, tensor.shape, tensor) for tensor in tensors]
+        named = [(tensor.name, tensor.shape, tensor) for tensor in tensors]
     prefix = f"{facts.prefix}."
-    if base_only and facts.prefix and all(tensor.name.startswith(prefix) for tensor in named):
-        return [tensor._replace(name=tensor.name.removeprefix(prefix)) for tensor in named]
+    if base_only and facts.prefix and all(name.startswith(prefix) for name, _, _ in named):
+        return [(name.removeprefix(prefix), shape, tensor) for name, shape, tensor in named]
     return named
 
 
@@ -66,8 +62,8 @@ def _renamed(tensor: StoredTensor, steps: Sequence[Mapping[str, Any]]) -> list[N
         elif tensor.shape and tensor.shape[step["chunk"]] % len(targets) == 0:
             axis = step["chunk"]
             shape = (*tensor.shape[:axis], tensor.shape[axis] // len(targets), *tensor.shape[axis + 1 :])
-            return [NamedTensor(each, shape, tensor) for each in renamed]
-    return [NamedTensor(name, tensor.shape, tensor)]
+            return [(each, shape, tensor) for each in renamed]
+    return [(name, tensor.shape, tensor)]
 
 
 @cache

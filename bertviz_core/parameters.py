@@ -7,6 +7,7 @@ a module in memory. Tied parameters are listed and counted once, as torch's own 
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import prod
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,8 +70,10 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     base_only = architecture == facts.base_class
     named = module_tensors(header.tensors, facts, base_only)
     prefix = f"{facts.prefix}."
-    wrapped = bool(facts.prefix) and not base_only and any(tensor.name.startswith(prefix) for tensor in named)
-    names = {tensor.name for tensor in named}
+    wrapped = (
+        bool(facts.prefix) and not base_only and any(tensor_name.startswith(prefix) for tensor_name, _, _ in named)
+    )
+    names = {tensor_name for tensor_name, _, _ in named}
     ties = _ties(architecture, config, facts, names)
     places = places_of(facts.model_type, facts.prefix, wrapped)
     ordered: list[tuple[Order, Parameter]] = []
@@ -80,7 +83,19 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         if place.buffer or stored.dtype in WHOLE_NUMBERS:
             buffers.append(Buffer(name_, shape, stored.dtype, stored=True))
         else:
-            row = place.row(name_, stored.name, shape, stored.dtype, ties.get(name_), not place.frozen, layer)
+            trainable, tied_to = not place.frozen, ties.get(name_)
+            row = Parameter(
+                name_,
+                stored.name,
+                shape,
+                prod(shape),
+                stored.dtype,
+                trainable,
+                tied_to,
+                place.component,
+                layer,
+                place.part,
+            )
             ordered.append((order, row))
     ordered.sort(key=itemgetter(0))
     parameters = [row for _, row in ordered]

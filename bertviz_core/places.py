@@ -20,7 +20,7 @@ class Place(NamedTuple):
 
     component: str
     part: str
-    """Part of the layer; "" outside the layers."""
+    """Part of the layer; "other" outside the layers."""
     counters: tuple[slice, ...]
     """Where in the name the numbers stand that count the layer."""
     stage: int
@@ -43,27 +43,11 @@ class Place(NamedTuple):
 
     def order(self, name: str, layer: int | None) -> "Order":
         """What a name of this form is sorted by; a bias stands behind its weight."""
-        return self.stage, layer or 0, self.rank, f"{name[:-4]}~" if self.bias else name
-
-    def row(
-        self,
-        name: str,
-        stored_name: str | None,
-        shape: tuple[int, ...],
-        dtype: str,
-        tied_to: str | None,
-        trainable: bool,
-        layer: int | None,
-    ) -> Parameter:
-        """The row of one parameter."""
-        part = self.part or "other"
-        return Parameter(
-            name, stored_name, shape, math.prod(shape), dtype, trainable, tied_to, self.component, layer, part
-        )
+        return (self.stage << 80) + ((layer or 0) << 16) + self.rank, f"{name[:-4]}~" if self.bias else name
 
 
-Order = tuple[int, int, int, str]
-"""Place in the way of the data, layer, rank, name."""
+Order = tuple[int, str]
+"""Place in the way of the data, layer and rank as one number (quicker to compare than three), then the name."""
 
 
 class Located(NamedTuple):
@@ -112,7 +96,8 @@ class Places:
     ) -> Parameter:
         """The row of a parameter that does not stand in a file."""
         place, layer, _ = self.located(name)
-        return place.row(name, None, shape, dtype, tied_to, trainable, layer)
+        count = math.prod(shape)
+        return Parameter(name, None, shape, count, dtype, trainable, tied_to, place.component, layer, place.part)
 
     def _placed(self, name: str) -> Place:
         component = component_of(name, self.prefix, self.wrapped)
@@ -124,7 +109,7 @@ class Places:
         bare = "*".join(NUMBERS.split(name)[::2]).removeprefix(f"{self.prefix}.")
         frozen = self.facts is not None and bare in self.facts.frozen
         buffer = BUFFER.search(name) is not None or (self.facts is not None and bare in self.facts.buffers)
-        return Place(component, part, counters, stage, rank, name.endswith(".bias"), frozen, buffer)
+        return Place(component, part or "other", counters, stage, rank, name.endswith(".bias"), frozen, buffer)
 
 
 @lru_cache(maxsize=64)

@@ -10,10 +10,10 @@ import os
 import stat
 import struct
 from collections.abc import Mapping
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import orjson
 
 from bertviz_core.errors import CheckpointError
@@ -22,8 +22,20 @@ from bertviz_core.results import StoredTensor
 MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
 MAX_AXES = 32
-INT_ONLY = frozenset((int,))
-"""The types of sizes; bool, which is an int in Python, is not among them."""
+Count = Annotated[int, msgspec.Meta(ge=0)]
+ABSENT = (-1, -1)
+"""Stands for a shape or a range that an entry has not; no count is negative."""
+
+
+class StoredEntry(msgspec.Struct, gc=False):
+    """What a header says of one tensor."""
+
+    dtype: str = ""
+    shape: tuple[Count, ...] = ABSENT
+    data_offsets: tuple[Count, Count] = ABSENT
+
+
+ENTRIES = msgspec.json.Decoder(dict[str, StoredEntry])
 
 DTYPE_BITS: Mapping[str, tuple[str, int]] = {
     "BOOL": ("bool", 8),
@@ -75,37 +87,43 @@ def read_file_header(path: Path) -> tuple[list[StoredTensor], int]:
         raise CheckpointError(
             f"{path.name} cannot be read ({error.strerror}); check that it is there and readable."
         ) from error
-    return listed_tensors(path.name, json_object(path.name, raw), size - 8 - length), 8 + length
+    return listed_tensors(path.name, raw, size - 8 - length), 8 + length
 
 
-def listed_tensors(file: str, header: Mapping[str, Any], payload: int | None) -> list[StoredTensor]:
-    """The entries of a parsed header, checked and put into the order of their values.
+def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTensor]:
+    """The entries of a header, checked and put into the order of their values.
 
     Args:
         file: name of the file, for messages.
-        header: the JSON object.
+        raw: the header's JSON.
         payload: bytes behind the header; None where they are not known (a header fetched alone).
 
     Raises:
         CheckpointError: an entry is not well formed, or the ranges overlap, leave gaps or miss the file's end.
     """
-    entries = _entries(file, header)
-    entries.sort(key=itemgetter(0, 1))
+    tensors = []
+    sizes: dict[tuple[str, tuple[int, ...]], int] = {}
     position = 0
-    for begin, end, tensor in entries:
+    entries = sorted(_entries(file, raw).items(), key=_range)
+    for name, entry in entries:
+        dtype, shape, (begin, end) = entry.dtype, entry.shape, entry.data_offsets
+        nbytes = end - begin
+        if sizes.get((dtype, shape)) != nbytes:
+            sizes[dtype, shape] = _checked_nbytes(file, name, entry)
         if begin != position:
             fault = "overlaps the values before it" if begin < position else "leaves a gap before it"
             raise CheckpointError(
-                f"{file} is damaged: {shown(tensor.name)} starts at byte {begin:,} and {fault} "
+                f"{file} is damaged: {shown(name)} starts at byte {begin:,} and {fault} "
                 f"(expected {position:,}); fetch or save the file again."
             )
         position = end
+        tensors.append(StoredTensor(name, shape, DTYPE_BITS[dtype][0], nbytes, file))
     if payload is not None and position != payload:
         raise CheckpointError(
             f"{file} is {'cut off' if position > payload else 'longer than its header says'}: its tensors take "
             f"{position:,} bytes, {payload:,} are there; fetch or save the file again."
         )
-    return [tensor for _, _, tensor in entries]
+    return tensors
 
 
 def shown(name: str, limit: int = 120) -> str:
@@ -141,37 +159,50 @@ def json_object(file: str, raw: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _entries(file: str, header: Mapping[str, Any]) -> list[tuple[int, int, StoredTensor]]:
-    """(begin, end, tensor) of every entry, each checked by itself; one loop, since there may be 100,000."""
-    found = []
-    sizes: dict[tuple[Any, ...], int] = {}
+def _entries(file: str, raw: bytes) -> dict[str, StoredEntry]:
+    """The entries of a header by name, their types checked while they are decoded."""
+    try:
+        entries = ENTRIES.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        entries = _entries_one_by_one(file, json_object(file, raw))
+    entries.pop("__metadata__", None)
+    return entries
+
+
+def _entries_one_by_one(file: str, header: Mapping[str, Any]) -> dict[str, StoredEntry]:
+    """The entries of a header that could not be decoded at once: what stands in the way is named, or no tensor."""
+    entries = {}
     for name, entry in header.items():
         if name == "__metadata__":
             continue
         try:
-            dtype, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
-        except (TypeError, KeyError, ValueError) as error:
-            raise CheckpointError(f"{file} is damaged: {shown(name)} has not a dtype, a shape and a range.") from error
-        if type(shape) is not list or not INT_ONLY.issuperset(map(type, [begin, end, *shape])):
-            raise CheckpointError(f"{file} is damaged: shape or range of {shown(name)} are not counts.")
-        axes, nbytes = tuple(shape), end - begin
-        if type(dtype) is not str or begin < 0 or sizes.get((dtype, axes)) != nbytes:
-            sizes[dtype, axes] = _checked_nbytes(file, name, dtype, axes, begin, nbytes)
-        found.append((begin, end, StoredTensor(name, axes, DTYPE_BITS[dtype][0], nbytes, file)))
-    return found
+            entries[name] = msgspec.convert(entry, StoredEntry)
+        except msgspec.ValidationError as error:
+            raise CheckpointError(_not_counts(file, name)) from error
+    return entries
 
 
-def _checked_nbytes(file: str, name: str, dtype: object, shape: tuple[int, ...], begin: int, given: int) -> int:
-    """The bytes that a shape takes, if they are those that its range has."""
-    if begin < 0 or min(shape, default=0) < 0 or len(shape) > MAX_AXES:
-        raise CheckpointError(f"{file} is damaged: shape or range of {shown(name)} are not counts.")
-    known = DTYPE_BITS.get(dtype) if isinstance(dtype, str) else None
-    if known is None:
-        raise CheckpointError(f"{file}: {shown(name)} has the dtype {shown(str(dtype))}, which safetensors has not.")
-    bits = math.prod(shape) * known[1]
-    if bits % 8 or given != bits // 8:
+def _not_counts(file: str, name: str) -> str:
+    return f"{file} is damaged: {shown(name)} has not a dtype, a shape and a range that are counts."
+
+
+def _range(named: tuple[str, StoredEntry]) -> tuple[int, int]:
+    return named[1].data_offsets
+
+
+def _checked_nbytes(file: str, name: str, entry: StoredEntry) -> int:
+    """The bytes that an entry's shape takes, if they are those that its range has."""
+    dtype, shape, (begin, end) = entry.dtype, entry.shape, entry.data_offsets
+    if ABSENT in (shape, entry.data_offsets) or not dtype:
+        raise CheckpointError(_not_counts(file, name))
+    if len(shape) > MAX_AXES:
+        raise CheckpointError(f"{file} is damaged: {shown(name)} has {len(shape)} axes, at most {MAX_AXES} are known.")
+    if dtype not in DTYPE_BITS:
+        raise CheckpointError(f"{file}: {shown(name)} has the dtype {shown(dtype)}, which safetensors has not.")
+    bits = math.prod(shape) * DTYPE_BITS[dtype][1]
+    if bits % 8 or end - begin != bits // 8:
         raise CheckpointError(
             f"{file} is damaged: {shown(name)} of shape {shape} and dtype {dtype} needs {math.ceil(bits / 8):,} "
-            f"bytes, its range has {given:,}."
+            f"bytes, its range has {end - begin:,}."
         )
-    return given
+    return end - begin

@@ -1,16 +1,18 @@
 """Results of the parameter ledger: which numbers a model consists of, where they stand and how they add up.
 
-Rows of tables that can have 100,000 of them are named tuples, as frozen as a dataclass and four times quicker to make.
+Rows of tables that can have 100,000 of them are msgspec structs, as frozen as a dataclass and far quicker to make.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 Way = Literal["header", "config", "module"]
 """How a ledger was made: from a safetensors header, from a config on the meta device, from a module in memory."""
 
 
-class StoredTensor(NamedTuple):
+class StoredTensor(msgspec.Struct, frozen=True, gc=False):
     """One tensor as a safetensors header lists it; its values are not read."""
 
     name: str
@@ -37,7 +39,7 @@ class CheckpointHeader:
     """Bytes read: length fields and headers, nothing else."""
 
 
-class Parameter(NamedTuple):
+class Parameter(msgspec.Struct, frozen=True, gc=False):
     """One named parameter."""
 
     name: str
@@ -91,8 +93,7 @@ class ComponentCount:
     """The total as sums and products of the shapes."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayerCount:
+class LayerCount(msgspec.Struct, frozen=True, gc=False):
     """Parameters of one layer by part; the parts add up to the total."""
 
     component: str

@@ -22,7 +22,7 @@ def facts(model_type: str) -> catalog.TypeFacts:
 def test_gamma_and_beta_become_weight_and_bias() -> None:
     tensors = [stored("embeddings.LayerNorm.gamma", 3), stored("embeddings.LayerNorm.beta", 3)]
     named = module_tensors(tensors, facts("bert"), base_only=True)
-    assert [(each.name, each.stored.name) for each in named] == [
+    assert [(name, tensor.name) for name, _, tensor in named] == [
         ("embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma"),
         ("embeddings.LayerNorm.bias", "embeddings.LayerNorm.beta"),
     ]
@@ -30,13 +30,13 @@ def test_gamma_and_beta_become_weight_and_bias() -> None:
 
 def test_a_prefix_around_everything_goes_away_only_for_the_base_class() -> None:
     tensors = [stored("bert.pooler.dense.bias", 3)]
-    assert module_tensors(tensors, facts("bert"), base_only=True)[0].name == "pooler.dense.bias"
-    assert module_tensors(tensors, facts("bert"), base_only=False)[0].name == "bert.pooler.dense.bias"
+    assert module_tensors(tensors, facts("bert"), base_only=True)[0][0] == "pooler.dense.bias"
+    assert module_tensors(tensors, facts("bert"), base_only=False)[0][0] == "bert.pooler.dense.bias"
 
 
 def test_a_fused_projection_is_cut_as_its_class_cuts_it() -> None:
     named = module_tensors([stored("encoder.layers.1.attn.Wqkv.weight", 12, 4)], facts("nomic_bert"), base_only=True)
-    assert [(each.name, each.shape) for each in named] == [
+    assert [(name, shape) for name, shape, _ in named] == [
         (f"layers.1.self_attn.{part}_proj.weight", (4, 4)) for part in "qkv"
     ]
 

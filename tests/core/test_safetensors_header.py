@@ -57,15 +57,18 @@ def test_names_shapes_dtypes_and_bytes_are_those_that_were_saved(tmp_path: Path)
         ({"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}}, 8, "cut off"),
         ({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}, 9, "longer"),
         ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, 4, "needs 8 bytes"),
-        ({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}, 4, "not counts"),
-        ({"a": {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]}}, 4, "not counts"),
-        ({"a": {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]}}, 4, "not counts"),
+        ({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}, 4, "that are counts"),
+        ({"a": {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]}}, 4, "that are counts"),
+        ({"a": {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]}}, 4, "that are counts"),
         ({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}}, 4, "needs"),
         ({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0]}}, 4, "not a dtype"),
         ({"a": {"dtype": "Q9", "shape": [1], "data_offsets": [0, 4]}}, 4, "Q9"),
         ({"a": {"dtype": None, "shape": [1], "data_offsets": [0, 4]}}, 4, "dtype"),
         ({"a": [1]}, 0, "not a dtype"),
-        ({"a": {"dtype": "F32", "shape": [1] * 99, "data_offsets": [0, 4]}}, 4, "not counts"),
+        ({"a": {"dtype": "F32", "data_offsets": [0, 4]}}, 4, "not a dtype"),
+        ({"a": {"dtype": "F32", "shape": [1]}}, 4, "not a dtype"),
+        ({"a": {"shape": [1], "data_offsets": [0, 4]}}, 4, "not a dtype"),
+        ({"a": {"dtype": "F32", "shape": [1] * 99, "data_offsets": [0, 4]}}, 4, "99 axes"),
         ([1, 2], 0, "not an object"),
         (b"{not json", 0, "JSON"),
         (b"[" * 100_000, 0, "JSON"),
@@ -79,6 +82,13 @@ def test_a_header_that_lies_is_refused_in_one_sentence(tmp_path: Path, header: A
         read_file_header(path)
     assert "\n" not in str(refusal.value)
     assert str(refusal.value).startswith("model.safetensors")
+
+
+def test_metadata_is_no_tensor_whatever_it_says(tmp_path: Path) -> None:
+    metadata = {"format": "pt", "shape": "round", "dtype": "many"}
+    header = {"__metadata__": metadata, "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
+    tensors, _ = read_file_header(written(tmp_path, header, b"1234"))
+    assert [tensor.name for tensor in tensors] == ["a"]
 
 
 @pytest.mark.parametrize("length", [EIGHT_EB, 2**64 - 1, 100, 2**40])
