@@ -23,3 +23,7 @@ class HubError(BertvizError):
 
 class TextError(BertvizError):
     """The text cannot be given to the model."""
+
+
+class SupersededError(Exception):
+    """The one who asked for a run has asked for something else meanwhile; no user ever sees this."""

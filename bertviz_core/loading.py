@@ -50,6 +50,11 @@ class LoadedModel:
     notices: tuple[str, ...]
     """What a reader must know about the weights, one sentence each."""
 
+    @property
+    def num_hidden_layers(self) -> int:
+        """Layers of one pass by the config."""
+        return int(getattr(self.model.config, "num_hidden_layers", 1))
+
 
 def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> LoadedModel:
     """The base model of a checkpoint on the best device of this machine, one load at a time.

@@ -4,7 +4,7 @@ transformers calls the function by name (AttentionInterface), one for the whole 
 context variable: every thread and every `recording` block has its own list, so that runs side by side never mix.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -33,17 +33,23 @@ class LayerRecord(NamedTuple):
 
 
 _records: ContextVar[list[LayerRecord] | None] = ContextVar("inside_bert_records", default=None)
+_told: ContextVar[Callable[[int], None] | None] = ContextVar("inside_bert_told", default=None)
 
 
 @contextmanager
-def recording() -> Iterator[list[LayerRecord]]:
-    """The list into which runs of this thread record, one entry per attention call in the order of the calls."""
+def recording(tell: Callable[[int], None] | None = None) -> Iterator[list[LayerRecord]]:
+    """The list into which runs of this thread record, one entry per attention call in the order of the calls.
+
+    Args:
+        tell: called after each attention call with how many there were; what it raises ends the run.
+    """
     records: list[LayerRecord] = []
-    token = _records.set(records)
+    tokens = _records.set(records), _told.set(tell)
     try:
         yield records
     finally:
-        _records.reset(token)
+        _records.reset(tokens[0])
+        _told.reset(tokens[1])
 
 
 @cache
@@ -97,4 +103,7 @@ def recording_attention(
     output: tuple[torch.Tensor, None] = sdpa_attention_forward(
         module, query, key, value, attention_mask, scaling=scaling, is_causal=bool(is_causal), **kwargs
     )
+    tell = _told.get()
+    if tell is not None and records is not None:
+        tell(len(records))
     return output

@@ -11,6 +11,7 @@ HUB_ENDPOINT = "https://huggingface.co"
 MAX_MODEL_BYTES = 8 * 1024**3
 MAX_TOKENS = 8192
 MAX_CHARACTERS = 200_000
+MAX_TRACE_BYTES = 3 * 1024**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Settings:
     """Tokens of a text that are given to a model; the rest is cut off, with a notice."""
     max_characters: int = MAX_CHARACTERS
     """Characters that a text may have before it is tokenized."""
+    max_trace_bytes: int = MAX_TRACE_BYTES
+    """Bytes that the runs kept for all sessions together may take; those used longest ago make room."""
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
@@ -51,6 +54,7 @@ class Settings:
             max_model_bytes=_limit("INSIDE_BERT_MAX_MODEL_BYTES", MAX_MODEL_BYTES),
             max_tokens=_limit("INSIDE_BERT_MAX_TOKENS", MAX_TOKENS),
             max_characters=_limit("INSIDE_BERT_MAX_CHARACTERS", MAX_CHARACTERS),
+            max_trace_bytes=_limit("INSIDE_BERT_MAX_TRACE_BYTES", MAX_TRACE_BYTES),
         )
 
 

@@ -1,13 +1,14 @@
 """The one place where a model is run on a text; what comes back is a Trace of NumPy arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
+from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError
 from bertviz_core.families import family
 from bertviz_core.loading import LoadedModel
 from bertviz_core.recording import LayerRecord, recording
@@ -20,6 +21,7 @@ from bertviz_core.trace_inputs import model_inputs, prepared
 if TYPE_CHECKING:
     import torch
 
+Tell = Callable[[int, int], None]
 RUN_LOCK = Lock()
 """One run at a time: a run uses all cores and, with its results, much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
@@ -27,20 +29,26 @@ EAGER = "{} computes attention in code of its own: its maps are known, query, ke
 NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
 
 
-def trace(loaded: LoadedModel, tokens: Tokens) -> Trace:
+def trace(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None) -> Trace:
     """One run of the model on one text.
+
+    Args:
+        loaded: the model.
+        tokens: the text, by its own tokenizer.
+        tell: called as tell(layers run, layers) while the run goes on, where attention is recorded; what it raises
+            (SupersededError) ends the run.
 
     Raises:
         TextError: the tokens are not this model's, or too many for the memory.
         UnsupportedModelError: the model needs more than a text, or does not keep one row per token in every layer.
     """
     with RUN_LOCK:
-        return trace_unlocked(loaded, tokens)
+        return trace_unlocked(loaded, tokens, tell)
 
 
-def trace_unlocked(loaded: LoadedModel, tokens: Tokens) -> Trace:
+def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None) -> Trace:
     """As trace, for one who holds RUN_LOCK already."""
-    return _run(loaded, (tokens,))[0]
+    return _run(loaded, (tokens,), tell)[0]
 
 
 def trace_batch(loaded: LoadedModel, batch: Sequence[Tokens]) -> tuple[Trace, ...]:
@@ -54,7 +62,7 @@ def trace_batch(loaded: LoadedModel, batch: Sequence[Tokens]) -> tuple[Trace, ..
         return _run(loaded, tuple(batch))
 
 
-def _run(loaded: LoadedModel, batch: tuple[Tokens, ...]) -> tuple[Trace, ...]:
+def _run(loaded: LoadedModel, batch: tuple[Tokens, ...], tell: Tell | None = None) -> tuple[Trace, ...]:
     """The traces of a batch; falls back from recorded to eager to none when the run shows that it must."""
     import torch
 
@@ -62,7 +70,8 @@ def _run(loaded: LoadedModel, batch: tuple[Tokens, ...]) -> tuple[Trace, ...]:
     inputs = model_inputs(loaded, batch)
     prepared(loaded.model, inputs["input_ids"].shape[1])
     lengths = [len(tokens) for tokens in batch]
-    with torch.inference_mode(), recording() as records:
+    told = None if tell is None else partial(_tell_of, tell, loaded.num_hidden_layers)
+    with torch.inference_mode(), recording(told) as records:
         output = _forward(loaded, inputs)
         layers = len(output["hidden_states"]) - 1
         rows: list[Rows] | None = None
@@ -88,6 +97,10 @@ def _run(loaded: LoadedModel, batch: tuple[Tokens, ...]) -> tuple[Trace, ...]:
     )
 
 
+def _tell_of(tell: Tell, layers: int, calls: int) -> None:
+    tell(min(calls, layers), layers)
+
+
 def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mapping[str, Any]:
     import torch
 
@@ -98,7 +111,7 @@ def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mappi
         output: Mapping[str, Any] = loaded.model(**inputs, **wanted)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise TextError(f"The text is too long for the memory of this machine ({first_line(error)}).") from error
-    except BertvizError:
+    except (BertvizError, SupersededError):
         raise
     except Exception as error:  # the library raises whatever a missing input leads to
         raise UnsupportedModelError(

@@ -4,17 +4,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 
+from bertviz_core.errors import SupersededError
 from bertviz_core.loading import LoadedModel
 from bertviz_core.results.trace import Tokens, Trace
-from bertviz_core.trace import RUN_LOCK, trace_unlocked
+from bertviz_core.trace import RUN_LOCK, Tell, trace_unlocked
 
 WAIT_S = 0.05
 """How long a waiting run sleeps before it looks whether anyone still wants it."""
 Key = tuple[str, str, str, str, str | None, int]
-
-
-class SupersededError(Exception):
-    """The one who asked for a trace has asked for something else meanwhile; no user ever sees this."""
 
 
 class TraceCache:
@@ -39,7 +36,18 @@ class TraceCache:
         with self._lock:
             return len(self._traces)
 
-    def trace(self, loaded: LoadedModel, tokens: Tokens, wanted: Callable[[], bool] | None = None) -> Trace:
+    def held(self, loaded: LoadedModel, tokens: Tokens) -> Trace | None:
+        """The trace of a model and its tokens if it is at hand."""
+        return self._get(_key(loaded, tokens))
+
+    def trace(
+        self,
+        loaded: LoadedModel,
+        tokens: Tokens,
+        wanted: Callable[[], bool] | None = None,
+        tell: Tell | None = None,
+        expected_nbytes: int = 0,
+    ) -> Trace:
         """The trace of a model and its tokens: the one at hand, or a new run when its turn has come.
 
         Several who wait for the same trace get one run. One who is no longer wanted stops waiting and runs nothing.
@@ -47,13 +55,15 @@ class TraceCache:
         Args:
             loaded: the model.
             tokens: the text, by its own tokenizer.
-            wanted: whether the caller still wants the trace; asked while it waits.
+            wanted: whether the caller still wants the trace; asked while it waits. What it raises ends the wait.
+            tell: as in bertviz_core.trace.trace.
+            expected_nbytes: about what the trace will take; older ones make room for it before the run.
 
         Raises:
             SupersededError: the caller no longer wants it.
             BertvizError: as bertviz_core.trace.trace.
         """
-        key = (loaded.name, loaded.revision, loaded.dtype, tokens.text, tokens.pair, len(tokens))
+        key = _key(loaded, tokens)
         found = self._get(key)
         while found is None:
             if wanted is not None and not wanted():
@@ -64,7 +74,8 @@ class TraceCache:
             try:
                 found = self._get(key)
                 if found is None and (wanted is None or wanted()):
-                    found = trace_unlocked(loaded, tokens)
+                    self._make_room(expected_nbytes)
+                    found = trace_unlocked(loaded, tokens, tell)
                     self._put(key, found)
             finally:
                 RUN_LOCK.release()
@@ -81,9 +92,18 @@ class TraceCache:
         """Keep a trace, and let go of those used longest ago; one larger than the whole budget is not kept."""
         if trace.nbytes > self._max_nbytes:
             return
+        self._make_room(trace.nbytes)
         with self._lock:
             self._traces[key] = trace
+
+    def _make_room(self, nbytes: int) -> None:
+        """Let go of the traces used longest ago until so many bytes more fit into the budget."""
+        with self._lock:
             held = sum(each.nbytes for each in self._traces.values())
-            while held > self._max_nbytes:
+            while self._traces and held + nbytes > self._max_nbytes:
                 _, oldest = self._traces.popitem(last=False)
                 held -= oldest.nbytes
+
+
+def _key(loaded: LoadedModel, tokens: Tokens) -> Key:
+    return loaded.name, loaded.revision, loaded.dtype, tokens.text, tokens.pair, len(tokens)

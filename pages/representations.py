@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from ui import controls, input_views, models, representation_views
+from ui import controls, input_views, representation_views, runs
 from ui.errors import plain, told
 from ui.text import heading
 
 name_model = heading("Representations", "How does a token change on its way up?")
 with told(), st.spinner("Running the model"):
     name = controls.model_name()
-    trace = models.trace(name, controls.text(), controls.pair())
+    trace = runs.traced(name, controls.text(), controls.pair())
 states, seq, hidden = trace.hidden_states.shape
 name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, on {trace.device}")
 for notice in (*trace.tokens.notices, *trace.notices):

@@ -11,7 +11,7 @@ from bertviz_core.weight_checks import pooler_check
 from figures.style import theme
 from figures.token_lines import embedding_norms, pooler_bars, word_curve
 from figures.tokens_axis import labels
-from ui import controls, models, trace_controls
+from ui import controls, models, runs, trace_controls
 from ui.errors import plain, told
 from ui.export import chart, download_row, explained, numbers_table
 
@@ -110,7 +110,7 @@ def word_view(trace: Trace) -> None:
     """One word in two texts, layer by layer."""
     word, first_text, second_text = trace_controls.word_inputs()
     with told():
-        first, second = (models.trace(trace.model, text, None) for text in (first_text, second_text))
+        first, second = (runs.traced(trace.model, text, None) for text in (first_text, second_text))
     places = [occurrences(each.tokens, word) for each in (first, second)]
     missing = [text for text, found in zip((first_text, second_text), places, strict=True) if not found]
     if missing:

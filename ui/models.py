@@ -6,7 +6,7 @@ from bertviz_core.errors import BertvizError, UnsupportedModelError
 from bertviz_core.loading import LoadedModel, load_model
 from bertviz_core.model_files import tokenizer_folder
 from bertviz_core.results.hidden_states import NearestRows
-from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.results.trace import Tokens
 from bertviz_core.sources import ModelSource, resolve
 from bertviz_core.tokenization import TextTokenizer, tokenize
 from bertviz_core.tokenizer_loading import load_tokenizer
@@ -14,9 +14,6 @@ from bertviz_core.trace_cache import TraceCache
 from bertviz_core.weight_checks import nearest_rows
 from ui.controls import model_names, settings
 from ui.server import model_wanted
-
-TRACE_NBYTES = 512 * 1024**2
-"""Room for the traces of all sessions together."""
 
 
 def loaded(name: str) -> LoadedModel:
@@ -29,11 +26,6 @@ def tokens(name: str, text: str, pair: str | None) -> Tokens:
     """A text, or a pair, as a model reads it."""
     found = resolve(name, settings())
     return _tokens(found.name, found.kind, found.revision, text, pair)
-
-
-def trace(name: str, text: str, pair: str | None) -> Trace:
-    """What a model makes of a text; run once, whoever asks."""
-    return _traces().trace(loaded(name), tokens(name, text, pair))
 
 
 def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
@@ -102,5 +94,6 @@ def _tokens(name: str, kind: str, revision: str, text: str, pair: str | None) ->
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _traces() -> TraceCache:
-    return TraceCache(TRACE_NBYTES)
+def traces() -> TraceCache:
+    """The traces that all sessions share."""
+    return TraceCache(settings().max_trace_bytes)

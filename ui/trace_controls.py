@@ -57,3 +57,13 @@ def word_inputs() -> tuple[str, str, str]:
         first = st.text_input("First text", FIRST_TEXT, key="first", persist_state="session")
         second = st.text_input("Second text", SECOND_TEXT, key="second", persist_state="session")
     return (word or "").strip() or WORD, first or FIRST_TEXT, second or SECOND_TEXT
+
+
+def run_allowed(run: str) -> bool:
+    """Whether the reader has asked for this long run."""
+    return st.session_state.get("long_run") == run
+
+
+def allow_run(run: str) -> None:
+    """Remember that the reader asked for this long run; "" for none."""
+    st.session_state["long_run"] = run

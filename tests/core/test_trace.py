@@ -15,16 +15,17 @@ from transformers import AutoModel
 
 import bertviz_core.trace_cache
 from bertviz_core.attention import attention_probs
-from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.loading import LoadedModel, load_model
 from bertviz_core.recording import recording
 from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.run_cost import run_cost
 from bertviz_core.settings import Settings
 from bertviz_core.sources import folder_source, resolve
 from bertviz_core.tokenization import TextTokenizer, tokenize
 from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace, trace_batch
-from bertviz_core.trace_cache import SupersededError, TraceCache
+from bertviz_core.trace import Tell, trace, trace_batch
+from bertviz_core.trace_cache import TraceCache
 from bertviz_core.weight_checks import pooler_check
 from tests.core.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
 
@@ -269,9 +270,9 @@ def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pyt
     runs = []
     real = bertviz_core.trace_cache.trace_unlocked
 
-    def counted(loaded: LoadedModel, tokens: Tokens) -> Trace:
+    def counted(loaded: LoadedModel, tokens: Tokens, tell: Tell | None) -> Trace:
         runs.append(tokens.text)
-        return real(loaded, tokens)
+        return real(loaded, tokens, tell)
 
     monkeypatch.setattr(bertviz_core.trace_cache, "trace_unlocked", counted)
     cache, start = TraceCache(10**9), threading.Barrier(6, timeout=30)
@@ -299,6 +300,44 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
     assert len(asked) == 3
     assert len(cache) == 0
     assert cache.trace(bert[0], tokenize(bert[1], TEXT), lambda: True).tokens.text == TEXT
+
+
+def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Opened) -> None:
+    tokens, told = tokenize(bert[1], TEXT), []
+
+    def tell(done: int, layers: int) -> None:
+        told.append((done, layers))
+        if stop and done == 2:
+            raise SupersededError
+
+    stop = False
+    layers = trace(bert[0], tokens, tell).num_hidden_layers
+    assert told == [(done, layers) for done in range(1, layers + 1)]
+    stop, told = True, []
+    cache = TraceCache(10**9)
+    with pytest.raises(SupersededError):
+        cache.trace(bert[0], tokens, tell=tell)
+    assert told == [(1, layers), (2, layers)]
+    assert not bertviz_core.trace_cache.RUN_LOCK.locked()
+    assert len(cache) == 0
+
+
+def test_the_memory_said_before_a_run_is_what_its_trace_takes(bert: Opened) -> None:
+    tokens = tokenize(bert[1], TEXT)
+    found, said = trace(bert[0], tokens), run_cost(bert[0], len(tokens))
+    beside = (
+        tokens.input_ids.nbytes + 4 * len(TEXT) + (0 if found.pooler_output is None else found.pooler_output.nbytes)
+    )
+    assert found.nbytes == said.nbytes + beside
+    assert said.seconds > 0
+
+
+def test_older_traces_make_room_before_a_run(bert: Opened) -> None:
+    first = trace(bert[0], tokenize(bert[1], TEXT))
+    cache = TraceCache(2 * first.nbytes)
+    cached(cache, bert, TEXT)
+    cache.trace(bert[0], tokenize(bert[1], "Another."), expected_nbytes=2 * first.nbytes)
+    assert len(cache) == 1
 
 
 def test_an_error_frees_the_lock(bert: Opened) -> None:

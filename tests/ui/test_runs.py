@@ -1,0 +1,77 @@
+"""Running a text for a reader: a long run asks first, and one that nobody waits for any more is not run."""
+
+import threading
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import bertviz_core.trace_cache
+import ui.runs
+from tests.pages.opened import SHELL, opened
+
+TEXT = "A text that no other test has run, so that no trace of it is at hand."
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are run from here on; traces of earlier tests are forgotten."""
+    st.cache_resource.clear()
+    texts: list[str] = []
+    real = bertviz_core.trace_cache.trace_unlocked
+
+    def kept(loaded: Any, tokens: Any, tell: Any) -> Any:
+        texts.append(tokens.text)
+        return real(loaded, tokens, tell)
+
+    monkeypatch.setattr(bertviz_core.trace_cache, "trace_unlocked", kept)
+    return texts
+
+
+def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
+    counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ui.runs, "ASK_S", 0.0)
+    at = opened("representations", text=TEXT)
+    assert "tokens" in at.info[0].value
+    assert "of memory" in at.info[0].value
+    assert counted == []
+    assert not at.get("plotly_chart")
+    at.button(key="start_run").click().run()
+    assert counted == [TEXT]
+    assert at.get("plotly_chart")
+    assert not at.exception
+
+
+def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui.runs, "ASK_S", 0.0)
+    at = opened("representations", text=TEXT)
+    at.button(key="start_run").click().run()
+    at.text_area(key="text").set_value("Another text.").run()
+    assert counted == [TEXT]
+    assert at.button(key="start_run")
+
+
+def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str]) -> None:
+    opened("representations")  # the model is loaded, so that only the run is waited for
+    counted.clear()
+    lock = bertviz_core.trace_cache.RUN_LOCK
+    lock.acquire()
+    watchdog = threading.Timer(20, lock.release)  # so that a reader who does not leave fails the test, not hangs it
+    watchdog.start()
+    try:
+        waiting = AppTest.from_file(str(SHELL), default_timeout=3)
+        waiting.switch_page("../pages/representations.py")
+        waiting.query_params["text"] = TEXT
+        with pytest.raises(RuntimeError, match="timed out"):
+            waiting.run()
+        for thread in threading.enumerate():
+            if thread.name == "ScriptRunner.scriptThread":
+                thread.join()
+        assert lock.locked()
+    finally:
+        watchdog.cancel()
+        if lock.locked():
+            lock.release()
+    assert counted == []

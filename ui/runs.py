@@ -1,0 +1,89 @@
+"""Runs a model on a text for one reader: cost first, progress while it goes on, and an end where it is not wanted.
+
+Every word written to the page is a point at which Streamlit ends a script whose reader has clicked on: so a run that
+is superseded stops at its next layer, and one that waits for its turn leaves the queue.
+"""
+
+from hashlib import sha256
+from time import perf_counter
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.loading import LoadedModel
+from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.run_cost import RunCost, run_cost
+from ui import models
+from ui.text import bytes_text
+from ui.trace_controls import allow_run, run_allowed
+
+ASK_S = 8.0
+"""A run that takes longer than this begins when the reader says so."""
+QUIET_S = 0.4
+"""A run shorter than this writes nothing, so that nothing flickers."""
+
+
+def traced(name: str, text: str, pair: str | None) -> Trace:
+    """What a model makes of a text; run once, whoever asks.
+
+    Raises:
+        BertvizError: as bertviz_core.trace.trace, tokenize and load_model.
+    """
+    model, read = models.loaded(name), models.tokens(name, text, pair)
+    place = st.empty()
+    found = models.traces().held(model, read)
+    if found is not None:
+        return found
+    cost = run_cost(model, len(read))
+    run = sha256(repr((model.name, model.revision, text, pair)).encode("utf-8", "surrogatepass")).hexdigest()
+    long = cost.seconds > ASK_S
+    if long and not run_allowed(run):
+        _ask(cost, run)
+    return _run(model, read, cost, place, run if long else "")
+
+
+def cost_words(cost: RunCost) -> str:
+    """What a run needs, in a line."""
+    return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory, about {_duration(cost.seconds)}"
+
+
+def _ask(cost: RunCost, run: str) -> None:
+    """Say what a long run needs and wait for the reader."""
+    st.info(f"This run needs {cost_words(cost)} on this machine. It can be stopped.", icon=":material/timer:")
+    st.button("Run the model", type="primary", on_click=allow_run, args=(run,), key="start_run")
+    st.stop()
+
+
+def _run(model: LoadedModel, read: Tokens, cost: RunCost, place: DeltaGenerator, long_run: str) -> Trace:
+    started = perf_counter()
+    bar: DeltaGenerator | None = None
+
+    def write(share: float, words: str) -> None:
+        nonlocal bar
+        if bar is None:
+            with place.container():
+                bar = st.empty()
+                if long_run:
+                    st.button("Stop", on_click=allow_run, args=("",), key="stop_run")
+        bar.progress(share, text=words)
+
+    def wanted() -> bool:
+        if perf_counter() - started > QUIET_S:
+            write(0.0, "Waiting for the model: another text is being run.")
+        return True
+
+    def tell(done: int, layers: int) -> None:
+        spent = perf_counter() - started
+        if spent > QUIET_S:
+            left = _duration(spent / done * (layers - done))
+            write(done / layers, f"Layer {done} of {layers}, about {left} left ({cost_words(cost)})")
+
+    found = models.traces().trace(model, read, wanted, tell, cost.nbytes)
+    place.empty()
+    return found
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
