@@ -5,9 +5,9 @@ import streamlit as st
 
 from figures.architecture import model_stack
 from figures.style import theme
-from ui import cache, controls
+from ui import cache, controls, ledger_words
 from ui.errors import plain, told
-from ui.export import chart, download_row
+from ui.export import chart, download_row, explained
 from ui.text import BERT_IN_FIVE, bytes_text, count, glossary, heading
 
 name_model = heading("Overview", "What is this model, at a glance?")
@@ -44,6 +44,7 @@ rows = pd.DataFrame(
     columns=["component", "parameters", "arithmetic"],
 )
 download_row(figure, "overview_stack", f"stack {name}", f"{name}: {ledger.total:,} parameters.", rows)
+explained("overview_stack", *ledger_words.STACK)
 
 st.subheader("What BERT is", anchor=False)
 for line in BERT_IN_FIVE:

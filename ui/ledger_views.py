@@ -7,7 +7,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.results import Ledger
 from figures.parameters import ROOT_ID, TreeForm, component_bar, layer_bars, model_bars, parameter_tree_figure
 from figures.style import theme
-from ui import cache, controls
+from ui import cache, controls, ledger_words
 from ui.errors import plain, told
 from ui.export import chart, download_row, explained, numbers_table
 from ui.ledger_tables import rows_frame, table_view
@@ -66,7 +66,7 @@ def tree_view(name: str, task: str | None) -> None:
         table_view(ledger, module, wanted)
     caption = f"{title} parameters in {ledger.tensors:,} tensors, {origin(ledger)}."
     download_row(figure, key, f"parameters {form} {name}", caption, rows_frame(ledger.parameters))
-    explain_tree()
+    explained("parameters_tree", *ledger_words.TREE)
 
 
 def layers_view(name: str, task: str | None) -> None:
@@ -100,6 +100,7 @@ def layers_view(name: str, task: str | None) -> None:
         )
     download_row(figure, "parameters_layers", f"layers {name}", f"Parameters of each layer of {name}.", frame)
     numbers_table(frame, "Parameters of each layer by part")
+    explained("parameters_layers", *ledger_words.LAYERS)
 
 
 def components_view(name: str, task: str | None) -> None:
@@ -118,6 +119,7 @@ def components_view(name: str, task: str | None) -> None:
     chart(figure, "parameters_components", f"One bar of {name}, cut into its components")
     download_row(figure, "parameters_components", f"components {name}", f"Components of {name}.", frame)
     numbers_table(frame, "Components with parameters, share and arithmetic")
+    explained("parameters_components", *ledger_words.COMPONENTS)
 
 
 def compare_view(name: str, task: str | None) -> None:
@@ -153,17 +155,4 @@ def compare_view(name: str, task: str | None) -> None:
     )
     download_row(figure, "parameters_compare", "models side by side", "Parameters by component.", frame)
     numbers_table(frame, "Counts of several models")
-
-
-def explain_tree() -> None:
-    """How the numbers are made, with the lines that reproduce them."""
-    explained(
-        "parameters_tree",
-        "A safetensors file begins with a header that lists every tensor with its shape; the count of a tensor is "
-        "the product of its shape, and a module's count is the sum over its tensors. Parameters that share one "
-        "tensor (tied) are counted once, where they stand first. Buffers, such as tables of position ids, are in "
-        "the file but are not parameters.",
-        "from transformers import AutoModel\n"
-        'model = AutoModel.from_pretrained("bert-base-uncased")\n'
-        "print(len(list(model.named_parameters())), sum(p.numel() for p in model.parameters()))",
-    )
+    explained("parameters_compare", *ledger_words.COMPARE)
