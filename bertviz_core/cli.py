@@ -1,13 +1,12 @@
 """The command line: numbers of a model without the dashboard, as a table or as one JSON object."""
 
 import sys
-from collections.abc import Sequence
 from typing import Annotated, Any
 
-import orjson
 import typer
 from typer.exceptions import TyperException
 
+from bertviz_core.cli_table import print_json, table
 from bertviz_core.errors import BertvizError
 from bertviz_core.results import Ledger
 from bertviz_core.settings import Settings
@@ -38,7 +37,7 @@ def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOptio
 
     ledger = parameter_ledger(model, Settings.from_environment(any_folder=True), task)
     if as_json:
-        _print_json(ledger_json(ledger))
+        print_json(ledger_json(ledger))
     else:
         sys.stdout.write(ledger_text(ledger))
 
@@ -98,31 +97,15 @@ def ledger_text(ledger: Ledger) -> str:
         f"{ledger.model} ({ledger.architecture}, {ledger.model_type}): {ledger.total:,} parameters "
         f"in {ledger.tensors:,} tensors, {ledger.trainable:,} trainable, {ledger.nbytes:,} bytes",
         "",
-        *_table([(part.name, f"{part.total:,}", part.arithmetic) for part in ledger.components], "lrl"),
+        *table([(part.name, f"{part.total:,}", part.arithmetic) for part in ledger.components], "lrl"),
         "",
     ]
     rows = [
         (row.name, str(row.shape), f"{row.numel:,}", row.dtype, f"tied to {row.tied_to}" if row.tied_to else "")
         for row in ledger.parameters
     ]
-    lines += _table([("name", "shape", "count", "dtype", ""), *rows], "llrll")
+    lines += table([("name", "shape", "count", "dtype", ""), *rows], "llrll")
     return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(align))] if rows else []
-    return [
-        "  ".join(
-            cell.rjust(width) if side == "r" else cell.ljust(width)
-            for cell, width, side in zip(row, widths, align, strict=True)
-        )
-        for row in rows
-    ]
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
-    sys.stdout.flush()
 
 
 def main() -> None:
@@ -140,5 +123,7 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
-# Registers `tokens` and `hidden`; below, because they need what stands above.
+# Register their commands; below, because they need what stands above.
+import bertviz_core.cli_attention  # noqa: E402
+import bertviz_core.cli_heads  # noqa: E402
 import bertviz_core.cli_text  # noqa: E402, F401

@@ -1,39 +1,37 @@
 """The commands that give a model a text: its tokens, and its hidden states."""
 
-import sys
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import orjson
 import typer
 
-from bertviz_core.cli import JsonOption, ModelArgument, _table, app
+from bertviz_core.cli import JsonOption, ModelArgument, app
+from bertviz_core.cli_table import print_json, print_lines, shown, table, tell
 from bertviz_core.errors import TextError
 from bertviz_core.loading import load_model
 from bertviz_core.results.hidden_states import PoolerCheck
 from bertviz_core.results.trace import Tokens, Trace
 from bertviz_core.settings import Settings
 from bertviz_core.sources import resolve
-from bertviz_core.visible import shortened, visible
+from bertviz_core.visible import visible
 
 TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")]
 PairOption = Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")]
 LAYER_HELP = "Entry of the hidden states: 0 is the embedding output."
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
 PoolerOption = Annotated[bool, typer.Option("--pooler", help="Add the pooler's output, computed twice.")]
-SHOWN_TOKEN, SHOWN_VALUES = 40, 6
+SHOWN_VALUES = 6
 
 
 @app.command()
 def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as_json: JsonOption = False) -> None:
     """List the tokens of a text, or of a pair, as the model reads them."""
-    found = _tokenized(model, text, pair)
-    _tell(found.notices)
+    found = tokenized(model, text, pair)
+    tell(found.notices)
     if as_json:
-        _print_arrays({"model": model, **tokens_json(found)})
+        print_json({"model": model, **tokens_json(found)})
     else:
-        _print_lines(tokens_lines(found))
+        print_lines(tokens_lines(found))
 
 
 @app.command()
@@ -49,17 +47,17 @@ def hidden(
     from bertviz_core.trace import trace
     from bertviz_core.weight_checks import pooler_check
 
-    read = _tokenized(model, text, pair)
+    read = tokenized(model, text, pair)
     settings = Settings.from_environment(any_folder=True)
     loaded = load_model(resolve(model, settings), settings)
     found = trace(loaded, read)
     entry = _entry(layer, found)
     check = pooler_check(loaded, found) if pooler else None
-    _tell((*read.notices, *found.notices, *(_pooler_notices(found, check) if pooler else ())))
+    tell((*read.notices, *found.notices, *(_pooler_notices(found, check) if pooler else ())))
     if as_json:
-        _print_arrays(hidden_json(found, entry, pooler, check))
+        print_json(hidden_json(found, entry, pooler, check))
     else:
-        _print_lines(hidden_lines(found, entry, pooler, check))
+        print_lines(hidden_lines(found, entry, pooler, check))
 
 
 def tokens_json(found: Tokens) -> dict[str, Any]:
@@ -89,7 +87,7 @@ def tokens_lines(found: Tokens) -> list[str]:
     rows = [
         (
             str(position),
-            _shown(found.tokens[position]),
+            shown(found.tokens[position]),
             str(found.input_ids[position]),
             _cell((found.word_ids or blank)[position]),
             _cell(span and f"{span[0]}:{span[1]}"),
@@ -102,7 +100,7 @@ def tokens_lines(found: Tokens) -> list[str]:
     return [
         f"{count:,} tokens; input_ids ({count},) becomes (1, {count}) with the batch axis",
         "",
-        *_table([("position", "token", "id", "word", "characters", "type", ""), *rows], "rlrrrrl"),
+        *table([("position", "token", "id", "word", "characters", "type", ""), *rows], "rlrrrrl"),
     ]
 
 
@@ -129,13 +127,13 @@ def hidden_lines(found: Trace, layer: int, pooler: bool, check: PoolerCheck | No
     """Hidden states as a table: norm and first values of every token."""
     states = found.hidden_states[layer]
     rows = [
-        (str(position), _shown(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
+        (str(position), shown(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
         for position, (token, vector) in enumerate(zip(found.tokens.tokens, states, strict=True))
     ]
     lines = [
         f"{found.model}: hidden states of layer {layer} of 0 to {found.num_hidden_layers}, shape {states.shape}",
         "",
-        *_table([("position", "token", "norm", "first values"), *rows], "rlrl"),
+        *table([("position", "token", "norm", "first values"), *rows], "rlrl"),
     ]
     if pooler and found.pooler_output is not None:
         vector = found.pooler_output
@@ -145,7 +143,8 @@ def hidden_lines(found: Trace, layer: int, pooler: bool, check: PoolerCheck | No
     return lines
 
 
-def _tokenized(model: str, text: str, pair: str | None) -> Tokens:
+def tokenized(model: str, text: str, pair: str | None) -> Tokens:
+    """The tokens of a text, or of a pair, by the tokenizer of a model."""
     from transformers.utils import logging
 
     from bertviz_core.tokenization import tokenize
@@ -171,10 +170,6 @@ def _pooler_notices(found: Trace, check: PoolerCheck | None) -> tuple[str, ...]:
     return () if check else ("The pooler of this family is not Linear and tanh, so it is not computed again.",)
 
 
-def _shown(token: str) -> str:
-    return shortened(visible(token), SHOWN_TOKEN)
-
-
 def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
@@ -182,19 +177,3 @@ def _cell(value: object) -> str:
 def _values(vector: np.ndarray) -> str:
     more = " ..." if len(vector) > SHOWN_VALUES else ""
     return " ".join(f"{value:8.4f}" for value in vector[:SHOWN_VALUES].tolist()) + more
-
-
-def _tell(notices: Sequence[str]) -> None:
-    for notice in notices:
-        sys.stderr.write(f"{visible(notice)}\n")
-
-
-def _print_lines(lines: Sequence[str]) -> None:
-    """The lines as UTF-8, whatever the terminal's own encoding: a vocabulary has letters of all scripts."""
-    sys.stdout.buffer.write("".join(f"{line.rstrip()}\n" for line in lines).encode())
-    sys.stdout.flush()
-
-
-def _print_arrays(value: dict[str, Any]) -> None:
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY))
-    sys.stdout.flush()

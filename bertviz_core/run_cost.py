@@ -43,7 +43,7 @@ def run_cost(loaded: LoadedModel, tokens: int) -> RunCost:
 def _weights_run(loaded: LoadedModel, layers: int) -> int:
     """Weights that every token meets: those of all layers, shared ones as often as they run, without the tables."""
     tables = {id(module.weight) for module in loaded.model.modules() if type(module).__name__ == "Embedding"}
-    stored = sum(weight.numel() for weight in loaded.model.parameters() if id(weight) not in tables)
+    stored: int = sum(weight.numel() for weight in loaded.model.parameters() if id(weight) not in tables)
     return stored * layers if loaded.model_type == "albert" else stored
 
 

@@ -1,21 +1,39 @@
 """What a model is given: padded ids and what belongs to them, checked against its tables."""
 
 import inspect
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from bertviz_core.errors import TextError
 from bertviz_core.loading import LoadedModel
-from bertviz_core.results.trace import Tokens
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
 
-def model_inputs(loaded: LoadedModel, batch: Sequence[Tokens]) -> "dict[str, torch.Tensor]":
+class ModelRow(Protocol):
+    """What of a text a model is given: Tokens, or a sentence's bare ids."""
+
+    def __len__(self) -> int:
+        """Count of tokens."""
+
+    @property
+    def input_ids(self) -> Any:
+        """Row of the vocabulary of every token."""
+
+    @property
+    def token_type_ids(self) -> Any:
+        """Which text each token counts to; None where the tokenizer says nothing."""
+
+    @property
+    def other_inputs(self) -> Mapping[str, Any]:
+        """Further ids per token."""
+
+
+def model_inputs(loaded: LoadedModel, batch: Sequence[ModelRow]) -> "dict[str, torch.Tensor]":
     """Padded ids, mask, types and further ids, those that the model's forward takes."""
     import torch
 

@@ -55,6 +55,7 @@ for file, label, icon in (
     ("parameters", "Parameters: where are they, and how do they add up?", "donut_large"),
     ("tokens", "Tokens: what does the model read of your text?", "text_fields"),
     ("representations", "Representations: how does a token change on its way up?", "grid_on"),
+    ("heads", "Heads: one matrix, many heads: where are they?", "view_week"),
 ):
     st.page_link(f"../pages/{file}.py", label=label, icon=f":material/{icon}:")
 

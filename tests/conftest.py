@@ -9,9 +9,9 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from jaxtyping import install_import_hook
 
-install_import_hook(
-    ["bertviz_core.results", "bertviz_core.attention", "bertviz_core.hidden_states"], "beartype.beartype"
-)
+CHECKED = ("results", "attention", "attention_atlas", "attention_axes", "attention_measures", "attention_reading")
+CHECKED += ("attention_rollout", "hidden_states", "pooling")
+install_import_hook([f"bertviz_core.{name}" for name in CHECKED], "beartype.beartype")
 
 import dataclasses
 from pathlib import Path

@@ -64,7 +64,7 @@ def _run(model: LoadedModel, read: Tokens, cost: RunCost, place: DeltaGenerator,
             with place.container():
                 bar = st.empty()
                 if long_run:
-                    st.button("Stop", on_click=allow_run, args=("",), key="stop_run")
+                    st.button("Stop this run", on_click=allow_run, args=("",), key="stop_run")
         bar.progress(share, text=words)
 
     def wanted() -> bool:

@@ -23,6 +23,8 @@ page = st.navigation(
         "What it does with a text": [
             st.Page("../pages/tokens.py", title="Tokens", icon=":material/text_fields:"),
             st.Page("../pages/representations.py", title="Representations", icon=":material/grid_on:"),
+            st.Page("../pages/heads.py", title="Heads", icon=":material/view_week:"),
+            st.Page("../pages/attention.py", title="Attention", icon=":material/hub:"),
         ],
     }
 )

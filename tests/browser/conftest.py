@@ -32,8 +32,8 @@ expect.set_options(timeout=WAIT_MS)
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[str]:
-    """Address of a dashboard of its own that answers, with an empty home and without the Hub."""
+def serving(home: Path, script: str = "app.py") -> Iterator[str]:
+    """Address of a dashboard (or another script) of its own that answers, with an empty home and without the Hub."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -42,7 +42,7 @@ def serving(home: Path) -> Iterator[str]:
         key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "STREAMLIT_"))
     }
     environment |= {"HOME": str(home), "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_MODELS_DIR": str(home / "models")}
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     with open(home / "server.log", "wb") as log:
         server = subprocess.Popen(
             [*command, "--server.address", "127.0.0.1"], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT

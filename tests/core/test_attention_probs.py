@@ -6,37 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.attention import attention_probs
+from bertviz_core.attention import attention_probs, attention_rows, row_tiles
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.loading import load_model
-from bertviz_core.results.trace import Tokens, Trace
 from bertviz_core.settings import Settings
 from bertviz_core.sources import folder_source
 from bertviz_core.tokenization import tokenize
 from bertviz_core.tokenizer_loading import load_tokenizer
 from bertviz_core.trace import trace
+from tests.core.made_traces import made, mapped, random_trace
 from tests.core.tiny_models import HEADS, LAYERS, save_tiny
 
 LAYER, QUERIES, KEY_HEADS, SEQ, WIDTH = 1, 6, 3, 5, 4
-
-
-def tokens_of(count: int) -> Tokens:
-    ids, flags = np.arange(count), np.zeros(count, dtype=bool)
-    names = tuple(f"t{index}" for index in range(count))
-    return Tokens("", None, names, ids, None, None, None, (0,) * count, flags, flags, {}, None, "", (0, 0), ())
-
-
-def made(query: Any, key: Any, mask: Any = None, scaling: float = 1.0) -> Trace:
-    """A trace of two layers whose second has this query and key; the first has only zeros."""
-    query, key = np.asarray(query, dtype=np.float32), np.asarray(key, dtype=np.float32)
-    seq = query.shape[1]
-    return Trace(
-        model="made", revision="", model_type="bert", tokens=tokens_of(seq),
-        hidden_states=np.zeros((3, seq, 7), dtype=np.float32), pooler_output=None,
-        query=(np.zeros_like(query), query), key=(np.zeros_like(key), key), value=(np.zeros_like(key), key),
-        masks=(None, mask), scaling=(9.0, scaling), attentions=None, attention_way="recorded", attention_note="",
-        device="cpu", dtype="float32", seconds=0.0, notices=(),
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -117,6 +98,45 @@ def test_a_trace_is_not_changed_by_looking(random: tuple[Any, Any]) -> None:
 def test_layers_and_heads_that_are_not_there(random: tuple[Any, Any], layer: int, head: int | None) -> None:
     with pytest.raises(ValueError, match="of"):
         attention_probs(made(*random), layer, head)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 1), slice(1, 4), slice(2, None), slice(0, 0)])
+@pytest.mark.parametrize("mask", [None, np.tri(SEQ, dtype=bool)[None], np.ones((QUERIES, SEQ, SEQ), dtype=np.float32)])
+def test_some_rows_are_the_rows_of_the_whole_map(random: tuple[Any, Any], rows: slice, mask: Any) -> None:
+    found = made(*random, mask)
+    for head in range(QUERIES):
+        whole = attention_probs(found, LAYER, head)
+        np.testing.assert_allclose(attention_rows(found, LAYER, head, rows), whole[rows], atol=1e-7)
+    maps = mapped(attention_probs(found, 0), attention_probs(found, LAYER))
+    np.testing.assert_allclose(attention_rows(maps, LAYER, 3, rows), attention_probs(found, LAYER, 3)[rows], atol=1e-7)
+
+
+def test_rows_with_a_step_are_a_mistake(random: tuple[Any, Any]) -> None:
+    with pytest.raises(ValueError, match="neighbours"):
+        attention_rows(made(*random), LAYER, 0, slice(0, SEQ, 2))
+
+
+@pytest.mark.parametrize(
+    ("seq", "start", "stop", "cells"), [(7, 0, None, 14), (7, 2, 6, 14), (9, 0, None, 1), (1, 0, 1, 5)]
+)
+def test_tiles_cover_the_rows_once_and_stay_small(seq: int, start: int, stop: int | None, cells: int) -> None:
+    tiles = list(row_tiles(seq, start, stop, cells))
+    assert [row for rows in tiles for row in range(rows.start, rows.stop)] == list(range(start, stop or seq))
+    assert all((rows.stop - rows.start) * seq <= max(cells, seq) for rows in tiles)
+
+
+def test_a_text_of_several_tiles_has_the_same_probabilities() -> None:
+    seq = 1600
+    allowed = np.abs(np.arange(seq)[:, None] - np.arange(seq)) <= 700
+    found = random_trace(2, seq, 3, key_heads=1, mask=allowed[None])
+    assert len(list(row_tiles(seq))) > 1
+    assert found.query is not None
+    assert found.key is not None
+    scores = found.query[1][1].astype(np.float64) @ found.key[1][0].T.astype(np.float64) * found.scaling[1]  # type: ignore[index]
+    powers = np.where(allowed, np.exp(scores), 0)
+    probs = attention_probs(found, LAYER, 1)
+    np.testing.assert_allclose(probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-6)
+    assert (probs[~allowed] == 0).all()
 
 
 def test_a_family_without_attention_says_why(tmp_path: Path) -> None:

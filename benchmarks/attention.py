@@ -1,0 +1,163 @@
+"""The attention page: atlas at 512 tokens, another head at 128, one head at 8,192 tokens; beside BertViz."""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.server import FLAGS, ROOT, chromium, served
+from benchmarks.timing import Row
+from benchmarks.trace import CHECKPOINT
+
+SWITCHES = 24
+PAINTED = ".stage[data-full='true']"
+OPENED = """(root) => {
+  const cell = root.getRootNode().activeElement.dataset, name = `${cell.layer}.${cell.head}`;
+  const start = performance.now();
+  window.__opened = new Promise(done => {
+    const look = () => root.querySelector(`.stage[data-shown='${name}'][data-full='true']`)
+      ? requestAnimationFrame(() => done(performance.now() - start)) : requestAnimationFrame(look);
+    look(); }); }"""
+LONG = """
+import json, resource, sys, time
+import torch, transformers
+from pathlib import Path
+transformers.logging.set_verbosity_error()
+from bertviz_core.attention_atlas import pooled_map
+from bertviz_core.loading import load_model
+from bertviz_core.settings import Settings
+from bertviz_core.sources import folder_source
+from bertviz_core.tokenization import tokenize
+from bertviz_core.tokenizer_loading import load_tokenizer
+from bertviz_core.trace import trace
+settings = Settings.from_environment(any_folder=True)
+source = folder_source("long", Path(sys.argv[1]))
+loaded = load_model(source, settings)
+tokens = tokenize(load_tokenizer(source, settings), "one two three four " * 2100)
+start = time.perf_counter()
+found = trace(loaded, tokens)
+run = time.perf_counter() - start
+times = []
+for layer, head in ((0, 0), (1, 3), (2, 5), (11, 7), (21, 11)):
+    start = time.perf_counter()
+    pooled_map(found, layer, head)
+    times.append(time.perf_counter() - start)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+print(json.dumps([len(tokens), run, sorted(times)[2], peak]))
+"""
+MODERNBERT = (
+    CHECKPOINT.replace("BertModel(transformers.BertConfig(vocab_size=1000))", "ModernBertModel(CONFIG)")
+    .replace(
+        "torch.manual_seed(0)",
+        "torch.manual_seed(0)\nCONFIG = transformers.ModernBertConfig(vocab_size=1000, pad_token_id=0, bos_token_id=2, "
+        "eos_token_id=3, cls_token_id=2, sep_token_id=3)",
+    )
+    .replace("model_max_length=512", "model_max_length=8192")
+)
+BERTVIZ = """
+import json, sys, time
+import torch, transformers
+from bertviz import model_view
+transformers.logging.set_verbosity_error()
+model = transformers.AutoModel.from_pretrained(sys.argv[1], attn_implementation="eager").eval()
+ids = torch.randint(5, 900, (1, 128))
+with torch.inference_mode():
+    attentions = model(ids, output_attentions=True).attentions
+start = time.perf_counter()
+page = model_view(attentions, [str(i) for i in ids[0].tolist()], html_action="return").data
+print(json.dumps([len(page) / 1e6, time.perf_counter() - start]))
+"""
+
+
+def rows() -> list[Row]:
+    """The lines of the attention page."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder) / "base"
+        base.mkdir()
+        _python(CHECKPOINT, base)
+        peer_mb, peer_s = _python(BERTVIZ, base)
+        found = [*_browser_rows("base", folder, peer_mb, peer_s), *_browser_rows("all-MiniLM-L6-v2", folder, 0, 0)]
+    with tempfile.TemporaryDirectory() as folder:
+        _python(MODERNBERT, Path(folder))
+        seq, run, head, peak = _python(LONG, Path(folder))
+    work = f"one head at {seq:,.0f} tokens, ModernBERT-base shape (run: {run:.0f} s)"
+    return [
+        *found,
+        Row(work, f"{head:.2f} s", "eager needs 70 GB", "< 1 s", head < 1),
+        Row("peak memory of that process", f"{peak:.2f} GB", "eager needs 70 GB", "< 6 GB", peak < 6),
+    ]
+
+
+def _browser_rows(model: str, folder: str, peer_mb: float, peer_s: float) -> list[Row]:
+    """Atlas at 512 tokens and switches at 128, in a browser."""
+    os.environ["INSIDE_BERT_MODELS_DIR"] = folder
+    with served(ROOT / "app.py") as url, sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        received = [0]
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda data: _count(received, data)))
+        after, size = _atlas(page, f"{url}/attention?model={model}&text={_text(510)}", received)
+        times = _switches(page, f"{url}/attention?model={model}&text={_text(126)}")
+        browser.close()
+    middle, high = statistics.median(times), sorted(times)[int(len(times) * 0.95) - 1]
+    peer = f"BertViz at 128 tokens: {peer_mb:.0f} MB, {peer_s:.1f} s to write" if peer_mb else ""
+    return [
+        Row(f"atlas at 512 tokens, {model}, after the run", f"{after:.2f} s", peer, "<= 2 s", after <= 2),
+        Row("all messages up to then", f"{size / 1e6:.2f} MB", peer, "<= 1 MB", size <= 1e6),
+        Row(f"another head at 128 tokens, {model}, p50", f"{middle:.0f} ms", "", "<= 150 ms", middle <= 150),
+        Row("the same, p95", f"{high:.0f} ms", "", "<= 300 ms", high <= 300),
+    ]
+
+
+def _atlas(page: Page, address: str, received: list[int]) -> tuple[float, int]:
+    """Seconds from the run's end to the painted atlas and head, and the bytes received by then."""
+    page.goto(address.split("&text")[0], timeout=120_000)
+    page.wait_for_selector(PAINTED, timeout=120_000)  # the model is loaded, so that the run alone is waited for
+    page.goto("about:blank")
+    received[0] = 0
+    page.goto(address, wait_until="commit")
+    page.get_by_text("tokens, run in").wait_for(timeout=120_000)
+    ended = time.perf_counter()
+    page.wait_for_selector(PAINTED, timeout=120_000)
+    return time.perf_counter() - ended, received[0]
+
+
+def _switches(page: Page, address: str) -> list[float]:
+    """Milliseconds from the key press to the painted map of another head, the first two left out."""
+    page.goto(address)
+    page.wait_for_selector(PAINTED, timeout=120_000)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    times = []
+    page.locator(".cell[tabindex='0']").focus()
+    for switch in range(1, SWITCHES + 3):
+        along = "ArrowRight" if switch // 12 % 2 == 0 else "ArrowLeft"  # row by row, so that no head comes twice
+        page.keyboard.press(along if switch % 12 else "ArrowDown")
+        page.locator(".attention").evaluate(OPENED)
+        page.keyboard.press("Enter")
+        times.append(float(page.evaluate("window.__opened")))
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    return times[2:]
+
+
+def _count(received: list[int], data: str | bytes) -> None:
+    received[0] += len(data)
+
+
+def _text(words: int) -> str:
+    return urllib.parse.quote(" ".join(("one two three four " * words).split()[:words]))
+
+
+def _python(code: str, folder: Path) -> Any:
+    """What a program prints last, as JSON; a process of its own, so that its peak is its own."""
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    last = re.findall(r"^\[.*\]$", done.stdout, re.MULTILINE)
+    return json.loads(last[-1]) if last else None

@@ -1,0 +1,188 @@
+"""One head's map as it is read: words merged, tokens hidden, a part of a pair cut out, and nothing renormalised."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bertviz_core.attention import TILE_CELLS, attention_block
+from bertviz_core.attention_axes import blocks_of, entries, is_punctuation, text_sides
+from bertviz_core.attention_rollout import attention_rollout
+from bertviz_core.errors import TextError
+from bertviz_core.results.attention import AttentionMap, Axis, Reading
+from bertviz_core.results.trace import Tokens, Trace
+
+RowSource = Callable[[slice], np.ndarray]
+"""Of some neighbouring heads the rows (heads, rows, seq) of some neighbouring queries, over all tokens."""
+NORMS_RULE = (
+    "A cell is the weight times the length of what the head hands over from the key's token, ||alpha f(x)|| with "
+    "f(x) = (x W_v + b_v) W_o of that head (Kobayashi et al. 2020, section 3); in the scale of the model's vectors."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """How rows over all tokens become rows of a map."""
+
+    axis: Axis
+    """All entries, shown or not."""
+    starts: Int[np.ndarray, " entries"]
+    """First token of every entry."""
+    sizes: Int[np.ndarray, " entries"]
+    """Count of its tokens."""
+    queries: Bool[np.ndarray, " entries"]
+    """Whether the entry is shown as a row."""
+    keys: Bool[np.ndarray, " entries"]
+    """Whether the entry is shown as a column."""
+
+    def shown(self, which: Bool[np.ndarray, " entries"]) -> Axis:
+        """The entries that are shown."""
+        kept = np.flatnonzero(which).tolist()
+        return Axis(tuple(self.axis.labels[i] for i in kept), tuple(self.axis.positions[i] for i in kept))
+
+    def tiles(self, cells: int = TILE_CELLS) -> Iterator[tuple[slice, slice]]:
+        """(tokens, entries) of neighbouring rows, no word cut in two, each of about so many cells at most."""
+        seq = int(self.sizes.sum())
+        ends = self.starts + self.sizes
+        first = 0
+        while first < len(self.starts):
+            room = int(self.starts[first]) + max(1, cells // seq)
+            last = max(int(np.searchsorted(ends, room, side="right")), first + 1)
+            yield slice(int(self.starts[first]), int(ends[last - 1])), slice(first, last)
+            first = last
+
+    def read(
+        self, rows: Float[np.ndarray, "rows seq"], part: slice, norms: Float[np.ndarray, " seq"] | None = None
+    ) -> tuple[Float[np.ndarray, "queries keys"], Float[np.ndarray, " queries"]]:
+        """Of one tile the shown cells, and per shown row the sum over the keys that are not shown.
+
+        Where norms are given, every column is multiplied with that of its key first.
+        """
+        cells = rows if norms is None else rows * norms
+        if len(self.starts) < cells.shape[1]:
+            starts, sizes = self.starts[part], self.sizes[part]
+            cells = _added(cells, starts - starts[0], sizes, axis=0) / sizes[:, None].astype(np.float32)
+            cells = _added(cells, self.starts, self.sizes, axis=1)
+        cells = _picked(cells, self.queries[part], axis=0)
+        if self.keys.all():
+            return cells, np.zeros(len(cells), dtype=np.float32)
+        hidden: np.ndarray = np.einsum("ij,j->i", cells, (~self.keys).astype(np.float32))
+        return _picked(cells, self.keys, axis=1), hidden
+
+
+def plan(tokens: Tokens, reading: Reading) -> Plan:
+    """What is merged, shown and hidden when these tokens are read so.
+
+    Raises:
+        TextError: the text has no such part, or nothing is left to be shown.
+    """
+    if reading.block not in blocks_of(tokens):
+        raise TextError(f"The part {reading.block!r} was asked for, but there is one text only; give a pair of texts.")
+    axis = entries(tokens, reading.words)
+    starts = np.array([positions[0] for positions in axis.positions], dtype=np.int64)
+    sizes = np.array([len(positions) for positions in axis.positions], dtype=np.int64)
+    shown = np.ones(len(axis), dtype=bool)
+    if reading.hide_special:
+        shown &= ~tokens.special[starts]
+    if reading.hide_punctuation:
+        shown &= [not is_punctuation(tokens, positions) for positions in axis.positions]
+    queries, keys = shown, shown
+    if reading.block != "all":
+        sides = text_sides(tokens)[starts]
+        queries, keys = (shown & (sides == "AB".index(name)) for name in reading.block.split(" to "))
+    if not queries.any() or not keys.any():
+        raise TextError("Every token of this part of the text is hidden, so no cell is left; show more tokens.")
+    return Plan(axis, starts, sizes, queries, keys)
+
+
+def attention_map(
+    trace: Trace,
+    layer: int,
+    head: int | None,
+    reading: Reading | None = None,
+    value_norms: Float[np.ndarray, "heads seq"] | None = None,
+    rollout: Float[np.ndarray, "layers seq seq"] | None = None,
+) -> AttentionMap:
+    """What a head looks at, read as asked; every row with the share that lies on keys which are not shown.
+
+    Shown and hidden share of a row add up to what the row has over all tokens: 1 for attention and rollout. Merging
+    words keeps that sum (WORDS_RULE); nothing is renormalised.
+
+    Args:
+        trace: the run.
+        layer: zero-based; for rollout the last layer that is included.
+        head: zero-based; None for rollout, which takes all heads together.
+        reading: what is merged, hidden and cut out; the default shows all tokens.
+        value_norms: ||f(x_j)|| of every head of this layer and every key, for weights "value-weighted" (NORMS_RULE).
+        rollout: what attention_rollout(trace) gave, so that it is not computed again.
+
+    Raises:
+        UnsupportedModelError: this model's attention is not known.
+        TextError: nothing is left to be shown, or the text is too long for rollout.
+        ValueError: no such layer or head, or norms that are missing.
+    """
+    reading = reading or Reading()
+    how = plan(trace.tokens, reading)
+    if (head is None) != (reading.weights == "rollout"):
+        raise ValueError(f"head {head} of {reading.weights}")
+    heads = None if head is None else slice(head, head + 1)
+    source = row_source(trace, layer, heads, rollout)
+    norms = key_norms(trace, heads, reading, value_norms)
+    parts = [how.read(source(tokens)[0], part, None if norms is None else norms[0]) for tokens, part in how.tiles()]
+    weights, hidden = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+    return AttentionMap(layer, head, reading, how.shown(how.queries), how.shown(how.keys), weights, hidden)
+
+
+def row_source(
+    trace: Trace, layer: int, heads: slice | None, rollout: Float[np.ndarray, "layers seq seq"] | None = None
+) -> RowSource:
+    """Where the rows of some neighbouring heads come from, before anything is merged or hidden; None is rollout."""
+    if heads is None:
+        traced = attention_rollout(trace, layer)[layer] if rollout is None else rollout[layer]
+        return lambda rows: traced[None, rows]
+    return lambda rows: attention_block(trace, layer, heads, rows)
+
+
+def key_norms(
+    trace: Trace, heads: slice | None, reading: Reading, value_norms: Float[np.ndarray, "heads seq"] | None
+) -> Float[np.ndarray, "some seq"] | None:
+    """What the columns of some neighbouring heads are multiplied with; None where cells stay weights.
+
+    Raises:
+        ValueError: norms are missing, or of another text.
+    """
+    if heads is None or reading.weights != "value-weighted":
+        return None
+    if value_norms is None or value_norms.shape != (trace.num_attention_heads, len(trace.tokens)):
+        raise ValueError("value-weighted attention without one norm for every head and token")
+    return np.asarray(value_norms[heads], dtype=np.float32)
+
+
+def _added(
+    cells: Float[np.ndarray, "rows columns"],
+    starts: Int[np.ndarray, " entries"],
+    sizes: Int[np.ndarray, " entries"],
+    axis: int,
+) -> Float[np.ndarray, "fewer cells"]:
+    """Rows (axis 0) or columns (axis 1) of each entry added up: the first of each, then the second of longer ones."""
+    added: np.ndarray = cells.take(starts, axis=axis)
+    for step in range(1, int(sizes.max())):
+        longer = np.flatnonzero(sizes > step)
+        pieces = cells.take(starts[longer] + step, axis=axis)
+        if axis == 0:
+            added[longer] += pieces
+        else:
+            added[:, longer] += pieces
+    return added
+
+
+def _picked(
+    cells: Float[np.ndarray, "rows columns"], which: Bool[np.ndarray, " entries"], axis: int
+) -> Float[np.ndarray, "fewer cells"]:
+    """The rows (axis 0) or columns (axis 1) that are shown; without a copy where they are neighbours."""
+    kept = np.flatnonzero(which)
+    if len(kept) and kept[-1] - kept[0] + 1 == len(kept):
+        run = slice(kept[0], kept[-1] + 1)
+        return cells[run] if axis == 0 else cells[:, run]
+    return cells.take(kept, axis=axis)

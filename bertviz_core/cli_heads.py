@@ -1,0 +1,78 @@
+"""The command that shows where the heads of a layer are in its weights."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from bertviz_core.cli import JsonOption, ModelArgument, app
+from bertviz_core.cli_attention import LayerOption, numbered
+from bertviz_core.cli_table import print_json, print_lines, table, tell
+from bertviz_core.loading import load_model
+from bertviz_core.results.heads import BLOCKS, HeadProjections
+from bertviz_core.settings import Settings
+from bertviz_core.sources import resolve
+
+WeightsOption = Annotated[bool, typer.Option("--weights", help="Add every weight, [heads][rows][columns].")]
+
+
+@app.command()
+def heads(
+    model: ModelArgument, layer: LayerOption = "", weights: WeightsOption = False, as_json: JsonOption = False
+) -> None:
+    """Print a layer's query, key, value and output matrices cut into heads: norms, or every weight."""
+    from bertviz_core.heads import head_projections
+
+    settings = Settings.from_environment(any_folder=True)
+    loaded = load_model(resolve(model, settings), settings)
+    found = head_projections(loaded, numbered("layer", layer, loaded.num_hidden_layers, model))
+    tell(loaded.notices)
+    if as_json:
+        print_json(heads_json(found, weights))
+    else:
+        print_lines(heads_lines(found, weights))
+
+
+def heads_json(found: HeadProjections, weights: bool) -> dict[str, Any]:
+    """A layer's heads as the JSON object of the command: per block a norm for each head, or its numbers."""
+    blocks: dict[str, Any] = {block: found.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
+    if weights:
+        blocks = {block: np.ascontiguousarray(found.blocks(block)) for block in BLOCKS}
+        blocks |= {f"{block}_bias": found.bias(block) for block in BLOCKS}
+    return {
+        "model": found.model,
+        "layer": found.layer,
+        "shared_with": found.shared_with,
+        "num_heads": found.num_heads,
+        "num_key_value_heads": len(found.key),
+        "head_dim": found.head_dim,
+        "shapes": {block: found.blocks(block).shape for block in BLOCKS},
+        "stored": {
+            block: {"name": stored.name, "shape": stored.shape, "form": stored.form}
+            for block, stored in found.stored.items()
+        },
+        "norms": {block: found.norms[:, index].tolist() for index, block in enumerate(BLOCKS)},
+        **blocks,
+    }
+
+
+def heads_lines(found: HeadProjections, weights: bool) -> list[str]:
+    """A layer's heads as tables: shapes and names, norms, and on request the numbers."""
+    stored = [
+        (block, each.name, str(each.shape), each.form, str(found.blocks(block).shape))
+        for block, each in found.stored.items()
+    ]
+    norms = [(str(head), *(f"{norm:.4f}" for norm in row)) for head, row in enumerate(found.norms.tolist())]
+    lines = [
+        f"{found.model}: layer {found.layer}, {found.num_heads} heads of {found.head_dim}",
+        "",
+        *table([("matrix", "parameter", "shape", "read", "heads"), *stored], "lllll"),
+        "",
+        "Frobenius norm of each head's block",
+        *table([("head", *BLOCKS), *norms], "rrrrr"),
+    ]
+    for block in BLOCKS if weights else ():
+        for head, rows in enumerate(found.blocks(block)):
+            lines += ["", f"{block}, head {head}, {rows.shape}"]
+            lines += [" ".join(f"{value:.6f}" for value in row) for row in rows.tolist()]
+    return lines

@@ -1,0 +1,46 @@
+"""What the commands print: tables and JSON on stdout, what a reader must know on stderr."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from bertviz_core.visible import shortened, visible
+
+SHOWN_TOKEN = 40
+
+
+def table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
+    """The rows as lines of equally wide columns, "l" or "r" for each."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(align))] if rows else []
+    return [
+        "  ".join(
+            cell.rjust(width) if side == "r" else cell.ljust(width)
+            for cell, width, side in zip(row, widths, align, strict=True)
+        )
+        for row in rows
+    ]
+
+
+def shown(token: str) -> str:
+    """A token as a terminal may show it."""
+    return shortened(visible(token), SHOWN_TOKEN)
+
+
+def tell(notices: Sequence[str]) -> None:
+    """A line on stderr for each notice."""
+    for notice in notices:
+        sys.stderr.write(f"{visible(notice)}\n")
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """The lines as UTF-8, whatever the terminal's own encoding: a vocabulary has letters of all scripts."""
+    sys.stdout.buffer.write("".join(f"{line.rstrip()}\n" for line in lines).encode())
+    sys.stdout.flush()
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON object, arrays as lists of numbers."""
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY))
+    sys.stdout.flush()

@@ -1,0 +1,114 @@
+"""The proof that one matrix is many heads: a projection computed in one product and in one per head, both timed."""
+
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.layer_run import layer_run
+from bertviz_core.loading import LoadedModel
+from bertviz_core.projections import Projection, layer_projections
+from bertviz_core.results.heads import Block, LayerRun, OneOrMany
+from bertviz_core.results.trace import Tokens
+from bertviz_core.trace import RUN_LOCK
+from bertviz_core.trace_arrays import to_numpy
+
+if TYPE_CHECKING:
+    import torch
+
+TIMED_SECONDS, MOST_RUNS, LEAST_RUNS = 0.2, 51, 5
+"""A pair of ways is timed alternately until this much time has gone by."""
+
+
+def one_or_many(
+    loaded: LoadedModel, tokens: Tokens, layer: int, block: Block = "query", run: LayerRun | None = None
+) -> OneOrMany:
+    """One projection of a layer computed twice on what really enters it: one product and a cut, or one per head.
+
+    Law: (x W^T + b) cut into heads equals x W_h^T + b_h of every head, since a product works row by row.
+
+    Args:
+        loaded: the model.
+        tokens: the text, by its own tokenizer.
+        layer: zero-based.
+        block: query, key or value.
+        run: what layer_run gave for these tokens and this layer, if it is known already.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or needs more than a text.
+        ValueError: there is no such layer, or the block is the output, whose heads are summed and not put side by side.
+    """
+    import torch
+
+    if block == "output":
+        raise ValueError("the output projection sums the heads")
+    run = run or layer_run(loaded, tokens, layer)
+    parts = layer_projections(loaded, layer)
+    part: Projection = getattr(parts, block)
+    heads = parts.heads if block == "query" else parts.key_heads
+    with RUN_LOCK, torch.inference_mode():
+        inputs = torch.tensor(getattr(run, f"{block}_input"), device=loaded.device, dtype=part.weight.dtype)
+        one_way, many_ways = _two_ways(part, heads, inputs)
+        one, many = one_way(), many_ways()
+        seconds = _timed(one_way, many_ways, loaded.device)
+    single, several = to_numpy(one, copy=True), to_numpy(many, copy=True)
+    own = getattr(run, block)
+    return OneOrMany(
+        model=loaded.name,
+        layer=layer,
+        block=block,
+        inputs=getattr(run, f"{block}_input"),
+        one=single,
+        many=several,
+        max_difference=float(np.abs(single - several).max()),
+        own_difference=None if own is None else float(np.abs(_side_by_side(single) - own).max()),
+        one_seconds=median(seconds[0]),
+        many_seconds=median(seconds[1]),
+        runs=len(seconds[0]),
+    )
+
+
+def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, "seq rows"]:
+    return cut.transpose(1, 0, 2).reshape(cut.shape[1], -1)
+
+
+def _two_ways(
+    part: Projection, heads: int, inputs: "torch.Tensor"
+) -> "tuple[Callable[[], torch.Tensor], Callable[[], torch.Tensor]]":
+    """The large product and its cut; the small products, from blocks that stand by themselves as they would be kept."""
+    import torch
+    from torch.nn.functional import linear
+
+    whole = part.weight.contiguous()
+    blocks = [block.clone() for block in whole.chunk(heads)]
+    biases = [None] * heads if part.bias is None else [bias.clone() for bias in part.bias.chunk(heads)]
+
+    def one() -> "torch.Tensor":
+        return linear(inputs, whole, part.bias).view(len(inputs), heads, -1).transpose(0, 1)
+
+    def many() -> "torch.Tensor":
+        return torch.stack([linear(inputs, block, bias) for block, bias in zip(blocks, biases, strict=True)])
+
+    return one, many
+
+
+def _timed(one: Callable[[], Any], many: Callable[[], Any], device: str) -> tuple[list[float], list[float]]:
+    """Durations of both ways, run in turn; on a GPU until the result is there."""
+    import torch
+
+    def lasted(way: Callable[[], Any]) -> float:
+        started = perf_counter()
+        way()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return perf_counter() - started
+
+    seconds: tuple[list[float], list[float]] = ([], [])
+    end = perf_counter() + TIMED_SECONDS
+    while len(seconds[0]) < LEAST_RUNS or (perf_counter() < end and len(seconds[0]) < MOST_RUNS):
+        seconds[0].append(lasted(one))
+        seconds[1].append(lasted(many))
+    return seconds

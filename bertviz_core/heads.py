@@ -1,0 +1,133 @@
+"""Where the heads of a layer are: its projections cut into heads and put together again, and their norms.
+
+Vaswani et al. (2017), section 3.2.2, write a projection per head; libraries keep one matrix for all heads of a layer.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.loading import LoadedModel
+from bertviz_core.projections import LayerProjections, Projection, layer_projections
+from bertviz_core.results.heads import BLOCKS, Block, HeadParameters, HeadProjections
+from bertviz_core.trace_arrays import to_numpy
+
+
+def split_rows(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads dim columns"]:
+    """W_q, W_k or W_v as one block of rows per head, a view; merge_rows is its inverse.
+
+    Raises:
+        ValueError: the rows are no multiple of the heads.
+    """
+    return matrix.reshape(heads, _share(len(matrix), heads), matrix.shape[1])
+
+
+def merge_rows(blocks: Float[np.ndarray, "heads dim columns"]) -> Float[np.ndarray, "rows columns"]:
+    """The blocks of all heads one below the other: the matrix that split_rows cut."""
+    return blocks.reshape(-1, blocks.shape[-1])
+
+
+def split_columns(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads rows dim"]:
+    """W_o as one block of columns per head, a view; merge_columns is its inverse.
+
+    Raises:
+        ValueError: the columns are no multiple of the heads.
+    """
+    return matrix.reshape(len(matrix), heads, _share(matrix.shape[1], heads)).transpose(1, 0, 2)
+
+
+def merge_columns(blocks: Float[np.ndarray, "heads rows dim"]) -> Float[np.ndarray, "rows columns"]:
+    """The blocks of all heads side by side: the matrix that split_columns cut."""
+    return blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)
+
+
+def _share(size: int, heads: int) -> int:
+    share, rest = divmod(size, heads)
+    if rest:
+        raise ValueError(f"{size} for {heads} heads")
+    return share
+
+
+def head_projections(loaded: LoadedModel, layer: int) -> HeadProjections:
+    """W_q, W_k, W_v by rows and W_o by columns, one block per head, as the model cuts them.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
+        ValueError: there is no such layer.
+    """
+    parts = layer_projections(loaded, layer)
+    heads, key_heads = parts.heads, parts.key_heads
+    query, key, value = (to_numpy(part.weight, copy=True) for part in (parts.query, parts.key, parts.value))
+    output = to_numpy(parts.output.weight, copy=True)
+    columns = len(value) // key_heads * heads
+    return HeadProjections(
+        model=loaded.name,
+        layer=layer,
+        shared_with=parts.shared_with,
+        query=split_rows(query, heads),
+        key=split_rows(key, key_heads),
+        value=split_rows(value, key_heads),
+        output=split_columns(output[:, :columns], heads),
+        query_bias=_bias(parts.query, heads),
+        key_bias=_bias(parts.key, key_heads),
+        value_bias=_bias(parts.value, key_heads),
+        output_bias=_bias(parts.output, None),
+        output_rest=output[:, columns:],
+        norms=_norms(parts),
+        stored={block: getattr(parts, block).stored for block in BLOCKS},
+    )
+
+
+def _bias(part: Projection, heads: int | None) -> Any:
+    if part.bias is None:
+        return None
+    bias = to_numpy(part.bias, copy=True)
+    return bias if heads is None else bias.reshape(heads, -1)
+
+
+def _norms(parts: LayerProjections) -> Float[np.ndarray, "heads blocks"]:
+    columns = len(parts.value.weight) // parts.key_heads * parts.heads
+    matrices = (
+        (parts.query.weight, parts.heads),
+        (parts.key.weight, parts.key_heads),
+        (parts.value.weight, parts.key_heads),
+        (parts.output.weight[:, :columns].T, parts.heads),
+    )
+    norms = [to_numpy(matrix.float().reshape(heads, -1).norm(dim=1), copy=True) for matrix, heads in matrices]
+    return np.stack([np.repeat(norm, parts.heads // len(norm)) for norm in norms], axis=1)
+
+
+def block_norms(loaded: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]:
+    """Frobenius norm, sqrt of the sum of squares, of every head's block of W_q, W_k, W_v, W_o in every layer.
+
+    Squared and summed over the heads they give the squared norm of the whole matrix. Layers that share weights have
+    the same row; where layers have different numbers of heads, what is not there is NaN.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
+    """
+    rows: dict[int, Any] = {}
+    for layer in range(loaded.num_hidden_layers):
+        if layer not in rows:
+            parts = layer_projections(loaded, layer)
+            rows |= dict.fromkeys(parts.shared_with, _norms(parts))
+    heads = max(len(row) for row in rows.values())
+    norms = np.full((len(rows), heads, len(BLOCKS)), np.nan, dtype=np.float32)
+    for layer, row in rows.items():
+        norms[layer, : len(row)] = row
+    return norms
+
+
+def head_parameters(projections: HeadProjections) -> HeadParameters:
+    """How many numbers a head has, and how they add up to the four projections of its layer."""
+    per_head: dict[Block, int] = {}
+    heads: dict[Block, int] = {}
+    for block in BLOCKS:
+        blocks, bias = projections.blocks(block), projections.bias(block)
+        heads[block] = len(blocks)
+        per_head[block] = math.prod(blocks.shape[1:]) + (0 if bias is None or block == "output" else bias.shape[1])
+    bias = projections.output_bias
+    beside = projections.output_rest.size + (0 if bias is None else bias.size)
+    return HeadParameters(per_head, heads, beside, sum(per_head[block] * heads[block] for block in BLOCKS) + beside)

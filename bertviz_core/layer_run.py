@@ -1,0 +1,134 @@
+"""Listens to one layer's projections while the model reads a text: what enters them and what they give."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.loading import LoadedModel
+from bertviz_core.projections import LayerProjections, Projection, layer_projections
+from bertviz_core.results.heads import LayerRun
+from bertviz_core.results.trace import Tokens
+from bertviz_core.skeleton import first_line
+from bertviz_core.trace import RUN_LOCK
+from bertviz_core.trace_arrays import to_numpy
+from bertviz_core.trace_inputs import model_inputs, prepared
+
+if TYPE_CHECKING:
+    import torch
+
+Heard = dict[int, tuple["torch.Tensor", "torch.Tensor | None"]]
+"""By id of a module: what entered it, and what it gave."""
+
+
+class _HeardEnough(Exception):  # noqa: N818  # no error: it ends a run whose rest nobody needs
+    """Everything wanted was heard."""
+
+
+def layer_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRun:
+    """What the projections of one layer are given for a text, and what they give; the run ends behind the layer.
+
+    The model is left as it was: nothing else can run meanwhile (RUN_LOCK), and the listeners go away in any case.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or needs more than a text.
+        TextError: the tokens are not this model's.
+        ValueError: there is no such layer.
+    """
+    import torch
+
+    with RUN_LOCK:
+        inputs = model_inputs(loaded, (tokens,))
+        prepared(loaded.model, len(tokens))
+        parts = layer_projections(loaded, layer)
+        with torch.inference_mode(), _listening(parts, parts.shared_with.index(layer)) as heard:
+            _run(loaded, inputs)
+    return _heard_run(parts, heard, len(tokens))
+
+
+def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:
+    try:
+        loaded.model(**inputs, return_dict=True)
+    except _HeardEnough:
+        return
+    except Exception as error:  # the library raises whatever a missing input leads to
+        raise UnsupportedModelError(
+            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"
+        ) from error
+
+
+@contextmanager
+def _listening(parts: LayerProjections, call: int) -> Iterator[Heard]:
+    """What is heard at the given call of each module, until the last of them, which ends the run."""
+    heard: Heard = {}
+    modules = {id(part.module): part.module for part in (parts.query, parts.key, parts.value, parts.output)}
+    bare = {id(part.module) for part in (parts.query, parts.output) if part.bare}
+    hear = _hearer(heard, call, set(modules), bare)
+    hooks = [module.register_forward_hook(hear, with_kwargs=True) for module in modules.values()]
+    try:
+        yield heard
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _hearer(heard: Heard, call: int, wanted: set[int], bare: set[int]) -> Callable[..., None]:
+    thread, calls = get_ident(), dict.fromkeys(wanted, -1)
+
+    def hear(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        if get_ident() != thread:
+            return
+        place = id(module)
+        calls[place] += 1
+        if calls[place] != call:
+            return
+        entered = args[0] if args else next(iter(kwargs.values()))
+        given = output[0] if isinstance(output, tuple) else output
+        # Copies: some families scale a product where it stands.
+        heard[place] = entered.clone(), None if place in bare else given.clone()
+        if len(heard) == len(wanted):
+            raise _HeardEnough
+
+    return hear
+
+
+def _heard_run(parts: LayerProjections, heard: Heard, seq: int) -> LayerRun:
+    entered, given = {}, {}
+    for name in ("query", "key", "value", "output"):
+        part: Projection = getattr(parts, name)
+        vectors, product = heard[id(part.module)]
+        entered[name] = _rows(part, vectors, seq)
+        given[name] = None if product is None else _product(part, _rows(part, product, seq))
+    for name in ("key", "value"):
+        # In most families the same vectors enter all three.
+        if np.array_equal(entered[name], entered["query"]):
+            entered[name] = entered["query"]
+    return LayerRun(
+        query_input=entered["query"],
+        key_input=entered["key"],
+        value_input=entered["value"],
+        query=given["query"],
+        key=given["key"],
+        value=given["value"],
+        mixed=None if parts.output.bare else entered["output"],
+        output=given["output"],
+    )
+
+
+def _product(part: Projection, rows: Any) -> Any:
+    """What is this projection's of a module's product, with the bias that the family adds behind it."""
+    if part.rows is not None:
+        rows = rows[:, part.rows.numpy()]
+    return rows + to_numpy(part.bias) if part.bias_behind and part.bias is not None else rows
+
+
+def _rows(part: Projection, vectors: "torch.Tensor", seq: int) -> Any:
+    """The vectors of a batch of one text as (seq, width), whichever axis the family puts first; padding cut off."""
+    import torch
+
+    if isinstance(part.module, torch.nn.Conv1d):
+        vectors = vectors.transpose(1, 2)
+    return to_numpy(vectors.reshape(-1, vectors.shape[-1])[:seq], copy=True)

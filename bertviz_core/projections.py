@@ -1,0 +1,198 @@
+"""Finds the four projections of an attention layer in any family, as matrices whose rows are what comes out.
+
+Their names tell them (bertviz_core.parts); what differs is how they are kept: one Linear each, one for all three
+(ModernBERT, GPT-2, DeBERTa), transposed (GPT-2), as a convolution of width 1 (SqueezeBERT), as a bare tensor (XLNet).
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.families import family
+from bertviz_core.loading import LoadedModel
+from bertviz_core.places import places_of
+from bertviz_core.results.heads import StoredMatrix
+
+if TYPE_CHECKING:
+    import torch
+
+INTERLEAVED = ("bloom", "deberta", "gpt_neox")
+"""Families whose fused projection holds query, key and value head by head, not one behind the other."""
+HEAD_COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
+ELSEWHERE = ("crossattention", "cross_attn", "encoder_attn", "EncDecAttention")
+"""Attention to another text, which an encoder has not got."""
+Found = Mapping[str, list[str]]
+
+
+class Projection(NamedTuple):
+    """One matrix of a layer and where it is applied."""
+
+    weight: "torch.Tensor"
+    """(rows, columns); y = x @ weight.T + bias."""
+    bias: "torch.Tensor | None"
+    module: Any
+    """The module that applies it, or that holds it as a bare tensor."""
+    bare: bool
+    """Whether it is a bare tensor, so that nobody can listen to its product alone."""
+    rows: "torch.Tensor | None"
+    """Rows of the module's product that are this projection's; None for all."""
+    bias_behind: bool
+    """Whether the bias is not the module's own and is added behind its product (DeBERTa)."""
+    stored: StoredMatrix
+
+
+class LayerProjections(NamedTuple):
+    """The four projections of one layer."""
+
+    query: Projection
+    key: Projection
+    value: Projection
+    output: Projection
+    heads: int
+    key_heads: int
+    shared_with: tuple[int, ...]
+    """Layers that apply these weights; in a run, the layer's place among them tells its call from theirs."""
+
+
+def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
+    """The four projections of one layer.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
+        ValueError: there is no such layer.
+    """
+    layers = loaded.num_hidden_layers
+    if not 0 <= layer < layers:
+        raise ValueError(f"layer {layer} of {layers}")
+    blocks = _blocks(loaded)
+    users = _users(loaded, len(blocks))
+    block = next(index for index, shared in enumerate(users) if layer in shared)
+    found = blocks[block]
+    heads = _head_count(loaded, (found["query"] or found["query_key_value"] or found["key"])[0])
+    if found["query_key_value"]:
+        query, key, value = _fused(loaded, found, heads)
+    else:
+        query, key, value = (_projection(loaded, part, found[part]) for part in ("query", "key", "value"))
+    head_dim, uneven = divmod(len(query.weight), heads)
+    key_heads, unequal = divmod(len(key.weight), head_dim or 1)
+    if uneven or unequal or not key_heads or heads % key_heads or len(value.weight) % key_heads:
+        raise _unknown(loaded, f"{heads} heads do not divide projections of {len(query.weight)} rows")
+    output = _projection(loaded, "attention_output", found["attention_output"], len(value.weight) // key_heads * heads)
+    return LayerProjections(query, key, value, output, heads, key_heads, users[block])
+
+
+def _blocks(loaded: LoadedModel) -> list[Found]:
+    """Of every stored layer the names of its projections by part, the layers in their order."""
+    places = places_of(loaded.model_type, loaded.model.base_model_prefix, False)
+    blocks: dict[int, dict[str, list[str]]] = {}
+    for name, _ in loaded.model.named_parameters():
+        place, layer, _ = places.located(name)
+        if layer is not None and not any(word in name for word in ELSEWHERE):
+            parts = ("query", "key", "value", "query_key_value", "attention_output")
+            block = blocks.setdefault(layer, {part: [] for part in parts})
+            if place.part in block:
+                block[place.part].append(name)
+    found: list[Found] = [blocks[layer] for layer in sorted(blocks)]
+    if not found or not all(block["query_key_value"] or (block["query"] and block["key"]) for block in found):
+        row = family(loaded.model_type)
+        why = "mixes tokens without query, key and value, so it has no heads"
+        if row.attention != "none":
+            why = "keeps its query, key and value projections under names that are not known here"
+        raise UnsupportedModelError(f"{row.title} {why}; choose another model.")
+    return found
+
+
+def _users(loaded: LoadedModel, blocks: int) -> list[tuple[int, ...]]:
+    """Of every stored layer the layers of a pass that use it (ALBERT: Lan et al. 2020, section 3.1)."""
+    layers = loaded.num_hidden_layers
+    if blocks == layers:
+        return [(layer,) for layer in range(layers)]
+    groups = getattr(loaded.model.config, "num_hidden_groups", None)
+    if groups != blocks:
+        raise _unknown(loaded, f"it stores {blocks} layers of projections for {layers} layers")
+    used = [int(layer / (layers / groups)) for layer in range(layers)]
+    return [tuple(layer for layer in range(layers) if used[layer] == group) for group in range(groups)]
+
+
+def _head_count(loaded: LoadedModel, name: str) -> int:
+    """Heads of the layer, from the attention module itself; from the config where the module does not say."""
+    path = name.split(".")
+    for depth in range(len(path) - 1, max(len(path) - 4, 0), -1):
+        module = loaded.model.get_submodule(".".join(path[:depth]))
+        for attribute in HEAD_COUNTS:
+            count = getattr(module, attribute, None)
+            if isinstance(count, int) and count > 0:
+                return count
+    return int(loaded.model.config.num_attention_heads)
+
+
+def _projection(loaded: LoadedModel, part: str, names: list[str], least_columns: int = 0) -> Projection:
+    """The one matrix among some parameters, with its bias."""
+    tensors = {name: loaded.model.get_parameter(name) for name in names}
+    matrices = [name for name in names if tensors[name].ndim > 1]
+    if least_columns:
+        matrices = [name for name in matrices if tensors[name].numel() // len(tensors[name]) >= least_columns]
+    if len(matrices) != 1:
+        raise _unknown(loaded, f"a layer has {len(matrices)} {part.replace('_', ' ')} projections")
+    name = matrices[0]
+    place, _, last = name.rpartition(".")
+    module = loaded.model.get_submodule(place)
+    bare = last not in ("weight", "kernel")
+    weight, form = _matrix(module, tensors[name], bare, part == "attention_output")
+    bias = None if bare else getattr(module, "bias", None)
+    return Projection(weight, bias, module, bare, None, False, StoredMatrix(name, tuple(tensors[name].shape), form))
+
+
+def _matrix(module: Any, weight: "torch.Tensor", bare: bool, output: bool) -> "tuple[torch.Tensor, str]":
+    """A stored weight as (rows, columns), and how it was read."""
+    import torch
+
+    if isinstance(module, torch.nn.Conv1d) and not bare:
+        # Each group of rows reads its own group of columns; the others stand as zeros.
+        wide = torch.zeros(len(weight), module.in_channels, dtype=weight.dtype, device=weight.device)
+        for group, rows in enumerate(weight.detach().squeeze(-1).chunk(module.groups)):
+            wide[group * len(rows) : (group + 1) * len(rows), group * rows.shape[1] : (group + 1) * rows.shape[1]] = (
+                rows
+            )
+        return wide, "as stored" if module.groups == 1 else f"{module.groups} groups, zero outside them"
+    if weight.ndim == 3:
+        flat = weight.flatten(1)
+        return (flat, "heads side by side") if output else (flat.T, "heads side by side, transposed")
+    if type(module).__name__ == "Conv1D":
+        return weight.T, "transposed"
+    return weight, "as stored"
+
+
+def _fused(loaded: LoadedModel, found: Found, heads: int) -> tuple[Projection, Projection, Projection]:
+    """Query, key and value out of the one matrix that holds all three."""
+    import torch
+
+    whole = _projection(loaded, "query_key_value", found["query_key_value"])
+    total = len(whole.weight)
+    if loaded.model_type in INTERLEAVED:
+        places = torch.arange(total).view(heads, 3, -1)
+        picks = [places[:, index].flatten() for index in range(3)]
+        forms = [f"{word} third of each head's rows" for word in ("first", "second", "last")]
+    else:
+        key_heads = int(getattr(loaded.model.config, "num_key_value_heads", None) or heads)
+        size = total // (heads + 2 * key_heads)
+        bounds = [0, heads * size, (heads + key_heads) * size, total]
+        picks = [torch.arange(low, high) for low, high in pairwise(bounds)]
+        side = "columns" if whole.stored.form == "transposed" else "rows"
+        forms = [f"{side} {pick[0]:,} to {pick[-1]:,} of {total:,}" for pick in picks]
+    parts = []
+    for part, rows, form in zip(("query", "key", "value"), picks, forms, strict=True):
+        # DeBERTa keeps the biases of query and value by themselves, behind the fused product.
+        own = [loaded.model.get_parameter(name) for name in found[part]]
+        bias = own[0] if own else None if whole.bias is None else whole.bias[rows]
+        stored = StoredMatrix(whole.stored.name, whole.stored.shape, form)
+        parts.append(Projection(whole.weight[rows], bias, whole.module, False, rows, bool(own), stored))
+    return parts[0], parts[1], parts[2]
+
+
+def _unknown(loaded: LoadedModel, what: str) -> UnsupportedModelError:
+    title = family(loaded.model_type).title
+    return UnsupportedModelError(
+        f"The projections of {title} cannot be cut into heads here ({what}); choose another model."
+    )

@@ -1,0 +1,115 @@
+"""Results of looking at attention: one head's map as it is read, all heads at a glance, and what a head does."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+Weights = Literal["attention", "value-weighted", "rollout"]
+"""What a cell holds: the probability; the norm of what the value hands over; the share traced through all layers."""
+Block = Literal["all", "A to A", "A to B", "B to A", "B to B"]
+"""Which part of a pair: queries of one text, keys of one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a map is read: what is merged, hidden and cut out before it is shown."""
+
+    weights: Weights = "attention"
+    """What a cell holds."""
+    words: bool = False
+    """Whether pieces are merged to words: sum over keys, mean over queries."""
+    hide_special: bool = False
+    """Whether [CLS], [SEP] and other special tokens are hidden, as queries and as keys."""
+    hide_punctuation: bool = False
+    """Whether punctuation is hidden, as queries and as keys."""
+    block: Block = "all"
+    """Part of a pair that is shown."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One axis of a map: what its rows or columns stand for."""
+
+    labels: tuple[str, ...]
+    """Per entry the token as the tokenizer spells it, or where words are merged the word as the text has it."""
+    positions: tuple[tuple[int, ...], ...]
+    """Positions of the tokens that each entry stands for."""
+
+    def __len__(self) -> int:
+        """Count of entries."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionMap:
+    """What one head of one layer looks at; with weights "attention", shown and hidden share of a row add up to 1."""
+
+    layer: int
+    """Zero-based; for rollout the last layer that is included."""
+    head: int | None
+    """Zero-based; None where all heads are taken together (rollout)."""
+    reading: Reading
+    """How it is read."""
+    queries: Axis
+    """What the rows stand for."""
+    keys: Axis
+    """What the columns stand for."""
+    weights: Float[np.ndarray, "queries keys"]
+    """Probabilities (attention, rollout: share, no unit) or norms (value-weighted: the model's own scale)."""
+    hidden_share: Float[np.ndarray, " queries"]
+    """Per row the sum over the keys that are not shown, mean over the pieces of a word; same unit as the weights."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadMeasures:
+    """One number per head for what it does; of the attention over all tokens, whatever is hidden or merged.
+
+    In an atlas of rollout there is one column, and the numbers are those of the rollout.
+    """
+
+    entropy: Float[np.ndarray, "layers heads"]
+    """Mean over the queries of -sum p ln p, in nats; 0 is one key, ln(seq) is all keys alike."""
+    distance: Float[np.ndarray, "layers heads"]
+    """Mean over the queries of sum p |i - j|, in tokens."""
+    special_share: Float[np.ndarray, "layers heads"]
+    """Mean share of a row on special tokens, 0 to 1."""
+    diagonal_share: Float[np.ndarray, "layers heads"]
+    """Mean share of a row on the token itself, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionAtlas:
+    """All heads at a glance: every thumbnail is the real map, max-pooled where the text is long."""
+
+    reading: Reading
+    """How the maps are read."""
+    queries: Axis
+    """What the rows of the full maps stand for."""
+    keys: Axis
+    """What the columns of the full maps stand for."""
+    thumbnails: Float[np.ndarray, "layers heads rows columns"]
+    """Max-pool of each head's full map; the map itself where it is small enough. One head for rollout."""
+    row_starts: Int[np.ndarray, " rows"]
+    """First entry of queries in every thumbnail row."""
+    column_starts: Int[np.ndarray, " columns"]
+    """First entry of keys in every thumbnail column."""
+    measures: HeadMeasures
+    """What each head does."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledMap:
+    """One head's map over a range of tokens, max-pooled to a picture of limited size."""
+
+    layer: int
+    """Zero-based."""
+    head: int
+    """Zero-based."""
+    weights: Float[np.ndarray, "rows columns"]
+    """Largest probability in each block of cells."""
+    row_starts: Int[np.ndarray, " rows"]
+    """Position of the first query of every row."""
+    column_starts: Int[np.ndarray, " columns"]
+    """Position of the first key of every column."""

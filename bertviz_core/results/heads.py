@@ -1,0 +1,154 @@
+"""Results of looking into the heads of a layer: projections cut into heads, norms, what a run gave them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+Block = Literal["query", "key", "value", "output"]
+BLOCKS: tuple[Block, ...] = ("query", "key", "value", "output")
+"""The four matrices of an attention layer, in this order wherever an axis runs over them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMatrix:
+    """Where one of the four matrices stands in the checkpoint."""
+
+    name: str
+    """Name of the parameter."""
+    shape: tuple[int, ...]
+    """Its shape as it is stored."""
+    form: str
+    """How the matrix is read out of it, such as "as stored", "rows 0 to 767 of 2,304"."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadProjections:
+    """The projections of one layer, cut into heads the way the model cuts them; rows are what comes out.
+
+    Side by side the blocks are the matrix again: row r of W_q is row r % head_dim of head r // head_dim, column c of
+    W_o is column c % value_dim of head c // value_dim.
+    """
+
+    model: str
+    """Name of the model."""
+    layer: int
+    """Zero-based."""
+    shared_with: tuple[int, ...]
+    """All layers that use these same weights, this one included; more than one only where a family shares them."""
+    query: Float[np.ndarray, "heads head_dim hidden"]
+    """W_q by rows."""
+    key: Float[np.ndarray, "key_heads head_dim key_hidden"]
+    """W_k by rows; key_heads divides heads where several heads share one."""
+    value: Float[np.ndarray, "key_heads value_dim value_hidden"]
+    """W_v by rows."""
+    output: Float[np.ndarray, "heads output_hidden value_dim"]
+    """W_o by columns."""
+    query_bias: Float[np.ndarray, "heads head_dim"] | None
+    """Added to every query; None where the family has none."""
+    key_bias: Float[np.ndarray, "key_heads head_dim"] | None
+    """Added to every key."""
+    value_bias: Float[np.ndarray, "key_heads value_dim"] | None
+    """Added to every value."""
+    output_bias: Float[np.ndarray, " output_hidden"] | None
+    """Added once behind all heads; no head has a part of it."""
+    output_rest: Float[np.ndarray, "output_hidden rest"]
+    """Columns of W_o that read no head (ConvBERT's convolutions); none in most families."""
+    norms: Float[np.ndarray, "heads blocks"]
+    """Frobenius norm of each head's block of W_q, W_k, W_v, W_o; a shared key head counts for each of its heads."""
+    stored: Mapping[Block, StoredMatrix]
+    """Where each of BLOCKS stands in the checkpoint."""
+
+    @property
+    def num_heads(self) -> int:
+        """Heads of the layer."""
+        return len(self.query)
+
+    @property
+    def head_dim(self) -> int:
+        """Numbers in a query or key of one head."""
+        return int(self.query.shape[1])
+
+    def blocks(self, block: Block) -> np.ndarray:
+        """One of the four matrices, cut: an array with a first axis of heads (or key heads)."""
+        found: np.ndarray = getattr(self, block)
+        return found
+
+    def matrix(self, block: Block) -> np.ndarray:
+        """One of the four matrices whole again, rows being what comes out: the inverse of the cut."""
+        blocks = self.blocks(block)
+        if block != "output":
+            return blocks.reshape(-1, blocks.shape[-1])
+        columns = blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)
+        return np.concatenate([columns, self.output_rest], axis=1) if self.output_rest.size else columns
+
+    def bias(self, block: Block) -> np.ndarray | None:
+        """The bias that belongs to one of the four matrices; None where there is none."""
+        found: np.ndarray | None = getattr(self, f"{block}_bias")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class HeadParameters:
+    """How many numbers one head has, and what the layer's projections have in all."""
+
+    per_head: Mapping[Block, int]
+    """Of each of BLOCKS, its bias included (the output's bias belongs to no head)."""
+    heads: Mapping[Block, int]
+    """How many such blocks there are; fewer for key and value where heads share them."""
+    beside: int
+    """Parameters of the four projections that belong to no head: the output's bias, columns that read no head."""
+    total: int
+    """Parameters of the four projections: the sum of per_head x heads, and what is beside."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneOrMany:
+    """The same numbers twice: one large product that is cut, and one small product per head, side by side."""
+
+    model: str
+    """Name of the model."""
+    layer: int
+    """Zero-based."""
+    block: Block
+    """Which projection: query, key or value."""
+    inputs: Float[np.ndarray, "seq hidden"]
+    """What really enters the projection for this text: the vectors of all tokens."""
+    one: Float[np.ndarray, "heads seq dim"]
+    """inputs @ W^T + b in one product, then cut."""
+    many: Float[np.ndarray, "heads seq dim"]
+    """inputs @ W_h^T + b_h, a product for each head."""
+    max_difference: float
+    """Largest absolute difference of the two; float32 rounding at most."""
+    own_difference: float | None
+    """Largest absolute difference of `one` to what the model itself computed; None where it cannot be listened to."""
+    one_seconds: float
+    """Median duration of the large product and its cut."""
+    many_seconds: float
+    """Median duration of all small products together."""
+    runs: int
+    """Runs that the medians are of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerRun:
+    """What one layer's projections were given for a text, and what they gave, as the model itself ran them."""
+
+    query_input: Float[np.ndarray, "seq hidden"]
+    """What enters W_q; behind the normalisation where a layer normalises first."""
+    key_input: Float[np.ndarray, "seq key_hidden"]
+    """What enters W_k."""
+    value_input: Float[np.ndarray, "seq value_hidden"]
+    """What enters W_v."""
+    query: Float[np.ndarray, "seq rows"] | None
+    """What W_q gave, not yet cut; None where the family applies it as a bare tensor, which cannot be listened to."""
+    key: Float[np.ndarray, "seq key_rows"] | None
+    """What W_k gave."""
+    value: Float[np.ndarray, "seq value_rows"] | None
+    """What W_v gave."""
+    mixed: Float[np.ndarray, "seq columns"] | None
+    """What enters W_o: the mixes of all heads side by side."""
+    output: Float[np.ndarray, "seq output_hidden"] | None
+    """What W_o gave, its bias included."""

@@ -1,0 +1,67 @@
+"""One head's attention as a figure: queries by keys, light for little."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.results.attention import AttentionMap, PooledMap
+from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
+from figures.tokens_axis import token_axis, visible
+
+EXACT_CELLS = 20_000
+"""Up to here every cell goes over the wire as float32; beyond, as one of 65,536 steps of the range."""
+HEIGHT = 620
+UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
+
+
+def attention_heatmap(found: AttentionMap, special: Sequence[int], title: str, look: Theme) -> go.Figure:
+    """A map as it is read: a row per query, a column per key.
+
+    Args:
+        found: the map.
+        special: positions of special tokens, which stand in italics.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    names = [
+        [
+            f"<i>{visible(label)}</i>" if positions[0] in special else visible(label)
+            for label, positions in zip(axis.labels, axis.positions, strict=True)
+        ]
+        for axis in (found.queries, found.keys)
+    ]
+    figure = _heatmap(found.weights, UNITS[found.reading.weights], title, look)
+    figure.update_xaxes(token_axis(names[1], 760), title="key: looked at", side="bottom", tickangle=-90)
+    return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="query: looking", autorange="reversed")
+
+
+def pooled_heatmap(found: PooledMap, title: str, look: Theme) -> go.Figure:
+    """A map of a long text: every cell is the largest weight of its block, the axes are positions."""
+    figure = _heatmap(found.weights, "largest weight", title, look)
+    figure.data[0].update(x=found.column_starts.astype(np.int32), y=found.row_starts.astype(np.int32))
+    figure.update_xaxes(title="position of the key")
+    return figure.update_yaxes(title="position of the query", autorange="reversed")
+
+
+def _heatmap(weights: np.ndarray, unit: str, title: str, look: Theme) -> go.Figure:
+    """The cells of a map with a colour bar in their own unit, from 0 to the largest."""
+    top = float(weights.max(initial=0)) or 1.0
+    exact = weights.size <= EXACT_CELLS
+    full = top if exact else 65_535
+    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
+    figure.add_heatmap(
+        z=weights.astype(np.float32) if exact else (weights / top * full).round().astype(np.uint16),
+        zmin=0,
+        zmax=full,
+        colorscale=sequential(look),
+        colorbar={
+            "title": {"text": unit, "side": "right"},
+            "tickvals": [full * step / 4 for step in range(5)],
+            "ticktext": [f"{top * step / 4:.3g}" for step in range(5)],
+            "tickfont": {"size": TEXT_SIZE - 1},
+            "thickness": 16,
+        },
+        hovertemplate="query %{y}, key %{x}" + (": %{z:.5f}" if exact else "") + "<extra></extra>",
+    )
+    return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)

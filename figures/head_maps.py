@@ -1,0 +1,102 @@
+"""Maps of heads: one product beside many, and the norms of all heads of all layers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.results.heads import BLOCKS, OneOrMany
+from figures.axes import even_axes
+from figures.heads import HEIGHT, SYMBOLS
+from figures.signed_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
+from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
+from figures.tokens_axis import token_axis
+
+MOST_NAMES = 14
+"""Names of heads that fit side by side."""
+BETWEEN = 0.03
+"""Space between two of the four maps, as a share of the width."""
+
+
+def product_maps(found: OneOrMany, names: Sequence[str], title: str, look: Theme) -> go.Figure:
+    """All heads' vectors of all tokens twice: above from one product, below from one per head, on one scale."""
+    heads, seq, dim = found.one.shape
+    limit = scale_limit(found.one.reshape(-1, dim))
+    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
+    figure.update_layout(coloraxis=signed_axis(limit, "value", look), margin={"r": 16, "t": 106, "b": 8})
+    step = pool_step(found.one.size, MOST_CELLS // 2)
+    for row, values in enumerate((found.one, found.many)):
+        cells = steps(pooled(values.transpose(1, 0, 2).reshape(seq, heads * dim), step), limit)
+        places = {"x0": (step - 1) / 2, "dx": step, "y0": (step - 1) / 2, "dy": step}
+        axes = {"xaxis": "x", "yaxis": "y2" if row else "y"}
+        figure.add_heatmap(z=cells, coloraxis="coloraxis", hoverinfo="skip", **places, **axes)
+    ticks = {**token_axis(names, 170), "range": [seq - 0.5, -0.5], "showgrid": False}
+    figure.update_layout(yaxis={**ticks, "domain": [0.55, 1]}, yaxis2={**ticks, "domain": [0, 0.45], "anchor": "x"})
+    _note(figure, "<b>one product, then cut</b>", 0, 1.06, look.text, "left")
+    _note(figure, f"<b>{heads} products, side by side</b>", 0, 0.45, look.text, "left")
+    _cut_lines(figure, heads, dim, look)
+    title_below = "row of the matrix: dimension of the output"
+    figure.update_xaxes(title=title_below, range=[-0.5, heads * dim - 0.5], showgrid=False, anchor="y2")
+    return even_axes(figure, look)
+
+
+def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, look: Theme) -> go.Figure:
+    """Four maps of layers by heads on one scale: the norm of every head's block of W_q, W_k, W_v, W_o."""
+    layers, heads, _ = norms.shape
+    figure = go.Figure(layout=layout(look, escape(title), height=max(330, min(HEIGHT, 160 + 30 * layers))))
+    low, high = float(np.nanmin(norms)), float(np.nanmax(norms))
+    bar = {"title": {"text": "Frobenius norm", "side": "right"}, "thickness": 14}
+    scale = {"colorscale": sequential(look), "cmin": low if low < high else 0, "cmax": high or 1, "colorbar": bar}
+    figure.update_layout(coloraxis=scale, margin={"t": 92, "b": 8, "r": 16})
+    width = (1 - 3 * BETWEEN) / len(BLOCKS)
+    for index, block in enumerate(BLOCKS):
+        number = "" if index == 0 else str(index + 1)
+        figure.add_heatmap(
+            z=norms[:, :, index].astype(np.float32),
+            x=list(range(heads)),
+            y=list(range(layers)),
+            xaxis=f"x{number}",
+            yaxis=f"y{number}",
+            coloraxis="coloraxis",
+            xgap=1,
+            ygap=1,
+            hovertemplate=f"{subscript(SYMBOLS[block])}, layer %{{y}}, head %{{x}}: %{{z:.4f}}<extra></extra>",
+        )
+        left = index * (width + BETWEEN)
+        columns = {"domain": [left, left + width], "anchor": f"y{number}", "dtick": max(1, -(-heads // 6))}
+        rows = {"showticklabels": index == 0, "anchor": f"x{number}", "dtick": max(1, -(-layers // 14))}
+        figure.update_layout(
+            {
+                f"xaxis{number}": {**columns, "title": "head", "showgrid": False, "range": [-0.5, heads - 0.5]},
+                f"yaxis{number}": {**rows, "showgrid": False, "range": [layers - 0.5, -0.5]},
+            }
+        )
+        _note(figure, f"<b>{subscript(SYMBOLS[block])}</b> {block}", left + width / 2, 1, look.text, "center")
+    return even_axes(figure.update_layout(yaxis={"title": "layer"}), look)
+
+
+def subscript(symbol: str) -> str:
+    """W_q as plotly draws a subscript."""
+    letter, _, below = symbol.partition("_")
+    return f"{letter}<sub>{below}</sub>" if below else letter
+
+
+def _cut_lines(figure: go.Figure, heads: int, dim: int, look: Theme) -> None:
+    for head in range(1, heads):
+        place = head * dim - 0.5
+        for axis in ("y domain", "y2 domain"):
+            line = {"color": look.text, "width": 1}
+            figure.add_shape(type="line", x0=place, x1=place, y0=0, y1=1, yref=axis, line=line)
+    every = -(-heads // MOST_NAMES)
+    for head in range(0, heads, every):
+        word = f"head {head}" if head == 0 else str(head)
+        middle = head * dim + (dim - 1) / 2
+        note = {"x": middle, "y": 1, "yref": "paper", "yanchor": "bottom", "font": {"color": look.muted}}
+        figure.add_annotation(text=word, showarrow=False, **note)
+
+
+def _note(figure: go.Figure, words: str, x: float, y: float, colour: str, anchor: str) -> None:
+    font = {"size": TEXT_SIZE, "color": colour}
+    place = {"x": x, "xref": "paper", "xanchor": anchor, "y": y, "yref": "paper", "yanchor": "bottom"}
+    figure.add_annotation(text=words, showarrow=False, font=font, **place)

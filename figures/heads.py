@@ -1,0 +1,151 @@
+"""A projection's weights as a picture: whole, cut into heads, or its blocks pulled apart."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import plotly.graph_objects as go
+
+from bertviz_core.results.heads import Block
+from figures.axes import even_axes
+from figures.signed_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
+from figures.style import Theme, escape, layout
+
+Cut = Literal["whole", "cut", "apart"]
+SYMBOLS: dict[Block, str] = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
+HEIGHT = 500
+GAP = 0.4
+"""Space between two blocks that are pulled apart, as a share of a block."""
+MOST_NAMES, MOST_NUMBERS = 24, 32
+"""Labels of heads that fit one below the other, and numbers that fit side by side."""
+
+
+class _Part(NamedTuple):
+    """A run of rows or columns that is drawn on an axis of its own."""
+
+    low: int
+    high: int
+    domain: tuple[float, float]
+    """Where it stands along the figure, from the top or the left."""
+
+
+def projection_heatmap(
+    matrix: Matrix, block: Block, heads: int, size: int, head: int, cut: Cut, title: str, look: Theme
+) -> go.Figure:
+    """A projection's weights, rows being what comes out: W_q, W_k, W_v belong to heads by rows, W_o by columns.
+
+    Args:
+        matrix: the whole matrix.
+        block: which of the four it is.
+        heads: blocks that it consists of.
+        size: rows (or columns) of a block; what is left over belongs to no head.
+        head: the block that is outlined.
+        cut: whether it is drawn whole, with the cuts, or its blocks by themselves.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    by_rows = block != "output"
+    limit, step = scale_limit(matrix), pool_step(matrix.size)
+    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
+    figure.update_layout(coloraxis=signed_axis(limit, "weight", look), margin={"r": 16, "t": 56, "b": 8})
+    parts = _parts(matrix.shape[0 if by_rows else 1], heads, size, cut)
+    for index, part in enumerate(parts):
+        span = slice(part.low, part.high)
+        cells = steps(pooled(matrix[span] if by_rows else matrix[:, span], step), limit)
+        _add_part(figure, cells, part, index, step, by_rows)
+        _part_axis(figure, part, index, _ticks(part, heads, size, head, cut, by_rows), by_rows)
+    last = f"y{len(parts)}" if len(parts) > 1 else "y"
+    ends = [-0.5, matrix.shape[1] - 0.5]
+    across = {"showgrid": False, "range": ends, "title": "column: dimension of the input", "anchor": last}
+    if not by_rows:
+        across = {"showgrid": False, "range": [len(matrix) - 0.5, -0.5], "title": "row: dimension of the output"}
+    figure.update_layout({"xaxis" if by_rows else "yaxis": across})
+    if cut != "whole":
+        _add_lines(figure, parts, heads, size, head, by_rows, look)
+    return even_axes(figure, look)
+
+
+def _parts(total: int, heads: int, size: int, cut: Cut) -> list[_Part]:
+    """What is drawn on an axis of its own: everything, or each head's block and what belongs to none."""
+    if cut != "apart":
+        return [_Part(0, total, (0.0, 1.0))]
+    bounds = [(head * size, (head + 1) * size) for head in range(heads)]
+    bounds += [(heads * size, total)] if total > heads * size else []
+    gap = GAP * size
+    length, found = total + gap * (len(bounds) - 1), []
+    for index, (low, high) in enumerate(bounds):
+        shift = index * gap
+        found.append(_Part(low, high, ((low + shift) / length, (high + shift) / length)))
+    return found
+
+
+def _add_part(figure: go.Figure, cells: Any, part: _Part, index: int, step: int, by_rows: bool) -> None:
+    number = "" if index == 0 else str(index + 1)
+    first = (step - 1) / 2
+    rows, columns = (part.low, 0) if by_rows else (0, part.low)
+    figure.add_heatmap(
+        z=cells,
+        y0=rows + first,
+        dy=step,
+        x0=columns + first,
+        dx=step,
+        coloraxis="coloraxis",
+        hovertemplate="row %{y}, column %{x}<extra></extra>",
+        **{"yaxis" if by_rows else "xaxis": f"{'y' if by_rows else 'x'}{number}"},
+    )
+
+
+def _part_axis(figure: go.Figure, part: _Part, index: int, ticks: dict[str, Any], by_rows: bool) -> None:
+    number = "" if index == 0 else str(index + 1)
+    low, high = part.domain
+    if by_rows:
+        axis = {"domain": [max(0.0, 1 - high), 1 - low], "range": [part.high - 0.5, part.low - 0.5], "anchor": "x"}
+    else:
+        axis = {"domain": [low, min(1.0, high)], "range": [part.low - 0.5, part.high - 0.5], "anchor": "y"}
+    name = f"{'yaxis' if by_rows else 'xaxis'}{number}"
+    figure.update_layout({name: {**axis, **ticks, "showgrid": False}})
+
+
+def _ticks(part: _Part, heads: int, size: int, head: int, cut: Cut, by_rows: bool) -> dict[str, Any]:
+    """Numbers of rows or columns for the whole matrix, names of the heads where it is cut."""
+    if cut == "whole":
+        return {"title": "row: dimension of the output" if by_rows else "column: dimension of the input"}
+    every = -(-heads // (MOST_NAMES if by_rows else MOST_NUMBERS))
+    inside = [each for each in range(heads) if part.low <= each * size < part.high]
+    shown = [each for each in inside if each % every == 0 or each == head]
+    if not inside:
+        return {"tickvals": [(part.low + part.high - 1) / 2], "ticktext": ["no head"]}
+    names = [_name(each, size, head, by_rows) for each in shown]
+    ticks: dict[str, Any] = {
+        "tickvals": [each * size + (size - 1) / 2 for each in shown],
+        "ticktext": names,
+        "ticks": "",
+    }
+    if not by_rows and (cut == "cut" or inside[0] == heads // 2):
+        ticks["title"] = f"head, {size} columns each"
+    return ticks
+
+
+def _name(each: int, size: int, head: int, by_rows: bool) -> str:
+    words = f"head {each}: {each * size}-{(each + 1) * size - 1}" if by_rows else str(each)
+    return f"<b>{words}</b>" if each == head else words
+
+
+def _add_lines(
+    figure: go.Figure, parts: Sequence[_Part], heads: int, size: int, head: int, by_rows: bool, look: Theme
+) -> None:
+    """Cuts between the heads, and an outline of the chosen one."""
+    across = "x domain" if by_rows else "y domain"
+    along = "y" if by_rows else "x"
+
+    def box(low: float, high: float, axis: str, line: dict[str, Any]) -> None:
+        lower, upper = (axis, across) if by_rows else (across, axis)
+        ends = {f"{along}0": low, f"{along}1": high, f"{'x' if by_rows else 'y'}0": 0, f"{'x' if by_rows else 'y'}1": 1}
+        figure.add_shape(type="rect", yref=lower, xref=upper, line=line, fillcolor="rgba(0,0,0,0)", **ends)
+
+    if len(parts) == 1:
+        for each in range(1, heads + (parts[0].high > heads * size)):
+            place = each * size - 0.5
+            box(place, place, along, {"color": look.text, "width": 1})
+    index = head if len(parts) > 1 else 0
+    axis = along if index == 0 else f"{along}{index + 1}"
+    box(head * size - 0.5, (head + 1) * size - 0.5, axis, {"color": look.colours["attention"], "width": 3})

@@ -1,0 +1,61 @@
+"""Large signed maps as whole steps of a symmetric range: a quarter of the bytes of float32 on their way."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int8
+
+from figures.style import Theme, diverging
+
+Matrix = Float[np.ndarray, "rows columns"]
+MOST_CELLS = 650_000
+"""A map with more is drawn by squares of cells, each by its number of largest magnitude."""
+SHARE_IN_RANGE = 99.8
+"""Percentage of the cells that the scale covers; a few outliers would make all others pale."""
+STEPS = 127
+
+
+def pool_step(cells: int, most: int = MOST_CELLS) -> int:
+    """Side of the squares by which a map of this many cells is drawn; 1 for every cell by itself."""
+    step = 1
+    while cells / step**2 > most:
+        step += 1
+    return step
+
+
+def pooled(matrix: Matrix, step: int) -> Matrix:
+    """Of each square of cells the number of largest magnitude, with its sign."""
+    if step == 1:
+        return matrix
+    rows, columns = (-(-size // step) * step for size in matrix.shape)
+    padded = np.zeros((rows, columns), dtype=np.float32)
+    padded[: matrix.shape[0], : matrix.shape[1]] = matrix
+    squares = padded.reshape(rows // step, step, columns // step, step)
+    high, low = squares.max(axis=(1, 3)), squares.min(axis=(1, 3))
+    found: np.ndarray = np.where(high >= -low, high, low)
+    return found
+
+
+def scale_limit(matrix: Matrix) -> float:
+    """Magnitude at which the colour scale ends; what is beyond has the last colour."""
+    return float(np.percentile(np.abs(matrix), SHARE_IN_RANGE)) or float(np.abs(matrix).max(initial=0)) or 1.0
+
+
+def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
+    """The cells as steps of the range from -limit to limit."""
+    found: np.ndarray = (np.clip(cells / limit, -1, 1) * STEPS).round().astype(np.int8)
+    return found
+
+
+def signed_axis(limit: float, title: str, look: Theme) -> dict[str, Any]:
+    """A colour axis for such steps, its bar in real units."""
+    shares = (-1, -0.5, 0, 0.5, 1)
+    words = [f"{share * limit:.3g}" for share in shares]
+    words[0], words[-1] = f"≤ {words[0]}", f"≥ {words[-1]}"
+    bar = {
+        "title": {"text": title, "side": "right"},
+        "thickness": 14,
+        "tickvals": [share * STEPS for share in shares],
+        "ticktext": words,
+    }
+    return {"colorscale": diverging(look), "cmin": -STEPS, "cmax": STEPS, "colorbar": bar}

@@ -1,0 +1,38 @@
+"""Heads in a real browser: a clicked weight is named with its head, a clicked bar becomes the key."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import WAIT_MS
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_clicked_cell_names_its_weight_and_its_head(page: Page, server: str) -> None:
+    page.goto(f"{server}/heads?cut=pulled+apart")
+    page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
+    assert page.locator(".heatmaplayer image").count() == 12
+    page.wait_for_function("document.querySelector('.js-plotly-plot')?._ev?.insideBert === true")
+    last = page.locator(".js-plotly-plot .subplot .heatmaplayer image").last.bounding_box()
+    assert last is not None
+    page.mouse.move(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2)
+    page.wait_for_selector(".hoverlayer .hovertext")
+    page.mouse.click(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2)
+    expect(page.get_by_text(re.compile(r"Row 3\d\d, column 19\d: .*, row \d+ of head 11\."))).to_be_visible()
+
+
+def test_a_clicked_bar_of_the_row_becomes_the_key(page: Page, server: str) -> None:
+    page.goto(f"{server}/heads?heads=One+cell&query=5&key=4")
+    bars = page.locator(".js-plotly-plot").first.locator(".barlayer .trace.bars").nth(1).locator(".point path")
+    expect(bars).to_have_count(8)
+    expect(page.get_by_role("spinbutton", name="Key, the token looked at")).to_have_value("4")
+    first = bars.first.bounding_box()
+    assert first is not None
+    page.mouse.move(first["x"] + first["width"] / 2, first["y"] + first["height"] - 2)
+    page.wait_for_selector(".hoverlayer .hovertext")
+    page.mouse.click(first["x"] + first["width"] / 2, first["y"] + first["height"] - 2)
+    expect(page.get_by_role("spinbutton", name="Key, the token looked at")).to_have_value("0")
+    expect(page).to_have_url(re.compile(r"key=0"))
+    expect(page.locator(".js-plotly-plot .gtitle").first).to_have_text(re.compile(r"python \(5\) looks at \[CLS\] \(0\)"))

@@ -1,0 +1,129 @@
+"""`python -m bertviz_core attention`: JSON contract, table, words, exit code 2 with one line that tells the range."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core import cli
+from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+
+MODEL = "all-MiniLM-L6-v2"
+TEXT = "Sinan loves a beautiful day"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """The command in this process, which has torch already; everything written is caught."""
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
+
+    def call(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["bertviz_core", "attention", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capfdbinary.readouterr()
+        return Done(int(end.value.code or 0), out.decode(), err.decode())
+
+    return call
+
+
+def test_as_a_shell_runs_it() -> None:
+    """One JSON object on stdout and nothing else; the attention is the model's own, from transformers' eager run."""
+    import torch
+    from transformers import AutoModel
+
+    from bertviz_core.bundled import bundled_folder
+
+    command = [sys.executable, "-m", "bertviz_core", "attention", MODEL, TEXT, "--layer", "2", "--head", "3", "--json"]
+    environment = {"PATH": "/usr/bin:/bin", "INSIDE_BERT_ALLOW_HUB": "0", "HOME": "/nonexistent"}
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["tokens"] == ["[CLS]", "sin", "##an", "loves", "a", "beautiful", "day", "[SEP]"]
+    assert (found["layer"], found["head"], found["num_hidden_layers"], found["num_attention_heads"]) == (2, 3, 6, 12)
+    model = AutoModel.from_pretrained(bundled_folder(), attn_implementation="eager").eval()
+    ids = torch.tensor([[101, 8254, 2319, 7459, 1037, 3376, 2154, 102]])
+    with torch.no_grad():
+        own = model(ids, output_attentions=True).attentions[2][0, 3]
+    np.testing.assert_allclose(found["attention"], own, atol=1e-5)
+
+
+def test_a_pair_is_one_map(run: Callable[..., Done]) -> None:
+    found = json.loads(run(MODEL, "I love", "--pair", "my python", "--layer", "0", "--head", "11", "--json").stdout)
+    attention = np.array(found["attention"])
+    assert found["tokens"] == ["[CLS]", "i", "love", "[SEP]", "my", "python", "[SEP]"]
+    assert attention.shape == (7, 7)
+    np.testing.assert_allclose(attention.sum(axis=1), 1, atol=1e-5)
+
+
+def test_words_are_merged_and_rows_still_sum_to_1(run: Callable[..., Done]) -> None:
+    found = json.loads(run(MODEL, TEXT, "--layer", "5", "--head", "0", "--words", "--json").stdout)
+    assert found["tokens"] == ["[CLS]", "Sinan", "loves", "a", "beautiful", "day", "[SEP]"]
+    assert found["positions"] == [[0], [1, 2], [3], [4], [5], [6], [7]]
+    np.testing.assert_allclose(np.sum(found["attention"], axis=1), 1, atol=1e-5)
+
+
+def test_the_table_names_the_strongest_keys(run: Callable[..., Done]) -> None:
+    arguments = (MODEL, TEXT, "--layer", "2", "--head", "3")
+    attention = np.array(json.loads(run(*arguments, "--json").stdout)["attention"])
+    done = run(*arguments)
+    first, _, _, *rows = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert first.startswith(f"{MODEL}: attention of layer 2 of 0 to 5, head 3 of 0 to 11, shape (8, 8)")
+    assert len(rows) == 8
+    for row, weights in zip(rows, attention, strict=True):
+        assert row.split()[2:4] == [f"{weights.max():.3f}", str(weights.argmax())]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--layer", "6", "--head", "0"), f"There is no layer '6' in '{MODEL}'; give --layer 0 to --layer 5."),
+        (("--layer", "-1", "--head", "0"), f"There is no layer '-1' in '{MODEL}'; give --layer 0 to --layer 5."),
+        (("--layer", "0", "--head", "12"), f"There is no head '12' in '{MODEL}'; give --head 0 to --head 11."),
+        (("--layer", "0", "--head", "x"), f"There is no head 'x' in '{MODEL}'; give --head 0 to --head 11."),
+        (("--head", "0"), "No layer was named; give --layer 0 to --layer 5."),
+        (("--layer", "0"), "No head was named; give --head 0 to --head 11."),
+    ],
+)
+def test_a_layer_or_head_out_of_range_is_told_the_range(
+    run: Callable[..., Done], options: tuple[str, ...], line: str
+) -> None:
+    assert run(MODEL, TEXT, *options) == Done(2, "", f"{line}\n")
+
+
+def test_a_model_of_one_layer_has_only_that_one(run: Callable[..., Done], tmp_path: Path) -> None:
+    save_tiny("bert", tmp_path, num_hidden_layers=1)
+    done = run(str(tmp_path), TEXT, "--layer", "1", "--head", "0")
+    assert done.returncode == 2
+    assert done.stderr.endswith("; give --layer 0, the only one.\n")
+
+
+def test_a_family_of_code_of_its_own_has_its_own_maps(run: Callable[..., Done], tmp_path: Path) -> None:
+    save_tiny("deberta", tmp_path)
+    done = run(str(tmp_path), TEXT, "--layer", str(LAYERS - 1), "--head", str(HEADS - 1), "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["attention_way"]) == (0, "eager")
+    np.testing.assert_allclose(np.sum(found["attention"], axis=1), 1, atol=1e-5)
+
+
+def test_a_family_without_attention_says_why(run: Callable[..., Done], tmp_path: Path) -> None:
+    save_tiny("fnet", tmp_path)
+    done = run(str(tmp_path), TEXT, "--layer", "0", "--head", "0")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "Fourier" in done.stderr

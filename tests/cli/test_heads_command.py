@@ -1,0 +1,93 @@
+"""`python -m bertviz_core heads`: JSON contract, tables, exit code 2 with one line."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from bertviz_core import cli
+from bertviz_core.bundled import bundled_folder
+from tests.core.tiny_models import HEAD_DIM, HEADS, HIDDEN, save_tiny
+
+MODEL = "all-MiniLM-L6-v2"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line in this process; exit code, and everything written."""
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bertviz_core", "heads", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capfdbinary.readouterr()
+        return int(end.value.code or 0), out.decode(), err.decode()
+
+    return call
+
+
+def own(name: str) -> np.ndarray:
+    """A tensor of the bundled checkpoint, read without any of our code."""
+    found: np.ndarray = load_file(bundled_folder() / "model.safetensors")[name]
+    return found
+
+
+def test_norms_are_the_default(run: Run) -> None:
+    code, out, _ = run(MODEL, "--layer", "2", "--json")
+    found = json.loads(out)
+    weight = own("encoder.layer.2.attention.self.query.weight")
+    assert code == 0
+    assert (found["num_heads"], found["head_dim"], found["layer"]) == (12, 32, 2)
+    np.testing.assert_allclose(found["query"], np.linalg.norm(weight.reshape(12, -1), axis=1), rtol=1e-5)
+    assert found["query"] == found["norms"]["query"]
+    assert found["shapes"] == {name: [12, 32, 384] for name in ("query", "key", "value")} | {"output": [12, 384, 32]}
+
+
+def test_weights_are_the_checkpoints(run: Run) -> None:
+    _, out, _ = run(MODEL, "--layer", "0", "--weights", "--json")
+    found = json.loads(out)
+    for block in ("query", "key", "value"):
+        weight = own(f"encoder.layer.0.attention.self.{block}.weight")
+        np.testing.assert_allclose(np.array(found[block]), weight.reshape(12, 32, 384), rtol=1e-6)
+        bias = own(f"encoder.layer.0.attention.self.{block}.bias")
+        np.testing.assert_allclose(np.array(found[f"{block}_bias"]), bias.reshape(12, 32), rtol=1e-6)
+    weight = own("encoder.layer.0.attention.output.dense.weight")
+    for head in range(12):
+        np.testing.assert_allclose(np.array(found["output"][head]), weight[:, head * 32 : (head + 1) * 32], rtol=1e-6)
+
+
+def test_fused_projections_are_named_with_their_rows(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run(str(save_tiny("modernbert", tmp_path)), "--layer", "1", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["num_heads"], found["head_dim"]) == (HEADS, HEAD_DIM)
+    assert found["stored"]["key"]["shape"] == [3 * HIDDEN, HIDDEN]
+    assert found["stored"]["key"]["form"] == "rows 12 to 23 of 36"
+
+
+def test_the_table_has_a_row_per_head(run: Run) -> None:
+    code, out, _ = run(MODEL, "--layer", "5")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == f"{MODEL}: layer 5, 12 heads of 32"
+    assert [line.split()[0] for line in lines[-12:]] == [str(head) for head in range(12)]
+
+
+@pytest.mark.parametrize("layer", ["6", "-1", "x", ""])
+def test_a_wrong_layer_is_told_its_range_in_one_line(run: Run, layer: str) -> None:
+    code, out, err = run(MODEL, *(["--layer", layer] if layer else []))
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert "--layer 0 to --layer 5" in err
+
+
+def test_a_family_without_heads_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
+    code, out, err = run(str(save_tiny("fnet", tmp_path)), "--layer", "0")
+    assert (code, out) == (2, "")
+    assert "has no heads" in err.splitlines()[-1]

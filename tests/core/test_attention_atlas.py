@@ -1,0 +1,246 @@
+"""Thumbnails are max-pools of the real maps, measures are what brute force counts, rollout keeps rows at 1."""
+
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertviz_core.attention import attention_probs
+from bertviz_core.attention_atlas import attention_atlas, pooled_map
+from bertviz_core.attention_measures import MEASURES, head_measures, measures_of_head
+from bertviz_core.attention_reading import attention_map
+from bertviz_core.attention_rollout import attention_rollout
+from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.results.attention import HeadMeasures, Reading
+from bertviz_core.results.trace import Trace
+from tests.core.families_table import family_run
+from tests.core.made_traces import made, mapped, random_trace, spelled
+from tests.core.test_attention_reading import PIECES, WITH_MAPS
+from tests.core.tiny_models import HEADS, LAYERS
+
+READINGS = [
+    Reading(),
+    Reading(words=True),
+    Reading(hide_special=True),
+    Reading(words=True, hide_punctuation=True, block="A to B"),
+    Reading("value-weighted", hide_special=True),
+]
+LONG = 1600
+"""More tokens than one tile takes."""
+
+
+def split_max(cells: Any, side: int) -> Any:
+    """The largest cell of every block, cut as numpy.array_split cuts."""
+    rows = np.array_split(np.arange(cells.shape[0]), min(side, cells.shape[0]))
+    columns = np.array_split(np.arange(cells.shape[1]), min(side, cells.shape[1]))
+    return np.array([[cells[np.ix_(row, column)].max() for column in columns] for row in rows])
+
+
+def counted(probs: Any, special: Any) -> dict[str, float]:
+    """The measures by their definitions, cell by cell."""
+    seq = len(probs)
+    cells = [(i, j, float(probs[i, j])) for i in range(seq) for j in range(seq)]
+    return {
+        "entropy": sum(-p * log(p) for _, _, p in cells if p > 0) / seq,
+        "distance": sum(p * abs(i - j) for i, j, p in cells) / seq,
+        "special_share": sum(p for _, j, p in cells if special[j]) / seq,
+        "diagonal_share": sum(p for i, j, p in cells if i == j) / seq,
+    }
+
+
+@pytest.mark.parametrize("side", [3, 4, 64])
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_thumbnail_is_the_max_pool_of_the_heads_full_map(reading: Reading, side: int) -> None:
+    found = random_trace(3, len(PIECES), tokens=PIECES)
+    norms = np.random.default_rng(1).random((2, 3, len(PIECES))).astype(np.float32)
+    atlas = attention_atlas(found, reading, norms, max_side=side)
+    for layer in range(2):
+        for head in range(3):
+            full = attention_map(found, layer, head, reading, norms[layer])
+            np.testing.assert_array_equal(atlas.thumbnails[layer, head], split_max(full.weights, side))
+            assert (atlas.queries.labels, atlas.keys.labels) == (full.queries.labels, full.keys.labels)
+            assert atlas.queries.positions == full.queries.positions
+    assert atlas.thumbnails.shape[2:] == (len(atlas.row_starts), len(atlas.column_starts))
+    assert atlas.row_starts.tolist() == [
+        part[0] for part in np.array_split(range(len(full.queries)), len(atlas.row_starts))
+    ]
+    assert atlas.column_starts.tolist() == [
+        part[0] for part in np.array_split(range(len(full.keys)), len(atlas.column_starts))
+    ]
+
+
+def test_a_thumbnail_of_a_text_of_several_tiles_is_the_max_pool_too() -> None:
+    found = random_trace(2, LONG)
+    atlas = attention_atlas(found, max_side=64)
+    for head in range(2):
+        full = attention_map(found, 1, head)
+        np.testing.assert_array_equal(atlas.thumbnails[1, head], split_max(full.weights, 64))
+
+
+@pytest.mark.parametrize("name", WITH_MAPS)
+def test_every_family_has_an_atlas(name: str) -> None:
+    """A short text is not pooled, so that its thumbnails are the maps; measures are the same with and without one."""
+    run = family_run(name)
+    assert run.traces is not None
+    found = run.traces[1]
+    calls: list[tuple[int, int]] = []
+    atlas = attention_atlas(found, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(done, LAYERS * HEADS) for done in range(1, LAYERS * HEADS + 1)]
+    for layer in range(LAYERS):
+        for head in range(HEADS):
+            np.testing.assert_allclose(atlas.thumbnails[layer, head], attention_probs(found, layer, head), atol=1e-7)
+    near_measures(atlas.measures, head_measures(found))
+
+
+def near_measures(found: HeadMeasures, expected: HeadMeasures) -> None:
+    for measure in MEASURES:
+        np.testing.assert_allclose(getattr(found, measure), getattr(expected, measure), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "deberta", "gpt2"])
+def test_measures_are_what_is_counted(name: str) -> None:
+    run = family_run(name)
+    assert run.traces is not None
+    for found in run.traces:
+        measures = head_measures(found)
+        for layer in range(LAYERS):
+            for head in range(HEADS):
+                expected = counted(attention_probs(found, layer, head), found.tokens.special)
+                for measure in MEASURES:
+                    assert getattr(measures, measure)[layer, head] == pytest.approx(expected[measure], abs=1e-5)
+        assert (measures.entropy >= 0).all()
+        assert (measures.entropy <= log(len(found.tokens))).all()
+
+
+def test_measures_of_even_attention() -> None:
+    """ln n nats; the mean of |i - j| over all pairs is (n^2 - 1) / 3n; 3 of 10 keys are special, 1 of 10 is oneself."""
+    found = measures_of_head(random_trace(2, 10, tokens=PIECES), 0, 1)
+    np.testing.assert_allclose(found, [log(10), 99 / 30, 0.3, 0.1], atol=1e-5)
+
+
+@pytest.mark.parametrize(("maps", "expected"), [("self", [0, 0, 0.3, 1]), ("next", [0, 1.8, 0.3, 0])])
+def test_measures_of_attention_to_one_key(maps: str, expected: list[float]) -> None:
+    """To oneself; or to the next token, where the last of ten looks at the first: (9 x 1 + 9) / 10 = 1.8 tokens."""
+    cells = np.eye(10) if maps == "self" else np.roll(np.eye(10), 1, axis=1)
+    np.testing.assert_allclose(measures_of_head(mapped(cells[None], tokens=PIECES), 0, 0), expected, atol=1e-6)
+
+
+def test_measures_of_a_text_of_several_tiles() -> None:
+    """Even attention over the keys up to 30 tokens away, as in a local layer; the edges see fewer."""
+    distance = np.abs(np.arange(LONG)[:, None] - np.arange(LONG))
+    near = distance <= 30
+    found = measures_of_head(made(np.zeros((1, LONG, 2)), np.zeros((1, LONG, 2)), near[None]), 1, 0)
+    seen = near.sum(axis=1)
+    expected = [np.log(seen).mean(), ((near * distance).sum(axis=1) / seen).mean(), 0, (1 / seen).mean()]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "side"),
+    [(None, None, 512), (None, None, 7), ((2, 9), None, 3), (None, (5, 11), 4), ((4, 5), (0, 2), 9)],
+)
+def test_a_pooled_map_is_the_max_pool_of_the_whole_one(queries: Any, keys: Any, side: int) -> None:
+    """The softmax is over all keys, also where a range is shown."""
+    found = random_trace(3, 11)
+    pooled = pooled_map(found, 1, 2, side, queries, keys)
+    rows, columns = slice(*(queries or (0, 11))), slice(*(keys or (0, 11)))
+    np.testing.assert_allclose(pooled.weights, split_max(attention_probs(found, 1, 2)[rows, columns], side), atol=1e-7)
+    for starts, part in ((pooled.row_starts, rows), (pooled.column_starts, columns)):
+        expected = [cut[0] for cut in np.array_split(np.arange(11)[part], min(side, part.stop - part.start))]
+        assert starts.tolist() == expected
+    assert (pooled.layer, pooled.head) == (1, 2)
+
+
+def test_a_pooled_map_of_several_tiles() -> None:
+    distance = np.abs(np.arange(LONG)[:, None] - np.arange(LONG))
+    found = random_trace(2, LONG, mask=(distance <= 64)[None])
+    pooled = pooled_map(found, 1, 1, 100)
+    np.testing.assert_allclose(pooled.weights, split_max(attention_probs(found, 1, 1), 100), atol=1e-6)
+
+
+@pytest.mark.parametrize("limits", [(3, 3), (0, 12), (-1, 4), (5, 2)])
+def test_a_range_that_is_not_in_the_text_is_a_mistake(limits: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="of 11 tokens"):
+        pooled_map(random_trace(2, 11), 0, 0, query_range=limits)
+    with pytest.raises(ValueError, match="of 11 tokens"):
+        pooled_map(random_trace(2, 11), 0, 0, key_range=limits)
+
+
+def test_an_atlas_can_be_stopped_between_two_heads() -> None:
+    class Stopped(Exception):
+        """What a reader who has seen enough raises."""
+
+    calls = []
+
+    def progress(done: int, total: int) -> None:
+        calls.append(done)
+        if done == 2:
+            raise Stopped
+
+    for work in (attention_atlas, head_measures):
+        calls.clear()
+        with pytest.raises(Stopped):
+            work(random_trace(3, 5), progress=progress)
+        assert calls == [1, 2]
+
+
+@pytest.mark.parametrize("name", WITH_MAPS)
+def test_rollout_is_the_product_of_the_layers(name: str) -> None:
+    """Mean over heads, half of it and half of oneself, rows brought to 1, multiplied (Abnar & Zuidema 2020)."""
+    run = family_run(name)
+    assert run.traces is not None
+    found = run.traces[1]
+    rollout = attention_rollout(found)
+    np.testing.assert_allclose(rollout.sum(axis=-1), 1, atol=1e-5)
+    product = np.eye(len(found.tokens))
+    for layer in range(LAYERS):
+        mixed = 0.5 * attention_probs(found, layer).mean(axis=0) + 0.5 * np.eye(len(found.tokens))
+        product = mixed / mixed.sum(axis=1, keepdims=True) @ product
+        np.testing.assert_allclose(rollout[layer], product, atol=1e-5)
+    np.testing.assert_array_equal(attention_rollout(found, 0), rollout[:1])
+
+
+def test_rollout_is_read_like_attention_and_has_an_atlas_of_one_column() -> None:
+    found = random_trace(3, len(PIECES), tokens=PIECES)
+    rollout = attention_rollout(found)
+    reading = Reading("rollout", words=True, hide_special=True)
+    atlas = attention_atlas(found, reading, max_side=3)
+    assert atlas.thumbnails.shape == (2, 1, 3, 3)
+    for layer in range(2):
+        seen = attention_map(found, layer, None, reading)
+        given = attention_map(found, layer, None, reading, rollout=rollout)
+        np.testing.assert_array_equal(seen.weights, given.weights)
+        np.testing.assert_allclose(seen.weights.sum(axis=1) + seen.hidden_share, 1, atol=1e-6)
+        np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(seen.weights, 3))
+        expected = counted(rollout[layer], PIECES.special)
+        assert atlas.measures.entropy[layer, 0] == pytest.approx(expected["entropy"], abs=1e-5)
+
+
+def test_rollout_of_a_row_that_sees_nothing_stays_with_itself() -> None:
+    mask = np.ones((1, 4, 4), dtype=bool)
+    mask[:, 2] = False
+    rollout = attention_rollout(random_trace(2, 4, mask=mask))
+    np.testing.assert_allclose(rollout.sum(axis=-1), 1, atol=1e-6)
+
+
+def test_rollout_of_a_very_long_text_is_refused_in_one_sentence() -> None:
+    found = random_trace(1, 8200, 1)
+    with pytest.raises(TextError, match="at most 8,192 tokens"):
+        attention_rollout(found)
+
+
+def test_families_without_attention_say_why() -> None:
+    run = family_run("fnet")
+    assert run.traces is not None
+    works: tuple[Any, ...] = (attention_atlas, head_measures, attention_rollout, lambda found: pooled_map(found, 0, 0))
+    for work in works:
+        with pytest.raises(UnsupportedModelError, match="Fourier"):
+            work(run.traces[0])
+
+
+def test_measures_of_weights_that_are_no_numbers_are_no_numbers() -> None:
+    found: Trace = mapped(np.full((1, 3, 3), np.nan), tokens=spelled("[CLS] a [SEP]", sequence=".A."))
+    atlas = attention_atlas(found)
+    assert np.isnan(atlas.thumbnails).all()
+    assert np.isnan(atlas.measures.entropy).all()

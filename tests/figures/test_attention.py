@@ -1,0 +1,49 @@
+"""The attention figures draw the matrix that they are given, with every label as text."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.results.attention import AttentionMap, Axis, PooledMap, Reading
+from figures.attention import EXACT_CELLS, attention_heatmap, pooled_heatmap
+from figures.style import DARK, LIGHT, Theme
+
+
+def made(side: int) -> AttentionMap:
+    """A map of random rows that sum to 1; its tokens repeat and look like markup."""
+    weights = np.random.default_rng(side).dirichlet(np.ones(side), side).astype(np.float32)
+    axis = Axis(("<b>the</b>",) * side, tuple((place,) for place in range(side)))
+    return AttentionMap(1, 2, Reading(), axis, axis, weights, np.zeros(side, np.float32))
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK])
+def test_every_cell_is_drawn_where_it_stands(look: Theme) -> None:
+    found = made(7)
+    figure = attention_heatmap(found, [0], "A title", look)
+    np.testing.assert_array_equal(figure.data[0].z, found.weights)
+    assert figure.layout.yaxis.autorange == "reversed"
+    assert figure.layout.title.text == "A title"
+
+
+def test_tokens_are_text_and_repeated_ones_stay_apart() -> None:
+    figure = attention_heatmap(made(5), [0], "t", LIGHT)
+    assert list(figure.layout.xaxis.tickvals) == [0, 1, 2, 3, 4]
+    assert figure.layout.xaxis.ticktext[1] == "&lt;b&gt;the&lt;/b&gt;"
+    assert figure.layout.xaxis.ticktext[0] == "<i>&lt;b&gt;the&lt;/b&gt;</i>"
+
+
+def test_a_large_map_goes_as_steps_of_its_range() -> None:
+    found = made(int(EXACT_CELLS**0.5) + 1)
+    figure = attention_heatmap(found, [], "t", LIGHT)
+    steps = np.asarray(figure.data[0].z)
+    assert steps.dtype == np.uint16
+    np.testing.assert_allclose(steps / 65_535 * found.weights.max(), found.weights, atol=found.weights.max() / 65_535)
+    assert figure.layout.xaxis.tickvals[1] > 1
+
+
+def test_a_pooled_map_stands_at_its_positions() -> None:
+    weights = np.array([[0.5, 0.25], [0.125, 1]], np.float32)
+    found = PooledMap(0, 0, weights, np.array([10, 14]), np.array([3, 5]))
+    trace = pooled_heatmap(found, "t", LIGHT).data[0]
+    np.testing.assert_array_equal(trace.z, weights)
+    assert list(trace.y) == [10, 14]
+    assert list(trace.x) == [3, 5]

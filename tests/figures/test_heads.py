@@ -1,0 +1,202 @@
+"""Pictures of heads: the drawn matrix however it is cut, lines where the cuts are, bars that are the numbers."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core.results.head_cell import CellArithmetic, MixArithmetic, ScoreArithmetic
+from bertviz_core.results.heads import OneOrMany
+from figures.head_cell import cell_figure, mix_figure, signs
+from figures.head_maps import norm_maps, product_maps
+from figures.heads import projection_heatmap
+from figures.signed_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
+from figures.style import DARK, LIGHT, TEXT_SIZE
+
+RANDOM = np.random.default_rng(0)
+HEADS, SIZE, COLUMNS = 3, 4, 10
+NAMES = ["[CLS]", "the", "the", "a&amp;b", "[SEP]"]
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def whole(figure: go.Figure, axis: int) -> np.ndarray:
+    return np.concatenate([trace.z for trace in figure.data], axis=axis)
+
+
+def cell(added: float = 0.0, name: str = "", remainder: bool = False) -> CellArithmetic:
+    query, key = numbers(SIZE), numbers(SIZE)
+    scores = numbers(len(NAMES))
+    weights = np.exp(scores) / np.exp(scores).sum()
+    total = float(query @ key)
+    score = ScoreArithmetic(
+        query_input=numbers(COLUMNS), key_input=numbers(COLUMNS), query_projected=query, key_projected=key,
+        positions="as projected", query_factor=1.0, projection_difference=0.0, query=query, key=key,
+        products=query * key, total=total, scaling=0.5, scaled=total / 2, added=added, added_name=name,
+        is_remainder=remainder, added_peak=abs(added), score=total / 2 + added, scores=scores, weights=weights,
+        model_weights=weights, max_difference=0.0,
+    )  # fmt: skip
+    mix = MixArithmetic(
+        values=numbers(len(NAMES), SIZE), mix=numbers(SIZE), head_output=numbers(COLUMNS),
+        head_norms=np.abs(numbers(HEADS)), mix_difference=0.0, output_difference=0.0, rest_norm=0.0,
+    )  # fmt: skip
+    return CellArithmetic("model", 2, 1, 1, 4, 3, score, mix)
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK])
+@pytest.mark.parametrize("cut", ["whole", "cut", "apart"])
+@pytest.mark.parametrize("block", ["query", "output"])
+def test_the_drawn_matrix_is_the_same_however_it_is_cut(look: object, cut: str, block: str) -> None:
+    matrix = numbers(HEADS * SIZE, COLUMNS) if block == "query" else numbers(COLUMNS, HEADS * SIZE)
+    figure = projection_heatmap(matrix, block, HEADS, SIZE, 1, cut, "x", look)
+    limit = scale_limit(matrix)
+    drawn = whole(figure, 0 if block == "query" else 1)
+    assert drawn.dtype == np.int8
+    np.testing.assert_allclose(drawn / 127 * limit, np.clip(matrix, -limit, limit), atol=limit / 127)
+    assert len(figure.data) == (HEADS if cut == "apart" else 1)
+    axis = figure.layout.coloraxis
+    assert axis.cmax == -axis.cmin == 127
+    assert look.paper in [colour for place, colour in axis.colorscale if place == 0.5]
+
+
+def test_cells_keep_their_own_row_and_column_when_pulled_apart() -> None:
+    figure = projection_heatmap(numbers(HEADS * SIZE, COLUMNS), "key", HEADS, SIZE, 0, "apart", "x", LIGHT)
+    assert [trace.y0 for trace in figure.data] == [0, SIZE, 2 * SIZE]
+    domains = [figure.layout[f"yaxis{number}"].domain for number in ("", "2", "3")]
+    assert domains[0][1] == 1
+    assert domains[-1][0] == pytest.approx(0)
+    for above, below in zip(domains, domains[1:], strict=False):
+        assert below[1] < above[0]
+
+
+def test_cuts_stand_between_the_heads_and_the_chosen_one_is_outlined() -> None:
+    figure = projection_heatmap(numbers(HEADS * SIZE, COLUMNS), "value", HEADS, SIZE, 2, "cut", "x", LIGHT)
+    *cuts, outline = figure.layout.shapes
+    assert [(line.y0, line.y1) for line in cuts] == [(3.5, 3.5), (7.5, 7.5)]
+    assert (outline.y0, outline.y1) == (7.5, 11.5)
+    assert list(figure.layout.yaxis.ticktext) == ["head 0: 0-3", "head 1: 4-7", "<b>head 2: 8-11</b>"]
+    assert not projection_heatmap(numbers(12, COLUMNS), "value", 3, 4, 2, "whole", "x", LIGHT).layout.shapes
+
+
+@pytest.mark.parametrize("cut", ["cut", "apart"])
+def test_columns_that_read_no_head_are_drawn_and_named(cut: str) -> None:
+    matrix = numbers(COLUMNS, HEADS * SIZE + 5)
+    figure = projection_heatmap(matrix, "output", HEADS, SIZE, 0, cut, "x", LIGHT)
+    assert whole(figure, 1).shape == matrix.shape
+    if cut == "apart":
+        assert list(figure.layout.xaxis4.ticktext) == ["no head"]
+
+
+def test_many_heads_are_named_without_meeting() -> None:
+    figure = projection_heatmap(numbers(64 * 2, COLUMNS), "query", 64, 2, 7, "cut", "x", LIGHT)
+    names = list(figure.layout.yaxis.ticktext)
+    assert len(names) <= 25
+    assert "<b>head 7: 14-15</b>" in names
+
+
+def test_one_head_is_the_whole_matrix() -> None:
+    matrix = numbers(SIZE, COLUMNS)
+    for cut in ("whole", "cut", "apart"):
+        assert whole(projection_heatmap(matrix, "query", 1, SIZE, 0, cut, "x", LIGHT), 0).shape == matrix.shape
+
+
+def test_a_large_matrix_is_drawn_by_its_strongest_cells() -> None:
+    matrix = numbers(1024, 1024)
+    step = pool_step(matrix.size)
+    small = pooled(matrix, step)
+    assert small.size <= MOST_CELLS
+    for row, column in ((0, 0), (100, 300), (len(small) - 1, 5)):
+        square = matrix[row * step : (row + 1) * step, column * step : (column + 1) * step]
+        assert small[row, column] == square.flat[np.abs(square).argmax()]
+    np.testing.assert_array_equal(pooled(numbers(3, 3) * 0 + 2, 2), np.full((2, 2), 2))
+
+
+def test_steps_keep_sign_and_zero_and_end_at_the_limit() -> None:
+    assert steps(np.array([[-9, -1, 0, 1, 9]], np.float32), 1.0).tolist() == [[-127, -127, 0, 127, 127]]
+    assert scale_limit(np.zeros((2, 2), np.float32)) == 1.0
+
+
+def test_both_ways_are_drawn_on_one_scale_with_the_cuts() -> None:
+    one = numbers(HEADS, len(NAMES), SIZE)
+    found = OneOrMany("m", 0, "query", numbers(len(NAMES), COLUMNS), one, one + 1, 1.0, None, 1e-3, 2e-3, 5)
+    figure = product_maps(found, NAMES, "x", LIGHT)
+    limit = scale_limit(one.reshape(-1, SIZE))
+    for trace, values in zip(figure.data, (found.one, found.many), strict=True):
+        rows = np.clip(values.transpose(1, 0, 2).reshape(len(NAMES), -1), -limit, limit)
+        np.testing.assert_allclose(trace.z / 127 * limit, rows, atol=limit / 127)
+        assert trace.coloraxis == "coloraxis"
+    assert sorted({shape.x0 for shape in figure.layout.shapes}) == [SIZE - 0.5, 2 * SIZE - 0.5]
+    assert list(figure.layout.yaxis.ticktext) == list(figure.layout.yaxis2.ticktext) == NAMES
+
+
+def test_norms_are_drawn_as_they_are_in_four_maps_on_one_scale() -> None:
+    norms = np.abs(numbers(2, HEADS, 4))
+    norms[1, 2] = np.nan
+    figure = norm_maps(norms, "x", LIGHT)
+    for index, trace in enumerate(figure.data):
+        np.testing.assert_array_equal(trace.z, norms[:, :, index])
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (np.nanmin(norms), np.nanmax(norms))
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK])
+def test_the_cell_draws_its_products_and_its_row(look: object) -> None:
+    shown = cell()
+    figure = cell_figure(shown, NAMES, "x", look)
+    products, weights = figure.data[:2]
+    np.testing.assert_array_equal(products.y, shown.score.products)
+    np.testing.assert_array_equal(weights.y, shown.score.weights)
+    colours = list(weights.marker.color)
+    assert [place for place, colour in enumerate(colours) if colour == look.colours["attention"]] == [3]
+    assert list(products.marker.color) == signs(shown.score.products, look)
+    assert list(figure.layout.xaxis2.ticktext) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("added", "name", "remainder", "said"),
+    [
+        (0.0, "", False, None),
+        (float("-inf"), "mask", False, "mask<br>− ∞<br><b>−∞</b>"),
+        (-1.5, "relative position", False, "position<br>− 1.5"),
+        (0.25, "terms", True, "rest<br>+ 0.25"),
+    ],
+)
+def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainder: bool, said: str | None) -> None:
+    figure = cell_figure(cell(added, name, remainder), NAMES, "x", LIGHT)
+    texts = [note.text for note in figure.layout.annotations if note.text]
+    assert any(f"({SIZE}, {COLUMNS})" in text for text in texts)
+    if said is not None:
+        assert any(text.startswith(said) for text in texts)
+    boxes = [shape for shape in figure.layout.shapes if shape.type == "rect"]
+    assert len(boxes) == (11 if said is not None else 10)
+
+
+def test_what_goes_back_is_drawn_as_it_is() -> None:
+    shown = cell()
+    mix, part, lengths = mix_figure(shown, "x", LIGHT).data
+    np.testing.assert_array_equal(mix.y, shown.mix.mix)
+    np.testing.assert_array_equal(part.y, shown.mix.head_output)
+    np.testing.assert_array_equal(lengths.y, shown.mix.head_norms)
+    assert lengths.marker.color[shown.head] == LIGHT.colours["attention"]
+
+
+def test_text_is_large_enough_for_a_slide() -> None:
+    figures = [
+        projection_heatmap(numbers(12, 10), "query", 3, 4, 0, "apart", "x", LIGHT),
+        norm_maps(np.abs(numbers(2, 3, 4)), "x", LIGHT),
+        cell_figure(cell(), NAMES, "x", LIGHT),
+        mix_figure(cell(), "x", LIGHT),
+    ]
+    for figure in figures:
+        assert figure.layout.font.size >= 14
+        for name, axis in figure.layout.to_plotly_json().items():
+            if name.startswith(("xaxis", "yaxis")):
+                assert axis["tickfont"]["size"] >= TEXT_SIZE - 1
+
+
+def test_titles_show_markup_as_it_stands() -> None:
+    for figure in (
+        cell_figure(cell(), NAMES, "<b>x</b>", LIGHT),
+        norm_maps(np.ones((1, 1, 4), np.float32), "<i>", LIGHT),
+    ):
+        assert "&lt;" in figure.layout.title.text

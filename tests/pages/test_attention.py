@@ -1,0 +1,107 @@
+"""The attention page: what its view is sent, its numbers as a table, its readings, long texts and refusals."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import ui.attention_maps
+from tests.pages.opened import drawn, opened, said
+
+PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
+
+
+def words(at: AppTest) -> str:
+    """All Markdown and captions of the page."""
+    return said(" ".join(each.value for each in [*at.markdown, *at.caption]))
+
+
+def table_of(at: AppTest) -> Any:
+    """The rows of the opened head, from the folded table."""
+    at.session_state["attention_heads_table"] = True
+    at.run()
+    (frame,) = at.dataframe
+    return frame.value
+
+
+def test_rows_of_the_opened_head_sum_to_one() -> None:
+    frame = table_of(opened("attention", at="2", head="7"))
+    assert frame.shape == (8, 9)
+    np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1, atol=1e-6)
+
+
+def test_hidden_and_shown_share_of_every_row_sum_to_one_and_are_stated() -> None:
+    at = opened("attention", **PAIR, words="true", hide_special="true", part="A to B")
+    frame = table_of(at)
+    assert frame["hidden"].min() > 0
+    np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1, atol=1e-6)
+    assert "Nothing is renormalised" in words(at)
+    assert any("unbelievably" in str(query) for query in frame["query"])
+
+
+def test_rollout_takes_the_heads_together() -> None:
+    at = opened("attention", weights="rollout", at="5")
+    assert not [each for each in at.number_input if each.key == "head"]
+    np.testing.assert_allclose(table_of(at).iloc[:, 1:].sum(axis=1), 1, atol=1e-5)
+
+
+def test_value_weighted_cells_are_the_weights_times_one_number_per_key() -> None:
+    plain = table_of(opened("attention", at="1", head="3")).iloc[:, 1:].to_numpy()
+    weighted = table_of(opened("attention", at="1", head="3", weights="value-weighted")).iloc[:, 1:].to_numpy()
+    ratios = weighted / plain
+    np.testing.assert_allclose(ratios, np.broadcast_to(ratios[:1], ratios.shape), rtol=1e-3)
+    assert ratios.std() > 0
+
+
+def test_there_is_no_choice_of_a_part_without_a_pair() -> None:
+    at = opened("attention")
+    assert not [each for each in at.button_group if each.key == "part"]
+
+
+def test_everything_hidden_is_said_in_one_sentence() -> None:
+    at = opened("attention", text="!", hide_special="true", hide_punctuation="true")
+    assert "no cell is left" in said(at.error[0].value)
+    assert not at.exception
+
+
+def test_a_layer_or_head_that_the_model_has_not_falls_back() -> None:
+    at = opened("attention", at="77", head="99")
+    assert not at.exception
+    assert at.number_input(key="at").value == 0
+
+
+def test_the_opened_head_is_drawn_as_a_figure_of_its_own() -> None:
+    at = opened("attention", at="2", head="7")
+    frame = table_of(at)
+    at.session_state["attention_heads_table"] = False
+    at.session_state["attention_heads_figure"] = True
+    at.run()
+    drawn_cells = np.array(drawn(at)["data"][0]["z"]).reshape(8, 8)
+    np.testing.assert_allclose(drawn_cells, frame.iloc[:, 1:].to_numpy(), atol=1e-7)
+
+
+def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui.attention_maps, "ATLAS_CELLS", 10)
+    at = opened("attention", at="2", head="7", query="3")
+    cells = np.array(drawn(at)["data"][0]["z"]).reshape(8, 8)
+    np.testing.assert_allclose(cells.sum(axis=1), 1, atol=1e-6)
+    row = at.dataframe[0].value.sort_values("key")["weight"].to_numpy()
+    np.testing.assert_allclose(row, cells[3], atol=1e-7)
+
+
+def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    st.cache_resource.clear()
+    monkeypatch.setattr(ui.attention_maps, "ATLAS_CELLS", 10)
+    at = opened("attention", heads="All heads", text="A text for all heads.")
+    assert not at.exception
+    assert not at.error
+    assert not at.get("plotly_chart")
+
+
+def test_the_page_names_what_was_read() -> None:
+    at = opened("attention")
+    assert "6 layers of 12 heads, 8 tokens" in words(at)
+    assert json.dumps(at.session_state["at"]) == "0"

@@ -1,0 +1,221 @@
+"""The heads page: what it draws are the checkpoint's own weights and the model's own attention, in every view."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.bundled import bundled_folder
+from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+from tests.pages.opened import SHELL, _decoded, drawn, opened, said
+
+TEXT = "I love my pet python."
+LAYER, HEAD, QUERY, KEY = 3, 5, 5, 2
+VIEWS = ("One matrix", "Same numbers", "One cell", "All heads")
+
+
+@pytest.fixture(scope="module")
+def own() -> Any:
+    """The model itself with eager attention, loaded without any of our code."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    return transformers.AutoModel.from_pretrained(bundled_folder(), attn_implementation="eager").eval()
+
+
+@pytest.fixture(scope="module")
+def outputs(own: Any) -> Any:
+    """What the model itself makes of the default text."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
+    with torch.inference_mode():
+        return own(**tokenizer(TEXT, return_tensors="pt"), output_hidden_states=True, output_attentions=True)
+
+
+def charts(at: AppTest) -> list[Any]:
+    """All figures of the page, decoded."""
+    return [_decoded(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
+
+
+def words(at: AppTest) -> str:
+    return said(" ".join(each.value for each in at.markdown))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("pair", ["", "A python is a snake."])
+def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
+    at = opened("heads", heads=view, pair=pair)
+    assert not at.exception
+    assert not at.error
+    assert charts(at)[0]["data"]
+    assert "Twelve heads, one matrix: where are they?" in words(at)
+
+
+@pytest.mark.parametrize(("cut", "traces"), [("one matrix", 1), ("cut into heads", 1), ("pulled apart", 12)])
+def test_the_matrix_is_the_checkpoints_however_it_is_cut(own: Any, cut: str, traces: int) -> None:
+    figure = drawn(opened("heads", at="2", matrix="key", cut=cut))
+    weight = own.encoder.layer[2].attention.self.key.weight.detach().numpy()
+    cells = np.concatenate([np.array(trace["z"]) for trace in figure["data"]])
+    limit = np.percentile(np.abs(weight), 99.8)
+    assert len(figure["data"]) == traces
+    np.testing.assert_allclose(cells / 127 * limit, np.clip(weight, -limit, limit), atol=limit / 127)
+
+
+def test_the_output_is_cut_by_columns(own: Any) -> None:
+    at = opened("heads", matrix="output", cut="pulled apart")
+    weight = own.encoder.layer[0].attention.output.dense.weight.detach().numpy()
+    cells = np.concatenate([np.array(trace["z"]) for trace in drawn(at)["data"]], axis=1)
+    limit = np.percentile(np.abs(weight), 99.8)
+    np.testing.assert_allclose(cells / 127 * limit, np.clip(weight, -limit, limit), atol=limit / 127)
+    assert "(384, 384)" in words(at)
+    assert "(12, 384, 32)" in words(at)
+
+
+def test_shapes_are_written_at_every_step() -> None:
+    found = words(opened("heads", at="4"))
+    assert "`encoder.layer.4.attention.self.query.weight` `(384, 384)`" in found
+    assert "cut by rows, 12 heads of 32 → `(12, 32, 384)`" in found
+
+
+def test_one_product_and_many_agree_with_the_model(own: Any, outputs: Any) -> None:
+    at = opened("heads", heads="Same numbers", at="1", product="value")
+    with torch.inference_mode():
+        expected = own.encoder.layer[1].attention.self.value(outputs.hidden_states[1])[0].numpy()
+    limit = np.percentile(np.abs(expected), 99.8)
+    for trace in drawn(at)["data"]:
+        cells = np.array(trace["z"]) / 127 * limit
+        np.testing.assert_allclose(cells, np.clip(expected, -limit, limit), atol=limit / 127)
+    metrics = {metric.label: metric.value for metric in at.metric}
+    assert float(metrics["Largest difference"]) <= 1e-5
+    assert float(metrics["To the model's own"]) <= 1e-5
+    assert {"One product", "12 products", "The many take"} <= metrics.keys()
+
+
+def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
+    at = opened("heads", heads="One cell", at=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
+    products, weights = charts(at)[0]["data"][:2]
+    attention, rows = own.encoder.layer[LAYER].attention, slice(HEAD * 32, HEAD * 32 + 32)
+    hidden = outputs.hidden_states[LAYER][0]
+    with torch.inference_mode():
+        query, key = attention.self.query(hidden)[QUERY, rows], attention.self.key(hidden)[KEY, rows]
+    np.testing.assert_allclose(products["y"], (query * key).numpy(), atol=1e-5)
+    np.testing.assert_allclose(weights["y"], outputs.attentions[LAYER][0, HEAD, QUERY], atol=1e-5)
+    told = re.search(r"Weight by hand \*\*([\d.]+)\*\*, in the attention map \*\*([\d.]+)\*\*", words(at))
+    assert told is not None
+    for number in told.groups():
+        assert float(number) == pytest.approx(float(outputs.attentions[LAYER][0, HEAD, QUERY, KEY]), abs=1e-5)
+
+
+def test_what_goes_back_is_the_heads_part_of_the_output(own: Any, outputs: Any) -> None:
+    at = opened("heads", heads="One cell", at=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
+    mix, part, lengths = charts(at)[1]["data"]
+    attention, rows = own.encoder.layer[LAYER].attention, slice(HEAD * 32, HEAD * 32 + 32)
+    with torch.inference_mode():
+        values = attention.self.value(outputs.hidden_states[LAYER][0])[:, rows]
+        expected = outputs.attentions[LAYER][0, HEAD, QUERY] @ values
+        handed = attention.output.dense.weight[:, rows] @ expected
+    np.testing.assert_allclose(mix["y"], expected, atol=1e-5)
+    np.testing.assert_allclose(part["y"], handed, atol=1e-5)
+    assert lengths["y"][HEAD] == pytest.approx(float(handed.norm()), abs=1e-5)
+
+
+def test_norms_are_those_of_the_blocks(own: Any) -> None:
+    at = opened("heads", heads="All heads")
+    maps = [np.array(trace["z"]) for trace in drawn(at)["data"]]
+    for layer, block in enumerate(own.encoder.layer):
+        attention = block.attention
+        for index, name in enumerate(("query", "key", "value")):
+            weight = getattr(attention.self, name).weight
+            expected = weight.view(12, -1).norm(dim=1).detach()
+            np.testing.assert_allclose(maps[index][layer], expected, rtol=1e-5)
+        columns = attention.output.dense.weight.T.reshape(12, -1).norm(dim=1).detach()
+        np.testing.assert_allclose(maps[3][layer], columns, rtol=1e-5)
+    metrics = {metric.label: metric.value for metric in at.metric}
+    assert metrics["W_q of a head"] == "12,320"
+    assert metrics["All four, layer 0"] == "591,360"
+
+
+@pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> None:
+    save_tiny(name, models_dir / name)
+    at = opened("heads", model=name, heads=view, at=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")
+    assert not at.exception
+    assert not at.error
+    assert charts(at)[0]["data"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("deberta", "worked out backwards"), ("modernbert", "rotary positions"), ("esm", "multiplies the query with")],
+)
+def test_what_stands_between_projection_and_weight_is_said(models_dir: Path, name: str, sentence: str) -> None:
+    save_tiny(name, models_dir / name)
+    at = opened("heads", model=name, heads="One cell")
+    assert any(sentence in each.value for each in at.caption)
+
+
+@pytest.mark.parametrize(("name", "view"), [("fnet", view) for view in VIEWS] + [("yoso", "One cell")])
+def test_families_without_heads_say_so(models_dir: Path, name: str, view: str) -> None:
+    save_tiny(name, models_dir / name)
+    at = opened("heads", model=name, heads=view)
+    assert not at.exception
+    assert len(at.error) == 1
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_one_layer_with_one_head(models_dir: Path, view: str) -> None:
+    save_tiny("bert", models_dir / "one", num_hidden_layers=1, num_attention_heads=1)
+    at = opened("heads", model="one", heads=view, at="3", head="7", query="40", key="40")
+    assert not at.exception
+    assert not at.error
+    assert "One head, one matrix: where is it?" in words(at)
+    assert charts(at)[0]["data"]
+
+
+def test_a_smaller_model_keeps_what_it_can(models_dir: Path) -> None:
+    save_tiny("bert", models_dir / "small")
+    at = opened("heads", at="5", head="11")
+    at.session_state["model"] = "small"
+    at.run()
+    assert not at.exception
+    assert [number.value for number in at.number_input] == [LAYERS - 1, HEADS - 1]
+
+
+def test_markup_in_a_text_is_shown_and_not_read() -> None:
+    at = opened("heads", heads="One cell", text="<b>bold</b> ![x](http://evil.example) $x$ **y**", query="1", key="1")
+    assert not at.exception
+    figure = charts(at)[0]
+    assert [cell[0] for cell in figure["data"][1]["customdata"]][:4] == ["<i>[CLS]</i>", "&lt;", "b", "&gt;"]
+    assert "<b>bold" not in json.dumps(figure)
+    assert "evil" not in "".join(each.value for each in at.markdown)
+
+
+@pytest.mark.parametrize("text", ["", "\u202eabc", "word " * 2_000])
+@pytest.mark.parametrize("view", ["Same numbers", "One cell"])
+def test_no_text_breaks_the_page(text: str, view: str) -> None:
+    at = AppTest.from_file(str(SHELL), default_timeout=120)
+    at.switch_page("../pages/heads.py")
+    at.query_params["heads"] = view
+    at.session_state["text"] = text
+    at.run()
+    assert not at.exception
+    assert not at.error
+
+
+def test_a_model_without_weights_says_what_can_be_done() -> None:
+    at = opened("heads", model="bert-large-uncased")
+    assert not at.exception
+    assert "Sixteen heads, one matrix" in words(at)
+    (error,) = at.error
+    assert "not on this machine" in said(error.value)
+
+
+def test_an_unknown_model_is_refused_in_one_sentence() -> None:
+    at = opened("heads", model="no/such")
+    assert not at.exception
+    assert len(at.error) == 1

@@ -1,0 +1,66 @@
+"""Attention made by hand: rows that sum to 1, every head another pattern, tokens that would like to be markup."""
+
+import numpy as np
+
+from bertviz_core.results.attention import AttentionAtlas, AttentionMap, Axis, HeadMeasures, Reading
+
+EVIL = "<img src=x onerror=alert(1)>"
+WORDS = ("[CLS]", EVIL, "</script>", "un", "##believ", "##able", "**bold**", "\u202egnp", "the", "the", "cat", "sat")
+
+
+def labels(seq):
+    """[CLS], words over and over, [SEP]."""
+    return ("[CLS]", *(WORDS[1 + index % (len(WORDS) - 1)] for index in range(seq - 2)), "[SEP]")
+
+
+def atlas_of(seq, layers, heads, side=64, reading=None):
+    """Weights (layers, heads, seq, seq) and their atlas, max-pooled to blocks of equal size beyond the side."""
+    place = np.arange(seq)
+    distance = place[None] - place[:, None]
+    weights = np.empty((layers, heads, seq, seq), dtype=np.float32)
+    for layer in range(layers):
+        for head in range(heads):
+            away = np.abs(distance - (head - heads // 2)) * (0.25 + layer / layers)
+            scores = -away + 2.5 * np.cos(place * (head + 1))[None] * (layer % 3) / 2
+            scores[:, 0] += head % 3
+            raised = np.exp(scores - scores.max(-1, keepdims=True))
+            weights[layer, head] = raised / raised.sum(-1, keepdims=True)
+    starts = np.arange(0, seq, -(-seq // side))
+    pooled = np.maximum.reduceat(np.maximum.reduceat(weights, starts, axis=2), starts, axis=3)
+    axis = Axis(labels(seq), tuple((position,) for position in range(seq)))
+    atlas = AttentionAtlas(
+        reading=reading or Reading(),
+        queries=axis,
+        keys=axis,
+        thumbnails=pooled,
+        row_starts=starts,
+        column_starts=starts,
+        measures=measures_of(weights),
+    )
+    return weights, atlas
+
+
+def measures_of(weights):
+    """What every head does, straight from the definitions."""
+    seq = weights.shape[-1]
+    place = np.arange(seq)
+    away = np.abs(place[None] - place[:, None])
+    return HeadMeasures(
+        entropy=(-weights * np.log(weights + 1e-30)).sum(-1).mean(-1).astype(np.float32),
+        distance=(weights * away).sum(-1).mean(-1).astype(np.float32),
+        special_share=(weights[..., 0] + weights[..., -1]).mean(-1).astype(np.float32),
+        diagonal_share=np.einsum("lhii->lhi", weights).mean(-1).astype(np.float32),
+    )
+
+
+def map_of(weights, atlas, layer, head):
+    """One head in full."""
+    return AttentionMap(
+        layer=layer,
+        head=head,
+        reading=atlas.reading,
+        queries=atlas.queries,
+        keys=atlas.keys,
+        weights=weights[layer, head],
+        hidden_share=np.zeros(len(atlas.queries), dtype=np.float32),
+    )

@@ -1,0 +1,86 @@
+"""Maps, atlases, norms and rollouts of the attention page, kept for all sessions in small numbers."""
+
+from collections.abc import Callable
+from dataclasses import astuple
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.attention_atlas import attention_atlas, pooled_map
+from bertviz_core.attention_reading import attention_map
+from bertviz_core.attention_rollout import attention_rollout
+from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap, Reading
+from bertviz_core.results.trace import Trace
+from bertviz_core.value_norms import value_norms
+from ui import models
+
+ATLAS_CELLS = 250_000_000
+"""Cells of all maps together up to which all heads are shown at once without asking."""
+CELLS_PER_SECOND = 100_000_000
+"""About how many cells of attention are computed in a second; for words, not for budgets."""
+Progress = Callable[[int, int], None]
+Key = tuple[str, str, str, str, str | None, int]
+
+
+def cells(trace: Trace) -> int:
+    """Cells of all maps of a trace."""
+    return trace.num_hidden_layers * trace.num_attention_heads * len(trace.tokens) ** 2
+
+
+def atlas_words(trace: Trace) -> str:
+    """About how long all heads of a long text take, in words."""
+    seconds = cells(trace) / CELLS_PER_SECOND
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def atlas(trace: Trace, reading: Reading, progress: Progress | None = None) -> AttentionAtlas:
+    """All heads at a glance.
+
+    Args:
+        trace: the run.
+        reading: how the maps are read.
+        progress: called after every head; it may write to the page, which ends the work when the reader clicks on.
+    """
+    found = _found(_key(trace), astuple(reading))
+    if not found:
+        norms = _norms(_key(trace), trace) if reading.weights == "value-weighted" else None
+        rollout = _rollout(_key(trace), trace) if reading.weights == "rollout" else None
+        found.append(attention_atlas(trace, reading, norms, progress=progress, rollout=rollout))
+    return found[0]
+
+
+def one_map(trace: Trace, layer: int, head: int, reading: Reading) -> AttentionMap:
+    """The map of one head, read as asked; rollout takes all heads together."""
+    if reading.weights == "rollout":
+        return attention_map(trace, layer, None, reading, rollout=_rollout(_key(trace), trace))
+    norms = _norms(_key(trace), trace)[layer] if reading.weights == "value-weighted" else None
+    return attention_map(trace, layer, head, reading, norms)
+
+
+def part_map(trace: Trace, layer: int, head: int, part: tuple[int, int, int, int] | None) -> PooledMap:
+    """The map of one head of a long text, or a part of it, as a picture of limited size."""
+    rows, columns = (None, None) if part is None else (part[:2], part[2:])
+    return pooled_map(trace, layer, head, query_range=rows, key_range=columns)
+
+
+def _key(trace: Trace) -> Key:
+    tokens = trace.tokens
+    return trace.model, trace.revision, trace.dtype, tokens.text, tokens.pair, len(tokens)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _found(key: Key, how: tuple[object, ...]) -> list[AttentionAtlas]:
+    """Where an atlas is kept; it is not computed in here, since nothing in here may write to the page."""
+    return []
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _norms(key: Key, _trace: Trace) -> np.ndarray:
+    """||f(x)|| of every layer, head and token."""
+    loaded = models.loaded(_trace.model)
+    return np.stack([value_norms(loaded, _trace, layer) for layer in range(_trace.num_hidden_layers)])
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _rollout(key: Key, _trace: Trace) -> np.ndarray:
+    return attention_rollout(_trace)

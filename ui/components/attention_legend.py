@@ -1,0 +1,41 @@
+"""What the attention view says about a head, and every colour that it draws with."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from figures.style import HUES, LIGHT, Theme, diverging, sequential
+
+MEASURES = {
+    "entropy": ("entropy", "entropy", 1.0, 2, " nats"),
+    "distance": ("mean distance", "mean distance", 1.0, 1, " tokens"),
+    "special_share": ("share on special tokens", "on special tokens", 100.0, 1, " %"),
+    "diagonal_share": ("share on the diagonal", "diagonal", 100.0, 1, " %"),
+}
+"""Field of HeadMeasures -> its name, its name before a number, factor, decimals, unit."""
+
+
+def colours(look: Theme) -> dict[str, Any]:
+    """Every colour that the view uses; the hues of the heads as this theme has them."""
+    own = {colour: look.colours[part] for part, colour in LIGHT.colours.items()}
+    warm = [[2 * float(place) - 1, colour] for place, colour in diverging(look) if float(place) >= 0.5]
+    return {
+        "name": look.name,
+        "paper": look.paper,
+        "text": look.text,
+        "muted": look.muted,
+        "grid": look.grid,
+        "neutral": look.neutral,
+        "scale": sequential(look),
+        "tint": warm,
+        "hues": [own.get(hue, hue) for hue in HUES],
+    }
+
+
+def measure(name: str, values: Float[np.ndarray, "layers heads"]) -> dict[str, Any]:
+    """One number per head, layer by layer, and how it is written; what is not finite is not known."""
+    full, short, factor, digits, unit = MEASURES[name]
+    shown = (values * factor).astype(np.float64).ravel()
+    listed = [round(float(value), digits + 2) if np.isfinite(value) else None for value in shown]
+    return {"name": full, "short": short, "digits": digits, "unit": unit, "values": listed}

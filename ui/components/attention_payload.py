@@ -1,0 +1,185 @@
+"""One message for the attention view: u32 length of the header, JSON header, then raw arrays.
+
+A weight travels as a whole number: the rounded square root of its share of the largest weight, so that small weights
+survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square root is off by half a level at most.
+"""
+
+import json
+import struct
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, UInt
+
+from bertviz_core.results.attention import AttentionAtlas, AttentionMap, Axis, PooledMap
+from bertviz_core.visible import shortened, visible
+from figures.style import Theme
+from ui.components.attention_legend import MEASURES, colours, measure
+
+ATLAS_BYTES = 600_000
+"""Most bytes of all thumbnails together: beyond, they are max-pooled once more."""
+MAP_BYTES = 262_144
+"""Most bytes of one opened map: 512 tokens with 255 levels, 362 tokens with 65,535."""
+FILE_BYTES = 6_000_000
+"""Most bytes of all full maps in a file that is taken away; as base64 they are 8 MB."""
+LONGEST_LABEL = 60
+Weights = Float[np.ndarray, "..."]
+Codes = UInt[np.ndarray, "..."]
+
+
+def codes(weights: Weights, scale: float, bits: int) -> Codes:
+    """Whole numbers from 0 to 2^bits - 1 for weights from 0 to scale."""
+    levels = 2**bits - 1
+    found: Codes = np.sqrt(np.clip(weights / np.float32(scale), 0, 1)) * np.float32(levels) + np.float32(0.5)
+    return found.astype(np.uint8 if bits == 8 else np.uint16)
+
+
+@lru_cache(maxsize=8)
+def identity(atlas: AttentionAtlas) -> str:
+    """Name of an atlas by what is in it: the browser keeps what it has received under this name."""
+    found = blake2b(np.ascontiguousarray(atlas.thumbnails).tobytes(), digest_size=12)
+    for axis, starts in ((atlas.queries, atlas.row_starts), (atlas.keys, atlas.column_starts)):
+        found.update(repr((axis.labels, axis.positions, starts.tolist())).encode("utf-8", "replace"))
+    found.update(repr((atlas.reading, atlas.thumbnails.shape)).encode())
+    return found.hexdigest()
+
+
+def view_payload(
+    atlas: AttentionAtlas,
+    opened: Sequence[AttentionMap | PooledMap],
+    *,
+    title: str,
+    look: Theme,
+    special: Collection[int] = (),
+    measures: Sequence[str] = tuple(MEASURES),
+    heads: Sequence[tuple[int, int]] = ((0, 0),),
+    answers: dict[str, Any] | None = None,
+    with_atlas: bool = True,
+    part: tuple[int, int, int, int] | None = None,
+    most: int = ATLAS_BYTES,
+    hidden: Float[np.ndarray, "layers heads queries"] | None = None,
+) -> bytes:
+    """The message that the view draws.
+
+    Args:
+        atlas: all heads.
+        opened: maps of single heads in full; the same reading as the atlas.
+        title: what the pictures are of, such as the model's name.
+        look: theme.
+        special: positions of special tokens.
+        measures: fields of HeadMeasures in the order in which they are offered.
+        heads: (layer, head) of the heads that are shown opened, the main one first.
+        answers: what the browser said last, for which this is the answer.
+        with_atlas: whether the thumbnails go along; the browser may hold them.
+        part: (first query, end, first key, end) that pooled maps show; None for the whole.
+        most: bytes of the thumbnails.
+        hidden: hidden shares of every head, for an atlas of full maps that goes without opened ones.
+
+    Raises:
+        ValueError: an opened map has another shape than the atlas says, or shows another part.
+    """
+    name = identity(atlas) if most == ATLAS_BYTES else identity.__wrapped__(atlas)  # a file's atlas is used once
+    header: dict[str, Any] = {"identity": name, "title": visible(title), "look": colours(look)}
+    header |= {"heads": [list(head) for head in heads], "answers": answers, "atlas": None, "maps": []}
+    arrays: list[Codes] = []
+    if with_atlas:
+        pack = _atlas if most == ATLAS_BYTES else _atlas.__wrapped__
+        description, thumbnails = pack(atlas, most)
+        names = [name for name in measures if name in MEASURES]
+        header["atlas"] = {
+            **description,
+            "queries": _axis(atlas.queries, special),
+            "keys": None if _same(atlas.queries, atlas.keys) else _axis(atlas.keys, special),
+            "hidden": None if hidden is None else [_shares(row) for row in hidden.reshape(-1, hidden.shape[-1])],
+            "measures": [measure(name, getattr(atlas.measures, name)) for name in names],
+        }
+        arrays.append(thumbnails)
+    offset = sum(array.nbytes for array in arrays)
+    for each in opened:
+        described, array = _map(atlas, each, part or (0, len(atlas.queries), 0, len(atlas.keys)))
+        header["maps"].append({**described, "offset": offset})
+        offset += array.nbytes
+        arrays.append(array)
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return b"".join([struct.pack("<I", len(text)), text, *(array.tobytes() for array in arrays)])
+
+
+def _same(one: Axis, other: Axis) -> bool:
+    return (one.labels, one.positions) == (other.labels, other.positions)
+
+
+def _shares(row: Float[np.ndarray, " queries"]) -> list[float]:
+    return [round(float(share), 6) for share in row]
+
+
+def _axis(axis: Axis, special: Collection[int]) -> dict[str, Any]:
+    known = set(special)
+    return {
+        "labels": [visible(shortened(label, LONGEST_LABEL)) or "∅" for label in axis.labels],
+        "special": [index for index, entry in enumerate(axis.positions) if entry and known.issuperset(entry)],
+    }
+
+
+@lru_cache(maxsize=4)
+def _atlas(atlas: AttentionAtlas, most: int) -> tuple[dict[str, Any], Codes]:
+    layers, heads, rows, columns = atlas.thumbnails.shape
+    factor = 1
+    while layers * heads * -(-rows // factor) * -(-columns // factor) > most and factor < max(rows, columns):
+        factor += 1
+    row_groups, column_groups = np.arange(0, rows, factor), np.arange(0, columns, factor)
+    thumbnails = atlas.thumbnails
+    if factor > 1:
+        thumbnails = np.maximum.reduceat(np.maximum.reduceat(thumbnails, row_groups, axis=2), column_groups, axis=3)
+    bits = 16 if 2 * thumbnails.size <= most else 8
+    scale = _scale(thumbnails)
+    described = {
+        "layers": layers,
+        "heads": heads,
+        "bits": bits,
+        "scale": scale,
+        "rowEdges": _edges(atlas.row_starts[row_groups], len(atlas.queries)),
+        "columnEdges": _edges(atlas.column_starts[column_groups], len(atlas.keys)),
+        "weights": atlas.reading.weights,
+        "hides": _hides(atlas),
+    }
+    return described, codes(thumbnails, scale, bits)
+
+
+def _hides(atlas: AttentionAtlas) -> bool:
+    """Whether some keys are not shown, so that the rows of a map lack a share."""
+    reading = atlas.reading
+    return reading.hide_special or reading.hide_punctuation or reading.block != "all"
+
+
+def _map(
+    atlas: AttentionAtlas, found: AttentionMap | PooledMap, part: tuple[int, int, int, int]
+) -> tuple[dict[str, Any], Codes]:
+    rows, columns = found.weights.shape
+    hidden: list[float] | None = None
+    row_edges: list[int] | None
+    column_edges: list[int] | None
+    if isinstance(found, PooledMap):
+        row_edges, column_edges = _edges(found.row_starts, part[1]), _edges(found.column_starts, part[3])
+        if (row_edges[0], column_edges[0]) != (part[0], part[2]):
+            raise ValueError(f"a map that begins at {row_edges[0]}, {column_edges[0]} for the part {part}")
+    elif (rows, columns) != (len(atlas.queries), len(atlas.keys)):
+        raise ValueError(f"a map of {rows} x {columns} in an atlas of {len(atlas.queries)} x {len(atlas.keys)}")
+    else:
+        row_edges = column_edges = None  # every entry on its own
+        hidden = _shares(found.hidden_share) if found.hidden_share.any() else None
+    bits = 16 if 2 * found.weights.size <= MAP_BYTES else 8
+    scale = _scale(found.weights)
+    described = {"layer": found.layer, "head": found.head or 0, "bits": bits, "scale": scale, "hidden": hidden}
+    return {**described, "rowEdges": row_edges, "columnEdges": column_edges}, codes(found.weights, scale, bits)
+
+
+def _scale(weights: Weights) -> float:
+    return float(weights.max(initial=0)) or 1.0
+
+
+def _edges(starts: Int[np.ndarray, " blocks"], end: int) -> list[int]:
+    """First entry of every block, and the end of the last."""
+    return [*(int(start) for start in starts), end]

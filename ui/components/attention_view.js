@@ -1,0 +1,331 @@
+// The view as a whole: what is open, what is asked of the server, what is said. Called again with every message and
+// every change of theme, on the same element.
+const REST_MS = 250, MOST_HEADS = 8;
+const LONG_TEXT = 48; // beyond, most weights are small: they are lifted, and weak lines are hidden
+const KINDS = {
+  attention: { name: "Attention", unit: "attention, share of a row" },
+  "value-weighted": { name: "Value-weighted attention", unit: "length of what is handed over" },
+  rollout: { name: "Attention rollout", unit: "share through all layers" },
+};
+
+function attentionView({ data, parentElement, setStateValue }) {
+  const root = parentElement.querySelector(".attention");
+  const view = (root.view ??= build(root));
+  view.send = setStateValue;
+  const header = decode(data);
+  const store = receive(header);
+  if (!store.atlas) return ask(view, store, header.heads); // the server thinks that it is here
+  const other = view.store?.identity !== store.identity, first = !view.store;
+  view.store = store;
+  view.look = header.look;
+  view.title = header.title;
+  view.rollout = store.atlas.weights === "rollout";
+  view.unit = KINDS[store.atlas.weights].unit;
+  adopt(view, header, first, other);
+  dress(view);
+  offerMeasures(view);
+  draw(view);
+  if (wanting(view).length) report(view);
+  return () => view.watcher.disconnect();
+}
+
+// The server names the heads that are to be open; they count where it is not only repeating what was said from here.
+function adopt(view, header, first, other) {
+  if (other) Object.assign(view, { cell: null, zoom: null, pins: new Set(), looked: undefined, pointed: null, asked: null });
+  const echo = header.answers && sameList(header.answers.heads, header.heads);
+  const wish = [header.answers?.serial ?? 0, header.heads];
+  if (first || (!echo && !sameList(wish, view.adopted))) {
+    view.adopted = wish;
+    view.heads = header.heads.map((head) => [...head]);
+    view.opened = view.focus = view.heads[0];
+    if (!first) view.cell = null;
+  }
+  if (first && header.answers) view.serial = header.answers.serial ?? 0;
+  const { layers, heads } = view.store.atlas;
+  view.heads = view.heads.filter(([layer, head]) => layer < layers && head < heads);
+  if (!view.heads.length) view.heads = [[0, 0]];
+  if (!view.heads.some((head) => sameList(head, view.opened))) view.opened = view.heads[0];
+  if (!(view.focus[0] < layers && view.focus[1] < heads)) view.focus = view.opened;
+  if (first) {
+    const long = Math.max(view.store.atlas.queries.labels.length, view.store.atlas.keys.labels.length) > LONG_TEXT;
+    view.threshold = long ? 0.1 : 0.02;
+    view.lifted = long;
+    view.parts.shade.value = String(Number(long));
+  }
+  colourHeads(view);
+}
+
+// A head keeps its colour as long as it is selected.
+function colourHeads(view) {
+  const names = view.heads.map((head) => mapName(...head));
+  for (const name of [...view.colours.keys()]) if (!names.includes(name)) view.colours.delete(name);
+  for (const name of names) {
+    if (view.colours.has(name)) continue;
+    const used = new Set(view.colours.values());
+    view.colours.set(name, view.look.hues.findIndex((_, index) => !used.has(index)));
+  }
+}
+
+const wanting = (view) => view.heads.filter(([layer, head]) => pictureOf(view.store, layer, head, view.zoom).wanting);
+
+function openHead(view, head, more) {
+  const at = view.heads.findIndex((each) => sameList(each, head));
+  if (!more) view.heads = [head];
+  else if (at >= 0 && view.heads.length > 1) view.heads.splice(at, 1);
+  else if (at < 0 && view.heads.length < MOST_HEADS) view.heads.push(head);
+  const kept = view.heads.some((each) => sameList(each, head));
+  view.opened = kept ? head : view.heads[0];
+  view.focus = head;
+  if (view.cell && !sameList(view.cell.slice(0, 2), view.opened)) view.cell = null;
+  colourHeads(view);
+  draw(view, true);
+  report(view);
+}
+
+function zoomTo(view, window) {
+  view.zoom = window && !sameList(window, wholeOf(view.store.atlas)) ? window : null;
+  view.pointed = null;
+  draw(view, true);
+  report(view);
+}
+
+function clear(view) {
+  const whole = view.zoom !== null || view.cell !== null || view.heads.length > 1;
+  Object.assign(view, { zoom: null, cell: null, pointed: null, looked: undefined, pins: new Set(), heads: [view.opened] });
+  colourHeads(view);
+  draw(view, true);
+  if (whole) report(view);
+}
+
+// What is missing is asked for at once; what the browser could draw alone is told after a rest.
+function report(view) {
+  clearTimeout(view.timer);
+  const needed = wanting(view).length > 0;
+  if (needed && view.alone) return;
+  view.timer = setTimeout(() => tell(view, view.store), needed ? 0 : view.cell ? 0 : REST_MS);
+}
+
+function tell(view, store) {
+  const heads = [view.opened, ...view.heads.filter((head) => !sameList(head, view.opened))];
+  const held = [...store.maps.keys()].map((name) => name.split(".").map(Number));
+  const said = { identity: store.identity, heads, cell: view.cell, range: view.zoom, complete: store.atlas.complete };
+  if (sameList(said, view.told) && !wanting(view).length) return;
+  const question = JSON.stringify([said, held]);
+  if (view.asked === question) return; // asked before, and this was the answer
+  view.asked = question;
+  view.told = said;
+  view.serial += 1;
+  view.send?.("look", { ...said, held, atlas: true, serial: view.serial });
+}
+
+function ask(view, store, heads) {
+  view.serial += 1;
+  view.send?.("look", { identity: store.identity, heads, held: [], atlas: false, serial: view.serial });
+}
+
+// Everything that the choice of heads, of window and of look changes; the atlas itself only where it has changed.
+function draw(view, same = false) {
+  if (!view.store || view.root.clientWidth === 0) return;
+  const { parts } = view, waits = wanting(view).length > 0;
+  view.waiting = waits && !view.alone;
+  if (same) mark(view);
+  else paintAtlas(view);
+  paintTint(view);
+  const { layers, heads } = view.store.atlas, kind = KINDS[view.store.atlas.weights].name;
+  parts.allTitle.textContent = view.rollout ? `${kind} over the layers` : `All ${layers * heads} heads - ${view.title}`;
+  parts.hint.textContent = `shift + click adds a ${view.rollout ? "layer" : "head"}`;
+  parts.headTitle.textContent = titleOf(view, kind);
+  parts.headTitle.title = parts.headTitle.textContent;
+  parts.note.textContent = !waits ? "" : view.alone ? "This file holds this head as a thumbnail." : "loading full resolution";
+  parts.about.textContent = describe(view, ...view.opened).replaceAll(" %", "\u00a0%");
+  parts.mapBox.hidden = view.mode !== "map";
+  parts.linesBox.hidden = view.mode !== "lines";
+  parts.sieve.hidden = view.mode !== "lines";
+  parts.whole.hidden = !view.zoom;
+  parts.mapBox.setAttribute("aria-label", `${parts.headTitle.textContent}: queries in rows, keys in columns. Arrow keys move, Enter asks for the exact weight.`);
+  for (const button of parts.modes.children) button.setAttribute("aria-pressed", String(button.value === view.mode));
+  parts.least.value = String(view.threshold);
+  parts.leastText.textContent = number(view.threshold * lineTop(view), 2);
+  listHeads(view);
+  if (view.mode === "map") paintMap(view); else paintLines(view);
+  say(view);
+}
+
+function titleOf(view, kind) {
+  if (view.mode === "lines" && view.heads.length > 1) return `${kind} of ${view.heads.length} heads - ${view.title}`;
+  return `${kind} of ${headName(view, ...view.opened)} - ${view.title}`;
+}
+
+function listHeads(view) {
+  const several = view.heads.length > 1 ? view.heads : [];
+  view.parts.legend.replaceChildren(...several.map((head) => {
+    const chip = made("button", "head-chip", shortName(view, ...head));
+    chip.style.setProperty("--mark", view.look.hues[view.colours.get(mapName(...head))]);
+    chip.setAttribute("aria-pressed", String(sameList(head, view.opened)));
+    chip.setAttribute("aria-label", `show ${headName(view, ...head)} in the map`);
+    chip.onclick = () => { view.opened = head; view.cell = null; draw(view, true); report(view); };
+    return chip;
+  }));
+}
+
+// One line below the picture: what is pointed at, else what was clicked, else how to go on.
+function say(view) {
+  const { status, live } = view.parts;
+  let text = "";
+  if (view.mode === "lines") {
+    const name = view.looked ?? (view.pins.size === 1 ? [...view.pins][0] : null);
+    const axis = name && (name[0] === "q" ? view.store.atlas.queries : view.store.atlas.keys);
+    text = axis ? `${name[0] === "q" ? "query" : "key"} ${name.slice(1)} ${tokenName(axis, Number(name.slice(1)))}`
+      : view.pins.size ? `${view.pins.size} tokens pinned, their weights summed${view.heads.length > 3 ? " for the first three heads" : ""}` : "Hover a token for its lines; click to pin it.";
+  } else {
+    const { cell, pointed, opened } = view, own = cell && sameList(cell.slice(0, 2), opened);
+    text = pointed ? cellText(view, pointed) : own ? cellText(view, { query: cell[2], key: cell[3] })
+      : `${view.alone ? "Hover a cell for its" : "Click a cell for its exact"} weight; drag to look closer.`;
+  }
+  if (status.textContent !== text) status.textContent = text;
+  status.classList.toggle("exact", Boolean(view.pointed || view.looked || view.cell || view.pins.size));
+  // What the mouse points at is seen; what the keyboard points at is said as well.
+  const keyed = view.parts.stage.querySelector(":focus-visible") !== null;
+  if (keyed && (view.pointed || view.looked) && live.textContent !== text) live.textContent = text;
+}
+
+function showTip(view, cell, name, lines) {
+  const { tip } = view.parts;
+  tip.replaceChildren(made("strong", "", name), ...lines.map((line) => made("span", "", line)));
+  tip.hidden = false;
+  const outer = view.root.getBoundingClientRect(), box = cell.getBoundingClientRect();
+  const right = box.right - outer.left + 10, wide = tip.offsetWidth;
+  tip.style.left = `${right + wide > outer.width ? Math.max(box.left - outer.left - wide - 10, 0) : right}px`;
+  tip.style.top = `${Math.max(Math.min(box.top - outer.top, outer.height - tip.offsetHeight), 0)}px`;
+}
+
+const hideTip = (view) => { view.parts.tip.hidden = true; };
+
+// Colours of this theme, and the fonts of the page around.
+function dress(view) {
+  const { root, look } = view;
+  for (const name of ["paper", "text", "muted", "grid", "neutral"]) root.style.setProperty(`--${name}`, look[name]);
+  root.style.setProperty("--accent", look.hues[0]);
+  root.dataset.theme = look.name;
+  const style = getComputedStyle(root);
+  const font = (name, other) => style.getPropertyValue(name).trim() || other;
+  view.fonts = { text: font("--st-font", "sans-serif"), code: font("--st-code-font", "monospace") };
+}
+
+function offerMeasures(view) {
+  const { order, tint } = view.parts, names = view.store.atlas.measures.map(({ name }) => name);
+  for (const [select, none, value] of [[order, "as in the model", "order"], [tint, "pattern only", "tint"]]) {
+    const words = [none, ...names.map((name) => (value === "order" ? `by ${name}` : name))];
+    if (view[value] > names.length) view[value] = 0;
+    if (!sameList([...select.options].map((each) => each.textContent), words))
+      select.replaceChildren(...words.map((word, index) => new Option(word, String(index))));
+    select.value = String(view[value]);
+  }
+}
+
+// The elements, once; everything after that changes their text and their pixels.
+function build(root) {
+  const parts = {};
+  const put = (parent, name, tag, className, text) => {
+    parts[name] = made(tag, className, text);
+    parent.append(parts[name]);
+    return parts[name];
+  };
+  const view = {
+    root, parts, store: null, serial: 0, heads: [], opened: [0, 0], focus: [0, 0], colours: new Map(), pins: new Set(),
+    order: 0, tint: 0, own: false, lifted: false, mode: "map", threshold: 0.02, zoom: null, cell: null, pointed: null,
+    measuring: { context: document.createElement("canvas").getContext("2d") }, alone: false, waiting: false,
+  };
+  const choice = (bar, name, label, options, change) => {
+    const around = made("label", "choice");
+    around.append(made("span", "", label));
+    const select = put(around, name, "select");
+    options.forEach((word, index) => select.append(new Option(word, String(index))));
+    select.onchange = () => change(Number(select.value));
+    bar.append(around);
+  };
+  const bar = put(root, "bar", "div", "bar");
+  choice(bar, "order", "Order", [], (at) => { view.order = at; draw(view); });
+  choice(bar, "tint", "Frame", [], (at) => { view.tint = at; draw(view); });
+  choice(bar, "scale", "Scale", ["common to all heads", "each head's maximum"], (at) => { view.own = at === 1; draw(view); });
+  choice(bar, "shade", "Shades", ["even", "small weights lifted"], (at) => { view.lifted = at === 1; draw(view); });
+
+  const halves = made("div", "halves"), left = made("section", "half all"), right = made("section", "half one");
+  root.append(halves);
+  halves.append(left, right);
+  left.setAttribute("aria-label", "All heads");
+  right.setAttribute("aria-label", "Opened head");
+  const above = made("div", "heading");
+  left.append(above);
+  put(above, "allTitle", "h4", "title");
+  put(above, "hint", "span", "hint");
+  const grid = put(left, "grid", "div", "grid"), sheet = put(grid, "sheet", "div", "sheet");
+  put(sheet, "picture", "canvas").setAttribute("aria-hidden", "true");
+  const cells = put(sheet, "cells", "div", "cells");
+  cells.setAttribute("role", "grid");
+  cells.setAttribute("aria-multiselectable", "true");
+  cells.setAttribute("aria-label", "Heads by layers. Arrow keys move, Enter opens a head, space adds one, Escape clears.");
+  const tint = put(left, "tintKey", "div", "tint");
+  tint.append(made("span"), made("span", "figure"), made("span", "ramp"), made("span", "figure"));
+  put(left, "about", "p", "about");
+
+  const heading = made("div", "heading");
+  right.append(heading);
+  put(heading, "headTitle", "h4", "title");
+  put(heading, "legend", "div", "legend");
+  const tools = made("div", "tools");
+  right.append(tools);
+  const modes = put(tools, "modes", "div", "modes");
+  modes.setAttribute("role", "group");
+  modes.setAttribute("aria-label", "Opened head as");
+  for (const [value, word] of [["map", "Map"], ["lines", "Lines"]]) {
+    const button = made("button", "", word);
+    button.value = value;
+    button.onclick = () => { view.mode = value; draw(view, true); };
+    modes.append(button);
+  }
+  const sieve = put(tools, "sieve", "label", "choice sieve");
+  sieve.append(made("span", "", "Hide below"));
+  const least = put(sieve, "least", "input");
+  Object.assign(least, { type: "range", min: "0", max: "1", step: "0.01" });
+  least.oninput = () => { view.threshold = Number(least.value); draw(view, true); };
+  put(sieve, "leastText", "span", "figure");
+  put(tools, "whole", "button", "plain", "Whole map").onclick = () => zoomTo(view, null);
+  put(tools, "note", "span", "note");
+  const stage = put(right, "stage", "div", "stage");
+  const mapBox = put(stage, "mapBox", "div", "map-box");
+  mapBox.tabIndex = 0;
+  mapBox.setAttribute("role", "application");
+  mapBox.setAttribute("aria-roledescription", "map");
+  put(mapBox, "map", "canvas");
+  put(mapBox, "over", "canvas", "over");
+  const linesBox = put(stage, "linesBox", "div", "lines-box");
+  put(linesBox, "strands", "canvas", "strands");
+  put(linesBox, "columns", "div", "columns");
+  put(linesBox, "linesNote", "p", "lines-note", "Lines need a row for every token: drag over a part of the map first.");
+  put(right, "status", "p", "status");
+  put(root, "tip", "div", "tip").hidden = true;
+  put(root, "live", "div", "live").setAttribute("aria-live", "polite");
+
+  handleAtlas(view);
+  handleMap(view);
+  handleLines(view);
+  root.onkeydown = (event) => { if (event.key === "Escape") clear(view); };
+  let width = 0;
+  view.watcher = new ResizeObserver(() => {
+    if (root.clientWidth === width) return;
+    width = root.clientWidth;
+    draw(view);
+  });
+  view.watcher.observe(root);
+  return view;
+}
+
+// The same view in a file of its own: what the file does not hold cannot be asked for.
+function startAlone() {
+  const data = Uint8Array.from(atob(document.getElementById("data").textContent), (letter) => letter.charCodeAt(0));
+  const root = document.querySelector(".attention");
+  root.view = build(root);
+  root.view.alone = true;
+  attentionView({ data, parentElement: document.body });
+}

@@ -1,0 +1,175 @@
+"""The attention view: all heads at a glance, and the opened ones as a map or as lines between tokens."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap
+from figures.style import Theme
+from ui.components.attention_legend import MEASURES
+from ui.components.attention_payload import identity, view_payload
+
+PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
+MOST_HEADS = 8
+HTML = '<div class="attention"></div>'
+_HERE = Path(__file__).parent
+
+
+def _code(name: str) -> str:
+    """A file without indentation and lines of comment: the server sends it along with every message."""
+    lines = (line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+CSS = _code("attention_view.css")
+JS = "\n".join(_code(f"attention_{part}.js") for part in PARTS)
+_component = st.components.v2.component("attention_view", html=HTML, css=CSS, js=f"{JS}\nexport default attentionView;")
+
+Head = tuple[int, int]
+Range = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """What the reader did in the view, checked against the atlas that is shown."""
+
+    opened: Head
+    """(layer, head) of the map, zero-based."""
+    heads: tuple[Head, ...]
+    """All heads that are selected, the opened one first; at most 8."""
+    missing: tuple[Head, ...]
+    """Those of them whose map the browser does not hold."""
+    cell: tuple[int, int, int, int] | None
+    """(layer, head, query, key) of the cell that was clicked: entries of the axes."""
+    range: Range | None
+    """(first query, end, first key, end) of the part that is looked at, ends excluded; None for the whole."""
+    said: Mapping[str, Any] | None
+    """The browser's own words, which the answer refers to."""
+    holds_atlas: bool
+    """Whether the browser holds the thumbnails."""
+
+
+def attention_state(key: str, atlas: AttentionAtlas, opened: Head | None = None) -> ViewState:
+    """What the reader has done so far in the view of this key; read it before the maps are computed.
+
+    Args:
+        key: of the view.
+        atlas: what the view shows.
+        opened: head that is to be open whatever the view says, as where the page has controls for it; None leaves
+            that to the view, which begins with layer 0, head 0.
+    """
+    said = _said(key)
+    layers, count = atlas.thumbnails.shape[:2]
+    chosen = [(layer, head) for layer, head in _tuples(said.get("heads"), 2) if layer < layers and head < count]
+    chosen = _led_by(opened, chosen[:MOST_HEADS]) if opened else chosen[:MOST_HEADS] or [(0, 0)]
+    same = said.get("identity") == identity(atlas)
+    size = (len(atlas.queries), len(atlas.keys))
+    held = set(_tuples(said.get("held"), 2)) if same else set()
+    window = _window(said.get("range"), size) if same else None
+    asked = window or (0, size[0], 0, size[1])
+    in_part = set(_tuples(said.get("held"), 6)) if same else set()
+    complete = same and said.get("complete") is True
+    missing = [head for head in chosen if not complete and head not in held and (*head, *asked) not in in_part]
+    cell = next(iter(_tuples([said.get("cell")], 4)), None) if same else None
+    if cell and not (cell[0] < layers and cell[1] < count and cell[2] < size[0] and cell[3] < size[1]):
+        cell = None
+    return ViewState(
+        opened=chosen[0],
+        heads=tuple(chosen),
+        missing=tuple(missing),
+        cell=cell,
+        range=window,
+        said={name: said.get(name) for name in ("serial", "heads")} if said else None,
+        holds_atlas=same and said.get("atlas") is True,
+    )
+
+
+def opened_head(key: str) -> Head | None:
+    """The head that the reader opened last; for a callback, before the atlas is known."""
+    return next(iter(_tuples(_said(key).get("heads"), 2)), None)
+
+
+def attention_view(
+    atlas: AttentionAtlas,
+    opened: Sequence[AttentionMap | PooledMap],
+    state: ViewState,
+    *,
+    key: str,
+    title: str,
+    look: Theme,
+    special: Collection[int] = (),
+    measures: Sequence[str] = tuple(MEASURES),
+    on_change: Callable[[], None] | None = None,
+) -> None:
+    """The view; what the browser holds already is not sent again.
+
+    Args:
+        atlas: all heads.
+        opened: maps of the heads that the state names as missing; others are left out.
+        state: what `attention_state` gave for this atlas.
+        key: of the view; its place on the page stays the same while the data changes.
+        title: what the pictures are of, such as the model's name.
+        look: theme.
+        special: positions of special tokens.
+        measures: fields of HeadMeasures in the order in which they are offered.
+        on_change: called when the reader opened a head, clicked a cell or chose a range.
+    """
+    _component(
+        key=key,
+        data=view_payload(
+            atlas,
+            [each for each in opened if (each.layer, each.head or 0) in state.missing],
+            title=title,
+            look=look,
+            special=special,
+            measures=measures,
+            heads=state.heads,
+            part=state.range,
+            answers=dict(state.said) if state.said else None,
+            with_atlas=not state.holds_atlas,
+        ),
+        default={"look": None},
+        on_look_change=on_change or _nothing,
+        height="content",
+    )
+
+
+def _led_by(opened: Head, chosen: list[Head]) -> list[Head]:
+    """The chosen heads, this one first; it alone where it is not one of them."""
+    return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
+
+
+def _nothing() -> None:
+    """Without a callback the page reads the state when it runs."""
+
+
+def _said(key: str) -> Mapping[str, Any]:
+    """The state that the browser sent; it is a stranger's word, so every part of it is checked where it is used."""
+    found = st.session_state.get(key)
+    look = found.get("look") if isinstance(found, Mapping) else None
+    return look if isinstance(look, Mapping) else {}
+
+
+def _tuples(found: Any, length: int) -> list[Any]:
+    """Those entries that are so many whole numbers from 0."""
+    entries = found if isinstance(found, Sequence) and not isinstance(found, str) else []
+    return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
+
+
+def _is_numbers(entry: Any, length: int) -> bool:
+    return (
+        isinstance(entry, list | tuple)
+        and len(entry) == length
+        and all(isinstance(number, int) and number >= 0 for number in entry)
+    )
+
+
+def _window(found: Any, size: tuple[int, int]) -> Range | None:
+    """A range that lies within the map and holds something."""
+    for first_query, end_query, first_key, end_key in _tuples([found], 4):
+        if first_query < end_query <= size[0] and first_key < end_key <= size[1]:
+            return (first_query, end_query, first_key, end_key)
+    return None

@@ -1,0 +1,79 @@
+"""What the heads page shows, kept by plain values: weights by model and layer, runs of a layer by their text too."""
+
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from bertviz_core.head_arithmetic import LayerHeads, cell_arithmetic, layer_heads
+from bertviz_core.head_products import one_or_many
+from bertviz_core.heads import block_norms, head_projections
+from bertviz_core.loading import LoadedModel
+from bertviz_core.results.head_cell import CellArithmetic
+from bertviz_core.results.heads import Block, HeadProjections, OneOrMany
+from bertviz_core.results.trace import Trace
+from ui import models
+
+
+class Place(NamedTuple):
+    """A cell of attention: layer, head, and the positions of query and key."""
+
+    layer: int
+    head: int
+    query: int
+    key: int
+
+
+def layers(name: str) -> int:
+    """Layers of a model, as its config states them."""
+    return models.loaded(name).num_hidden_layers
+
+
+def projections(name: str, layer: int) -> HeadProjections:
+    """The projections of one layer, cut into heads."""
+    model = models.loaded(name)
+    return _projections(model.name, model.revision, layer, model)
+
+
+def norms(name: str) -> Float[np.ndarray, "layers heads blocks"]:
+    """Norms of all blocks of all layers."""
+    model = models.loaded(name)
+    return _norms(model.name, model.revision, model)
+
+
+def products(name: str, text: str, pair: str | None, layer: int, block: Block) -> OneOrMany:
+    """One projection of one layer computed both ways on a text."""
+    model = models.loaded(name)
+    return _products(model.name, model.revision, text, pair, layer, block, model)
+
+
+def cell(name: str, trace: Trace, place: Place) -> CellArithmetic:
+    """The arithmetic of one cell; what its layer's other cells share is kept."""
+    model = models.loaded(name)
+    heads = _heads(model.name, model.revision, trace.tokens.text, trace.tokens.pair, place.layer, model, trace)
+    return cell_arithmetic(model, trace, place.layer, place.head, place.query, place.key, heads)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _projections(name: str, revision: str, layer: int, _model: LoadedModel) -> HeadProjections:
+    return head_projections(_model, layer)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _norms(name: str, revision: str, _model: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]:
+    return block_norms(_model)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Running the layer both ways")
+def _products(
+    name: str, revision: str, text: str, pair: str | None, layer: int, block: Block, _model: LoadedModel
+) -> OneOrMany:
+    return one_or_many(_model, models.tokens(name, text, pair), layer, block)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Listening to the layer")
+def _heads(
+    name: str, revision: str, text: str, pair: str | None, layer: int, _model: LoadedModel, _trace: Trace
+) -> LayerHeads:
+    return layer_heads(_model, _trace, layer)

@@ -1,0 +1,107 @@
+"""The view of one cell of attention: every number from two vectors to a weight, and on to what the head hands on."""
+
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.results.head_cell import CellArithmetic, ScoreArithmetic
+from bertviz_core.results.trace import Trace
+from bertviz_core.visible import shortened, visible
+from figures.head_cell import cell_figure, mix_figure
+from figures.style import Theme, theme
+from figures.tokens_axis import labels
+from ui import controls, head_cache, head_controls, runs
+from ui.errors import told
+from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.head_words import CELL_CODE, CELL_WORDS, POSITIONS, REMAINDER
+
+LONGEST = 18
+KEY, MIX = "heads_cell", "heads_mix"
+ROW_OF_WEIGHTS = 1
+"""Which of the figure's traces are the weights."""
+
+
+def cell_view(name: str) -> None:
+    """One cell of the attention on this text."""
+    with st.spinner("Running the model"):
+        trace = runs.traced(name, controls.text(), controls.pair())
+    _cell(name, trace)
+
+
+@st.fragment
+@told()
+def _cell(name: str, trace: Trace) -> None:
+    with st.container(horizontal=True, vertical_alignment="top"):
+        layer = head_controls.layer_select(trace.num_hidden_layers)
+        head = head_controls.head_select(head_cache.projections(name, layer).num_heads)
+        query, key = head_controls.query_position(trace.tokens), head_controls.key_position(trace.tokens)
+    cell = head_cache.cell(name, trace, head_cache.Place(layer, head, query, key))
+    names, look = labels(trace.tokens), theme(controls.theme_name())
+    looking, looked = (shortened(visible(trace.tokens.tokens[place]), LONGEST) for place in (query, key))
+    title = f"Layer {layer}, head {head}: {looking} ({query}) looks at {looked} ({key}) - {trace.model}"
+    figure = cell_figure(cell, names, title, look)
+    chart(
+        figure,
+        KEY,
+        f"{title}: weight {cell.score.weights[key]:.4f}",
+        partial(head_controls.take_key, KEY, ROW_OF_WEIGHTS),
+    )
+    _checks(cell)
+    frame = pd.DataFrame({"number": range(len(cell.score.query)), "q": cell.score.query, "k": cell.score.key})
+    frame["product"] = cell.score.products
+    download_row(figure, KEY, f"attention layer {layer} head {head} cell {query} {key} {trace.model}", title, frame)
+    folded_table(KEY, frame, f"Products: {title}")
+    row = pd.DataFrame({"position": range(len(names)), "key": list(trace.tokens.tokens)})
+    row["score"], row["weight"], row["in the map"] = cell.score.scores, cell.score.weights, cell.score.model_weights
+    with st.expander("The row of weights as a table", key="heads_row", on_change="rerun") as place:
+        if place.open:
+            numbers_table(row, f"Row of weights: {title}")
+    _mix(cell, look, f"layer {layer}, head {head}, query {query} - {trace.model}")
+    weight, shape = float(cell.score.weights[key]), tuple(cell.mix.head_output.shape)
+    code = CELL_CODE.format(query=query, key=key, scaling=cell.score.scaling, weight=weight, output=shape)
+    explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
+
+
+def _checks(cell: CellArithmetic) -> None:
+    """What was compared with the model, in a line, and what stands between."""
+    score = cell.score
+    weight, own = score.weights[cell.key_position], score.model_weights[cell.key_position]
+    line = (
+        f"Weight by hand **{weight:.6f}**, in the attention map **{own:.6f}**; "
+        f"largest difference in the row **{score.max_difference:.1e}**."
+    )
+    if score.projection_difference is not None:
+        what = "the lengths of the vectors" if score.positions == "rotated" else "query and key"
+        line += f" To {what} that the model multiplied: **{score.projection_difference:.1e}**."
+    st.markdown(line)
+    for remark in _remarks(score):
+        st.caption(remark)
+
+
+def _remarks(score: ScoreArithmetic) -> list[str]:
+    found = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
+    if score.query_factor != 1:
+        found.append(f"This family multiplies the query with {score.query_factor:.4g} before the product.")
+    if score.is_remainder:
+        found.append(REMAINDER.format(name=score.added_name))
+    return found
+
+
+def _mix(cell: CellArithmetic, look: Theme, where: str) -> None:
+    """What goes back: the mix of the values, through the head's columns of W_o."""
+    st.subheader("What goes back", anchor=False)
+    mix, title = cell.mix, f"What the head hands on: {where}"
+    figure = mix_figure(cell, title, look)
+    chart(figure, MIX, f"{title}: mix of values, its way through W_o, lengths of all heads' parts")
+    if mix.output_difference is None or mix.mix_difference is None:
+        st.markdown("This family applies `W_o` as a bare tensor, so its output cannot be compared here.")
+    else:
+        rest = f", plus what no head made (length {mix.rest_norm:.3f})" if mix.rest_norm else ""
+        st.markdown(
+            f"The parts of all heads, plus the bias{rest}, are the output of the layer's attention; largest difference "
+            f"to the model's own **{mix.output_difference:.1e}**."
+        )
+    frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
+    download_row(figure, MIX, f"what goes back {where}", title, frame)
+    folded_table(MIX, frame, title)

@@ -1,0 +1,59 @@
+"""Widgets that name one cell: layer, head, the token that looks and the token looked at; keys are names in the address.
+
+The pages on heads and on attention share them, so that both show the same head.
+"""
+
+import streamlit as st
+
+from bertviz_core.results.trace import Tokens
+from ui.controls import BOUND
+
+NARROW, WIDE = 150, 235
+"""Widths of a number with its two buttons, by the length of its label."""
+LAYER, HEAD, QUERY, KEY = "at", "head", "query", "key"
+
+
+def layer_select(layers: int) -> int:
+    """A layer, zero-based; shown without a choice where there is only one."""
+    return _index("Layer", layers, LAYER, 0, f"0 to {layers - 1}.", NARROW)
+
+
+def head_select(heads: int) -> int:
+    """A head of the layer, zero-based; shown without a choice where there is only one."""
+    return _index("Head", heads, HEAD, 0, f"0 to {heads - 1}.", NARROW)
+
+
+def query_position(tokens: Tokens) -> int:
+    """Position of the token that looks."""
+    first = _longest(tokens)
+    words = f"Its position, 0 to {len(tokens) - 1}."
+    return _index("Query, the token that looks", len(tokens), QUERY, first, words, WIDE)
+
+
+def key_position(tokens: Tokens) -> int:
+    """Position of the token looked at, also set by a click on its weight."""
+    before = max(_longest(tokens) - 1, 0)
+    words = f"Its position, 0 to {len(tokens) - 1}; a click on a bar of the row sets it too."
+    return _index("Key, the token looked at", len(tokens), KEY, before, words, WIDE)
+
+
+def take_key(chart_key: str, curve: int) -> None:
+    """Make the bar that was clicked in a chart's row of weights the token looked at."""
+    event = st.session_state.get(chart_key)
+    points = event["selection"]["points"] if event else []
+    if points and points[0].get("curve_number") == curve:
+        st.session_state[KEY] = int(points[0]["x"])
+
+
+def _index(label: str, count: int, key: str, default: int, help_text: str, pixels: int) -> int:
+    """A whole number from 0; a number of another model or text that does not exist here becomes the last."""
+    most = count - 1
+    if int(st.session_state.get(key) or 0) > most:
+        st.session_state[key] = most
+    return int(st.number_input(label, 0, most, default, step=1, key=key, help=help_text, width=pixels, **BOUND))
+
+
+def _longest(tokens: Tokens) -> int:
+    """The longest piece of the text's own."""
+    own = [position for position in range(len(tokens)) if not (tokens.special[position] or tokens.unknown[position])]
+    return max(own, key=lambda position: len(tokens.tokens[position]), default=0)

@@ -1,0 +1,183 @@
+"""Views of the heads page that need no single cell: the matrix and its cuts, the same numbers twice, all heads."""
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import BertvizError
+from bertviz_core.heads import head_parameters
+from bertviz_core.results import Architecture
+from bertviz_core.results.heads import BLOCKS, Block, HeadParameters, HeadProjections, OneOrMany
+from figures.head_maps import norm_maps, product_maps
+from figures.heads import SYMBOLS, Cut, projection_heatmap
+from figures.style import theme
+from figures.tokens_axis import labels
+from ui import cache, controls, head_cache, head_controls, models
+from ui.components.cell_click import cell_click
+from ui.errors import plain, told
+from ui.export import chart, download_row, explained, folded_table
+from ui.head_words import MATRIX_CODE, MATRIX_WORDS, NORMS_CODE, NORMS_WORDS, PRODUCTS_CODE, PRODUCTS_WORDS
+from ui.text import count
+
+CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one matrix": "whole"}
+
+OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
+
+
+def head_count(name: str) -> int | None:
+    """Heads of a layer of a model; None where they are not known, or the model is not."""
+    try:
+        return cache.architecture(name).num_attention_heads
+    except BertvizError:
+        return None
+
+
+def sizes(model: Architecture) -> str:
+    """Layers, heads and their size in words."""
+    if model.num_attention_heads is None:
+        return f"{count(model.num_hidden_layers)} layers, no heads"
+    words = f"{count(model.num_attention_heads)} heads in each of {count(model.num_hidden_layers)} layers"
+    return words if model.head_dim is None else f"{words}, {count(model.head_dim)} numbers each"
+
+
+@st.fragment
+@told()
+def matrix_view(name: str) -> None:
+    """One projection of one layer, whole, cut, or pulled apart."""
+    with st.container(horizontal=True, vertical_alignment="top"):
+        layer = head_controls.layer_select(head_cache.layers(name))
+        parts = head_cache.projections(name, layer)
+        head = head_controls.head_select(parts.num_heads)
+        block = controls.choice("Projection", BLOCKS, "matrix", help=OWNERS)
+        cut = CUTS[controls.choice("Drawn", list(CUTS), "cut", help="The numbers are the same in all three.")]
+    blocks = parts.blocks(block)
+    matrix = parts.matrix(block)
+    place = head // (parts.num_heads // len(blocks))
+    size = blocks.shape[2 if block == "output" else 1]
+    steps(parts, block)
+    title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {parts.model}"
+    figure = projection_heatmap(matrix, block, len(blocks), size, place, cut, title, theme(controls.theme_name()))
+    key = "heads_matrix"
+    chart(figure, key, f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns")
+    _clicked(key, parts, block, size)
+    whole = pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
+    download_row(figure, key, f"{SYMBOLS[block]} layer {layer} {parts.model}", title, whole)
+    own = pd.DataFrame(blocks[place], columns=[str(index) for index in range(blocks.shape[2])])
+    own.insert(0, "row", range(len(own)))
+    folded_table(key, own, f"Block of head {place} of {title}")
+    stored = parts.stored[block]
+    code = MATRIX_CODE.format(name=stored.name, shape=tuple(matrix.shape), cut=blocks.shape, heads=len(blocks))
+    explained(key, MATRIX_WORDS, code)
+
+
+def steps(parts: HeadProjections, block: Block) -> None:
+    """The shapes on the way from the stored parameter to the heads, in one line."""
+    stored, matrix, blocks = parts.stored[block], parts.matrix(block), parts.blocks(block)
+    axis = "columns" if block == "output" else "rows"
+    size = blocks.shape[2 if block == "output" else 1]
+    words = f"`{stored.name}` `{stored.shape}`"
+    if stored.form != "as stored":
+        words += f" → {plain(stored.form)} `{matrix.shape}`"
+    words += f" → cut by {axis}, {len(blocks)} heads of {size} → `{blocks.shape}`"
+    if len(blocks) < parts.num_heads:
+        words += f"; each is shared by {parts.num_heads // len(blocks)} of the {parts.num_heads} heads"
+    if len(parts.shared_with) > 1:
+        words += f"; the layers {parts.shared_with[0]} to {parts.shared_with[-1]} share these weights"
+    st.markdown(words)
+
+
+def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
+    """The exact weight of the cell that was clicked, and whose it is."""
+    matrix = parts.matrix(block)
+    cell = cell_click(key)
+    if not cell or cell[0] >= matrix.shape[0] or cell[1] >= matrix.shape[1]:
+        st.caption("Click a cell for its exact weight and its head. The scale covers 99.8 % of the weights.")
+        return
+    row, column = cell
+    head, inside = divmod(column if block == "output" else row, size)
+    axis = "column" if block == "output" else "row"
+    owner = f"{axis} {inside} of head {head}" if head < len(parts.blocks(block)) else "of no head"
+    st.markdown(f"Row {row}, column {column}: **{matrix[row, column]:.7f}**, {owner}.")
+
+
+@st.fragment
+@told()
+def products_view(name: str) -> None:
+    """The proof: one product that is cut, and one product per head, on this text."""
+    with st.container(horizontal=True, vertical_alignment="top"):
+        layer = head_controls.layer_select(head_cache.layers(name))
+        wanted: tuple[Block, ...] = ("query", "key", "value")
+        block = controls.choice("Projection", wanted, "product", help=OWNERS)
+    found = head_cache.products(name, controls.text(), controls.pair(), layer, block)
+    tokens = models.tokens(name, controls.text(), controls.pair())
+    heads, seq, dim = found.one.shape
+    _times(found)
+    title = f"x times {SYMBOLS[block]} of layer {layer}: one product, and {heads} - {name}"
+    figure = product_maps(found, labels(tokens), title, theme(controls.theme_name()))
+    key = "heads_products"
+    chart(figure, key, f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits")
+    columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
+    frame = pd.DataFrame(found.one.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
+    frame.insert(0, "token", list(tokens.tokens))
+    download_row(figure, key, f"{SYMBOLS[block]} products layer {layer} {name}", title, frame)
+    folded_table(key, frame, title)
+    shape = found.inputs.shape
+    explained(key, PRODUCTS_WORDS, PRODUCTS_CODE.format(layer=layer, inputs=shape, heads=heads, dim=dim))
+
+
+def _times(found: OneOrMany) -> None:
+    heads, seq, dim = found.one.shape
+    width, rows = found.inputs.shape[1], heads * dim
+    difference = f"{found.max_difference:.1e}" if found.max_difference else "0"
+    with st.container(horizontal=True):
+        st.metric("Largest difference", difference, help="Of all numbers of both ways; float32 has about 7 digits.")
+        st.metric(
+            "One product",
+            _duration(found.one_seconds, found.many_seconds),
+            help=f"({seq}, {width}) times ({width}, {rows}), cut into ({heads}, {seq}, {dim}). Median of {found.runs}.",
+        )
+        st.metric(
+            f"{heads} products",
+            _duration(found.many_seconds, found.many_seconds),
+            help=f"{heads} times ({seq}, {width}) times ({width}, {dim}). Median of {found.runs}.",
+        )
+        ratio = found.many_seconds / found.one_seconds if found.one_seconds else 1.0
+        st.metric("The many take", f"{ratio:.1f} times", help="As long as the one. That is why libraries keep one.")
+        if found.own_difference is not None:
+            own = f"{found.own_difference:.1e}" if found.own_difference else "0"
+            st.metric("To the model's own", own, help="Largest difference to what the model itself computed.")
+
+
+def _duration(seconds: float, beside: float) -> str:
+    """A duration in the unit of the one that stands beside it."""
+    return f"{seconds * 1e6:,.0f} µs" if beside < 1e-3 else f"{seconds * 1e3:,.2f} ms"
+
+
+def norms_view(name: str) -> None:
+    """Norms of all heads of all layers, and how many parameters a head has."""
+    norms = head_cache.norms(name)
+    parts = head_cache.projections(name, 0)
+    _parameters(head_parameters(parts), parts)
+    title = f"Norms of the heads' blocks, {len(norms)} layers - {parts.model}"
+    figure = norm_maps(norms, title, theme(controls.theme_name()))
+    key = "heads_norms"
+    chart(figure, key, f"{title}: four maps of layers by heads")
+    st.caption("A small norm says that the numbers are small, not that the head is of no use.")
+    frame = pd.DataFrame(
+        [(layer, head, *row) for layer, rows in enumerate(norms.tolist()) for head, row in enumerate(rows)],
+        columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)],
+    )
+    download_row(figure, key, f"norms of heads {parts.model}", title, frame)
+    folded_table(key, frame, title)
+    explained(key, NORMS_WORDS, NORMS_CODE.format(name=parts.stored["query"].name, heads=parts.num_heads))
+
+
+def _parameters(found: HeadParameters, parts: HeadProjections) -> None:
+    with st.container(horizontal=True):
+        for block in BLOCKS:
+            blocks = parts.blocks(block)
+            biased = block != "output" and parts.bias(block) is not None
+            shape = " × ".join(str(size) for size in blocks.shape[1:])
+            words = f"{shape}{f' + {blocks.shape[1]} biases' if biased else ''}; {found.heads[block]} such blocks."
+            st.metric(f"{SYMBOLS[block]} of a head", count(found.per_head[block]), help=words)
+        st.metric("Of no head", count(found.beside), help="The bias of the output, and columns that read no head.")
+        st.metric("All four, layer 0", count(found.total), help="Every block of every head, and what no head has.")

@@ -1,0 +1,77 @@
+"""What the heads page says: how its numbers are made, and the lines of Python that reproduce them."""
+
+NUMBERS = (
+    "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve",
+    "Thirteen", "Fourteen", "Fifteen", "Sixteen", "Seventeen", "Eighteen", "Nineteen", "Twenty",
+)  # fmt: skip
+
+
+def question(heads: int | None) -> str:
+    """What the page asks, of a model with this many heads."""
+    if heads is None:
+        return "Many heads, one matrix: where are they?"
+    number = NUMBERS[heads] if heads < len(NUMBERS) else str(heads)
+    return f"{number} heads, one matrix: where are they?" if heads != 1 else "One head, one matrix: where is it?"
+
+
+MATRIX_WORDS = (
+    "A layer keeps one matrix for all its heads. Rows are what comes out: head h owns the `head_dim` rows from "
+    "`h × head_dim` on of `W_q`, `W_k` and `W_v`. In `W_o` it owns as many columns, those that read its part of the "
+    "mixed values. Nothing in the file marks the cuts: the model makes them when it reshapes the product. Pulled apart "
+    "or not, the numbers are the same. A matrix of more than 650,000 cells is drawn by squares of cells, each with its "
+    "number of largest magnitude."
+)
+MATRIX_CODE = (
+    "W = dict(model.named_parameters())['{name}']\n"
+    "# As rows, out by in: {shape}; cut into {heads} heads: {cut}\n"
+    "heads = W.view({heads}, -1, W.shape[1])          # W_q, W_k, W_v\n"
+    "heads = W.unflatten(1, ({heads}, -1)).transpose(0, 1)   # W_o\n"
+)
+PRODUCTS_WORDS = (
+    "x is what really enters the projection in this layer: the hidden state, normalised before where the family does "
+    "so. A product of matrices works row by row, so it is the same to multiply with the whole matrix and cut the "
+    "result, or to cut the matrix and multiply with every block. What differs is the last digit, since sums are "
+    "rounded in another order, and the time: a large product is started once and keeps the processor busy. Both ways "
+    "are timed in turn on this server."
+)
+PRODUCTS_CODE = (
+    "# x: {inputs}, what enters the projection of layer {layer}\n"
+    "one = (x @ W.T + b).view(len(x), {heads}, {dim}).transpose(0, 1)\n"
+    "many = torch.stack([x @ W_h.T + b_h for W_h, b_h in zip(W.chunk({heads}), b.chunk({heads}))])\n"
+    "print((one - many).abs().max())\n"
+)
+NORMS_WORDS = (
+    "The Frobenius norm of a block is the square root of the sum of its squared numbers. Squared and summed over the "
+    "heads, the norms give the squared norm of the whole matrix. Layers that share weights (ALBERT) have equal rows; a "
+    "key or value block that several heads share counts for each of them."
+)
+NORMS_CODE = (
+    "W = dict(model.named_parameters())['{name}']\n"
+    "W.view({heads}, -1).norm(dim=1)   # one norm per head; W_o is cut by columns\n"
+)
+CELL_WORDS = (
+    "q is the head's block of `W_q` times the vector of the token that looks, plus bias; k is the same with `W_k` for "
+    "the token looked at. Their products are summed (the dot product), multiplied with the scaling, mostly "
+    "`1 / sqrt(head_dim)`, and the softmax over all keys makes the row of weights, which sums to 1 (Vaswani et al. "
+    "2017, section 3.2.1). The values are mixed by these weights, and the head's columns of `W_o` turn the mix into "
+    "its part of the layer's output, which is added to the residual stream. A large weight is not by itself "
+    "importance: it may sit on a short value."
+)
+CELL_CODE = (
+    "q = W_q[head] @ x[{query}] + b_q[head]\n"
+    "k = x @ W_k[head].T + b_k[head]          # of every token\n"
+    "scores = k @ q * {scaling:.6g}            # + mask or position term\n"
+    "weights = scores.softmax(-1)             # weights[{key}] = {weight:.6f}\n"
+    "part = W_o[head] @ (weights @ v)         # {output}, this head's part of the output\n"
+)
+POSITIONS = {
+    "rotated": "Before they are multiplied, query and key are turned by an angle that grows with their position "
+    "(rotary positions, Su et al. 2021); the products are of the turned vectors.",
+    "changed": "Between projection and product this family changes query and key further; the products are of the "
+    "changed vectors, which were recorded.",
+}
+REMAINDER = (
+    "This family computes attention in code of its own and adds to the products: {name}. The added terms are worked "
+    "out backwards from the model's weights, as the logarithm of each weight less its scaled product, up to the mean "
+    "of the row, which a softmax does not feel. So the row agrees by construction."
+)
