@@ -1,21 +1,46 @@
 """One head's attention as a figure: queries by keys, light for little."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from bertviz_core.results.attention import AttentionMap, PooledMap
+from bertviz_core.results.attention import AttentionMap, Axis, PooledMap
 from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
 from figures.tokens_axis import token_axis, visible
 
 EXACT_CELLS = 20_000
 """Up to here every cell goes over the wire as float32; beyond, as one of 65,536 steps of the range."""
-HEIGHT = 620
+HEIGHT, PART_HEIGHT = 620, 480
+WORDS = {"attention": "attention weight", "rollout": "rollout share", "value-weighted": "value-weighted norm"}
 UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
 
 
-def attention_heatmap(found: AttentionMap, special: Sequence[int], title: str, look: Theme) -> go.Figure:
+def attention_triptych(found: Sequence[AttentionMap], special: Collection[int], title: str, look: Theme) -> go.Figure:
+    """The same head in several readings side by side, each on a scale of its own from 0 to its largest cell.
+
+    Args:
+        found: maps over the same tokens.
+        special: positions of special tokens, which stand in italics.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    figure = make_subplots(rows=1, cols=len(found), horizontal_spacing=0.03, shared_yaxes=True)
+    figure.update_layout(layout(look, escape(title), height=PART_HEIGHT))
+    for column, each in enumerate(found, 1):
+        part = _heatmap(each.weights, "", "", look).data[0].update(showscale=False)
+        figure.add_trace(part, row=1, col=column)
+        names = _names(each.keys, special)
+        top = float(each.weights.max(initial=0))
+        words = f"{WORDS[each.reading.weights]}, 0 to {top:.3g}"
+        figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, row=1, col=column)
+    rows = token_axis(_names(found[0].queries, special), PART_HEIGHT - 190)
+    figure.update_yaxes(rows, autorange="reversed", showgrid=False)
+    return figure.update_layout(template=go.layout.Template(), paper_bgcolor=look.paper, plot_bgcolor=look.paper)
+
+
+def attention_heatmap(found: AttentionMap, special: Collection[int], title: str, look: Theme) -> go.Figure:
     """A map as it is read: a row per query, a column per key.
 
     Args:
@@ -24,13 +49,7 @@ def attention_heatmap(found: AttentionMap, special: Sequence[int], title: str, l
         title: stands alone on a slide.
         look: theme.
     """
-    names = [
-        [
-            f"<i>{visible(label)}</i>" if positions[0] in special else visible(label)
-            for label, positions in zip(axis.labels, axis.positions, strict=True)
-        ]
-        for axis in (found.queries, found.keys)
-    ]
+    names = [_names(axis, special) for axis in (found.queries, found.keys)]
     figure = _heatmap(found.weights, UNITS[found.reading.weights], title, look)
     figure.update_xaxes(token_axis(names[1], 760), title="key: looked at", side="bottom", tickangle=-90)
     return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="query: looking", autorange="reversed")
@@ -42,6 +61,14 @@ def pooled_heatmap(found: PooledMap, title: str, look: Theme) -> go.Figure:
     figure.data[0].update(x=found.column_starts.astype(np.int32), y=found.row_starts.astype(np.int32))
     figure.update_xaxes(title="position of the key")
     return figure.update_yaxes(title="position of the query", autorange="reversed")
+
+
+def _names(axis: Axis, special: Collection[int]) -> list[str]:
+    """One label per entry; special tokens in italics."""
+    return [
+        f"<i>{visible(label)}</i>" if positions[0] in special else visible(label)
+        for label, positions in zip(axis.labels, axis.positions, strict=True)
+    ]
 
 
 def _heatmap(weights: np.ndarray, unit: str, title: str, look: Theme) -> go.Figure:

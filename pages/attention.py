@@ -25,7 +25,7 @@ if trace.attention_way == "eager":
 one, everything = "One head", "All heads"
 if attention_maps.cells(trace) <= attention_maps.ATLAS_CELLS:
     heads_view(trace)
-elif controls.choice("View", [one, everything], "heads", label_visibility="collapsed") == one:
+elif controls.choice("View", [one, everything], "span", label_visibility="collapsed") == one:
     st.caption(f"All {layers * heads} heads at a glance would take about {attention_maps.atlas_words(trace)}.")
     long_view(trace)
 else:

@@ -6,11 +6,7 @@ from bertviz_core.results.attention import Block, Reading, Weights
 from ui.controls import BOUND, choice
 
 WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout")
-WORDS = {
-    "words": ("Merge words", "Pieces of a word become one entry: sum over keys, mean over queries."),
-    "hide_special": ("Hide special", "[CLS], [SEP] and their like; what lies on them is stated per row."),
-    "hide_punctuation": ("Hide punctuation", "What consists of punctuation only; what lies on it is stated per row."),
-}
+SWITCHES = {"words": "Merge words", "hide_special": "Hide special", "hide_punctuation": "Hide punctuation"}
 
 
 def weights_choice() -> Weights:
@@ -26,7 +22,7 @@ def weights_choice() -> Weights:
 
 def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> Reading:
     """How the maps are read; the part of a pair only where there is a pair."""
-    switches = {key: st.toggle(label, key=key, help=words, **BOUND) for key, (label, words) in WORDS.items()}
+    switches = {key: st.toggle(label, key=key, **BOUND) for key, label in SWITCHES.items()}
     block: Block = "all"
     if len(blocks) > 1:
         if st.session_state.get("part", "all") not in blocks:

@@ -1,6 +1,7 @@
 """The views of the attention page: all heads with those opened, and one head of a very long text."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ import streamlit as st
 from bertviz_core.attention_axes import blocks_of
 from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap, Reading
 from bertviz_core.results.trace import Trace
-from figures.attention import attention_heatmap
+from figures.attention import attention_heatmap, attention_triptych
 from figures.style import theme
 from ui import attention_maps, controls
 from ui.attention_controls import reading_controls, take_opened, weights_choice
@@ -56,6 +57,7 @@ def heads_view(trace: Trace) -> None:
     _hidden(found)
     _downloads(trace, atlas, found, reading, title, special)
     _figure(found, special, title)
+    _beside(trace, layer, head, reading, special)
     explained(KEY, explanation(reading), CODE[reading.weights].format(layer=layer, head=head))
 
 
@@ -158,6 +160,23 @@ def _figure(found: AttentionMap, special: list[int], title: str) -> None:
             figure = attention_heatmap(found, special, title, theme(controls.theme_name()))
             chart(figure, "attention_figure", f"{title}: queries by keys")
             download_row(figure, "attention_figure", title, title, frame_of(found))
+
+
+def _beside(trace: Trace, layer: int, head: int, reading: Reading, special: list[int]) -> None:
+    """The raw weights, the value-weighted ones and the rollout, side by side."""
+    key = "attention_beside"
+    with st.expander("Raw, value-weighted and rollout side by side", key=key, on_change="rerun") as place:
+        if place.open:
+            with told():
+                maps = [attention_maps.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
+            title = f"Layer {layer}, head {head}: three readings - {trace.model}"
+            figure = attention_triptych(maps, special, title, theme(controls.theme_name()))
+            chart(figure, f"{key}_chart", f"{title}: queries by keys, three maps")
+            for each in LABELS.values():
+                st.caption(each)
+            st.caption("Each map has a scale of its own. The rollout takes all heads of the layers up to this one.")
+            frames = [frame_of(each).assign(reading=each.reading.weights) for each in maps]
+            download_row(figure, f"{key}_chart", title, title, pd.concat(frames))
 
 
 def _progress(trace: Trace) -> attention_maps.Progress:

@@ -3,15 +3,15 @@
 from bertviz_core.attention_axes import PUNCTUATION_RULE, SIDES_RULE, WORDS_RULE
 from bertviz_core.attention_reading import NORMS_RULE
 from bertviz_core.attention_rollout import ROLLOUT_RULE
-from bertviz_core.results.attention import Reading
+from bertviz_core.results.attention import Reading, Weights
 
-LABELS = {
-    "attention": "Each cell is the attention weight: how much of the key's value goes into the query's new vector; "
-    "each row sums to 1. It is not importance: what is handed over also depends on the value.",
+LABELS: dict[Weights, str] = {
+    "attention": "Each cell is the attention weight: how much of the key's value goes into the query's new vector. "
+    "Rows sum to 1. Not importance: values differ.",
     "value-weighted": "Each cell is the length of what is handed over: the weight times the length of the key's "
     "transformed value. Rows do not sum to 1.",
-    "rollout": "Each cell is the share of an input token in a token's vector after this layer, if attention weights "
-    "and residual connections were all there is. Each row sums to 1.",
+    "rollout": "Each cell is the share of an input token in a token's vector after this layer, if weights and "
+    "residuals were all there is. Rows sum to 1.",
 }
 FORMULAS = {
     "attention": "softmax(query key^T × scaling + mask) over the keys, from the query and key that the model itself "

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.results.attention import AttentionMap, Axis, PooledMap, Reading
-from figures.attention import EXACT_CELLS, attention_heatmap, pooled_heatmap
+from figures.attention import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
 from figures.style import DARK, LIGHT, Theme
 
 
@@ -38,6 +38,15 @@ def test_a_large_map_goes_as_steps_of_its_range() -> None:
     assert steps.dtype == np.uint16
     np.testing.assert_allclose(steps / 65_535 * found.weights.max(), found.weights, atol=found.weights.max() / 65_535)
     assert figure.layout.xaxis.tickvals[1] > 1
+
+
+def test_readings_side_by_side_each_keep_their_cells() -> None:
+    maps = [made(6), made(6)]
+    figure = attention_triptych(maps, [0], "t", LIGHT)
+    for trace, found in zip(figure.data, maps, strict=True):
+        np.testing.assert_array_equal(trace.z, found.weights)
+        assert trace.zmax == pytest.approx(float(found.weights.max()))
+    assert "attention weight" in figure.layout.xaxis2.title.text
 
 
 def test_a_pooled_map_stands_at_its_positions() -> None:

@@ -83,6 +83,16 @@ def test_the_opened_head_is_drawn_as_a_figure_of_its_own() -> None:
     np.testing.assert_allclose(drawn_cells, frame.iloc[:, 1:].to_numpy(), atol=1e-7)
 
 
+def test_three_readings_stand_side_by_side() -> None:
+    at = opened("attention", at="2", head="7")
+    at.session_state["attention_beside"] = True
+    at.run()
+    raw, weighted, rollout = (np.array(each["z"]).reshape(8, 8) for each in drawn(at)["data"])
+    np.testing.assert_allclose(raw.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(rollout.sum(axis=1), 1, atol=1e-6)
+    assert np.abs(weighted.sum(axis=1) - 1).max() > 0.01
+
+
 def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ui.attention_maps, "ATLAS_CELLS", 10)
     at = opened("attention", at="2", head="7", query="3")
@@ -95,7 +105,7 @@ def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pyt
 def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     st.cache_resource.clear()
     monkeypatch.setattr(ui.attention_maps, "ATLAS_CELLS", 10)
-    at = opened("attention", heads="All heads", text="A text for all heads.")
+    at = opened("attention", span="All heads", text="A text for all heads.")
     assert not at.exception
     assert not at.error
     assert not at.get("plotly_chart")
