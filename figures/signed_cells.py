@@ -23,7 +23,7 @@ def pool_step(cells: int, most: int = MOST_CELLS) -> int:
     return step
 
 
-def pooled(matrix: Matrix, step: int) -> Matrix:
+def pooled(matrix: Matrix, step: int) -> Float[np.ndarray, "squares_down squares_across"]:
     """Of each square of cells the number of largest magnitude, with its sign."""
     if step == 1:
         return matrix
@@ -38,12 +38,15 @@ def pooled(matrix: Matrix, step: int) -> Matrix:
 
 def scale_limit(matrix: Matrix) -> float:
     """Magnitude at which the colour scale ends; what is beyond has the last colour."""
-    return float(np.percentile(np.abs(matrix), SHARE_IN_RANGE)) or float(np.abs(matrix).max(initial=0)) or 1.0
+    found = np.abs(matrix[np.isfinite(matrix)])
+    if not found.size:
+        return 1.0
+    return float(np.percentile(found, SHARE_IN_RANGE)) or float(found.max()) or 1.0
 
 
 def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
-    """The cells as steps of the range from -limit to limit."""
-    found: np.ndarray = (np.clip(cells / limit, -1, 1) * STEPS).round().astype(np.int8)
+    """The cells as steps of the range from -limit to limit; what is no number is drawn as 0."""
+    found: np.ndarray = (np.clip(np.nan_to_num(cells / limit), -1, 1) * STEPS).round().astype(np.int8)
     return found
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from bertviz_core.results.trace import Tokens
 from ui.controls import BOUND
 
-NARROW, WIDE = 150, 235
+NARROW, WIDE = 118, 235
 """Widths of a number with its two buttons, by the length of its label."""
 LAYER, HEAD, QUERY, KEY = "at", "head", "query", "key"
 

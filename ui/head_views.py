@@ -15,7 +15,7 @@ from ui import cache, controls, head_cache, head_controls, models
 from ui.components.cell_click import cell_click
 from ui.errors import plain, told
 from ui.export import chart, download_row, explained, folded_table
-from ui.head_words import MATRIX_CODE, MATRIX_WORDS, NORMS_CODE, NORMS_WORDS, PRODUCTS_CODE, PRODUCTS_WORDS
+from ui.head_words import MATRIX_CODE, MATRIX_WORDS, MEANING, NORMS_CODE, NORMS_WORDS, PRODUCTS_CODE, PRODUCTS_WORDS
 from ui.text import count
 
 CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one matrix": "whole"}
@@ -90,7 +90,8 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
     matrix = parts.matrix(block)
     cell = cell_click(key)
     if not cell or cell[0] >= matrix.shape[0] or cell[1] >= matrix.shape[1]:
-        st.caption("Click a cell for its exact weight and its head. The scale covers 99.8 % of the weights.")
+        axis = "columns" if block == "output" else "rows"
+        st.caption(f"{MEANING[block]} Each head owns some of its {axis}. Click a cell for its exact weight.")
         return
     row, column = cell
     head, inside = divmod(column if block == "output" else row, size)

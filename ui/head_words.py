@@ -1,5 +1,7 @@
 """What the heads page says: how its numbers are made, and the lines of Python that reproduce them."""
 
+from bertviz_core.results.heads import Block
+
 NUMBERS = (
     "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve",
     "Thirteen", "Fourteen", "Fifteen", "Sixteen", "Seventeen", "Eighteen", "Nineteen", "Twenty",
@@ -14,12 +16,18 @@ def question(heads: int | None) -> str:
     return f"{number} heads, one matrix: where are they?" if heads != 1 else "One head, one matrix: where is it?"
 
 
+MEANING: dict[Block, str] = {
+    "query": "W_q turns a token's vector into its query, what it looks for.",
+    "key": "W_k turns a token's vector into its key, what it offers to be found by.",
+    "value": "W_v turns a token's vector into its value, what it hands on.",
+    "output": "W_o turns the mixes of all heads, side by side, back into one vector of the hidden size.",
+}
 MATRIX_WORDS = (
     "A layer keeps one matrix for all its heads. Rows are what comes out: head h owns the `head_dim` rows from "
     "`h × head_dim` on of `W_q`, `W_k` and `W_v`. In `W_o` it owns as many columns, those that read its part of the "
     "mixed values. Nothing in the file marks the cuts: the model makes them when it reshapes the product. Pulled apart "
     "or not, the numbers are the same. A matrix of more than 650,000 cells is drawn by squares of cells, each with its "
-    "number of largest magnitude."
+    "number of largest magnitude. The colour scale covers 99.8 % of the weights; what is beyond has its last colour."
 )
 MATRIX_CODE = (
     "W = dict(model.named_parameters())['{name}']\n"

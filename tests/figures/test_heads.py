@@ -117,6 +117,13 @@ def test_steps_keep_sign_and_zero_and_end_at_the_limit() -> None:
     assert scale_limit(np.zeros((2, 2), np.float32)) == 1.0
 
 
+def test_weights_that_are_no_numbers_are_drawn_as_0() -> None:
+    matrix = np.array([[np.nan, 1], [-2, np.inf]], np.float32)
+    assert scale_limit(matrix) == pytest.approx(2, rel=1e-2)
+    assert steps(matrix, 2.0)[0, 0] == 0
+    assert scale_limit(np.full((2, 2), np.nan, np.float32)) == 1.0
+
+
 def test_both_ways_are_drawn_on_one_scale_with_the_cuts() -> None:
     one = numbers(HEADS, len(NAMES), SIZE)
     found = OneOrMany("m", 0, "query", numbers(len(NAMES), COLUMNS), one, one + 1, 1.0, None, 1e-3, 2e-3, 5)
