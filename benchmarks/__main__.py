@@ -4,10 +4,17 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import attention, layers, ledger, server, trace
+from benchmarks import attention, layers, ledger, sentences, server, trace
 from benchmarks.timing import Row
 
-MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (ledger.rows, trace.rows, server.rows, layers.rows, attention.rows)
+MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
+    ledger.rows,
+    trace.rows,
+    sentences.rows,
+    server.rows,
+    layers.rows,
+    attention.rows,
+)
 
 
 def main() -> None:

@@ -126,4 +126,5 @@ def main() -> None:
 # Register their commands; below, because they need what stands above.
 import bertviz_core.cli_attention  # noqa: E402
 import bertviz_core.cli_heads  # noqa: E402
+import bertviz_core.cli_sentences  # noqa: E402
 import bertviz_core.cli_text  # noqa: E402, F401

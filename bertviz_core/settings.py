@@ -1,7 +1,7 @@
 """What may be opened here, and how much: settings from the environment (README, "Configuration")."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bertviz_core.errors import BertvizError
@@ -12,6 +12,8 @@ MAX_MODEL_BYTES = 8 * 1024**3
 MAX_TOKENS = 8192
 MAX_CHARACTERS = 200_000
 MAX_TRACE_BYTES = 3 * 1024**3
+MAX_STORE_BYTES = 2 * 1024**3
+MAX_SENTENCES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,12 @@ class Settings:
     """Characters that a text may have before it is tokenized."""
     max_trace_bytes: int = MAX_TRACE_BYTES
     """Bytes that the runs kept for all sessions together may take; those used longest ago make room."""
+    store_dir: Path = field(default_factory=lambda: _store_dir())
+    """Folder in which sentence vectors are kept between runs."""
+    max_store_bytes: int = MAX_STORE_BYTES
+    """Bytes that the kept sentence vectors may take on disk; those used longest ago make room."""
+    max_sentences: int = MAX_SENTENCES
+    """Sentences that a list may have."""
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
@@ -55,7 +63,19 @@ class Settings:
             max_tokens=_limit("INSIDE_BERT_MAX_TOKENS", MAX_TOKENS),
             max_characters=_limit("INSIDE_BERT_MAX_CHARACTERS", MAX_CHARACTERS),
             max_trace_bytes=_limit("INSIDE_BERT_MAX_TRACE_BYTES", MAX_TRACE_BYTES),
+            store_dir=_store_dir(),
+            max_store_bytes=_limit("INSIDE_BERT_MAX_STORE_BYTES", MAX_STORE_BYTES),
+            max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
         )
+
+
+def _store_dir() -> Path:
+    """The folder asked for, or one below the user's cache folder (XDG Base Directory Specification)."""
+    asked = os.environ.get("INSIDE_BERT_STORE_DIR", "")
+    if asked:
+        return Path(asked)
+    cache = os.environ.get("XDG_CACHE_HOME", "") or os.path.expanduser("~/.cache")  # noqa: PTH111  # raises nothing
+    return Path(cache) / "inside-bert"
 
 
 def _switch(name: str, default: bool) -> bool:

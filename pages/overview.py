@@ -56,6 +56,7 @@ for file, label, icon in (
     ("tokens", "Tokens: what does the model read of your text?", "text_fields"),
     ("representations", "Representations: how does a token change on its way up?", "grid_on"),
     ("heads", "Heads: one matrix, many heads: where are they?", "view_week"),
+    ("sentences", "Sentences: how does the model compare sentences?", "notes"),
 ):
     st.page_link(f"../pages/{file}.py", label=label, icon=f":material/{icon}:")
 

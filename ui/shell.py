@@ -25,6 +25,7 @@ page = st.navigation(
             st.Page("../pages/representations.py", title="Representations", icon=":material/grid_on:"),
             st.Page("../pages/heads.py", title="Heads", icon=":material/view_week:"),
             st.Page("../pages/attention.py", title="Attention", icon=":material/hub:"),
+            st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
         ],
     }
 )

@@ -1,0 +1,158 @@
+"""The commands that compare sentences, and that turn a file of sentences into vectors."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import numpy as np
+import typer
+
+from bertviz_core.cli import JsonOption, ModelArgument, app
+from bertviz_core.cli_table import print_json, print_lines, shown, table, tell
+from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.results.sentences import POOLINGS, Pooling, SentenceDtype, SentenceVectors
+from bertviz_core.settings import Settings
+from bertviz_core.visible import visible
+
+PoolingOption = Annotated[
+    str, typer.Option("--pooling", metavar="POOLING", help=f"{', '.join(POOLINGS)}; the checkpoint's own by default.")
+]
+LAYER_HELP = "Entry of the hidden states to pool, 0 for the embedding output; the last by default."
+LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
+OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json beside them that says what made it."
+SHOWN_SENTENCES = 12
+
+
+@app.command()
+def similarity(
+    model: ModelArgument,
+    sentences: Annotated[list[str], typer.Argument(metavar="S1 S2 ...", help="The sentences.")],
+    pooling: PoolingOption = "",
+    layer: LayerOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Compare sentences: the cosine of every two of them."""
+    from bertviz_core.sentence_batches import plain
+    from bertviz_core.similarity import similarity_matrix
+
+    vectors, reason = _vectors(model, [plain(sentence) for sentence in sentences], pooling, layer, keep=False)
+    matrix = similarity_matrix(vectors.vectors)
+    tell((reason, *vectors.notices))
+    if as_json:
+        print_json(similarity_json(vectors, matrix))
+    else:
+        print_lines(similarity_lines(vectors, matrix))
+
+
+@app.command()
+def embed(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Text (one sentence per line), .csv, .tsv or .parquet.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help=OUT_HELP)],
+    column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the sentences.")] = "",
+    pooling: PoolingOption = "",
+    layer: LayerOption = "",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32, or bfloat16 where the machine has it.")] = "float32",
+) -> None:
+    """Write the vectors of a file's sentences, with the model, its revision, pooling and layer."""
+    from bertviz_core.sentence_export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
+    from bertviz_core.sentence_files import read_sentences
+
+    writers = {".parquet": parquet_bytes, ".csv": csv_bytes, ".npy": npy_bytes}
+    if out.suffix not in writers:
+        raise TextError(f"{visible(out.name)!r} has no ending that is written; name a file {', '.join(writers)}.")
+    if not out.absolute().parent.is_dir():
+        raise TextError(f"There is no folder {visible(str(out.parent))!r}; make it first.")
+    if dtype not in ("float32", "bfloat16"):
+        raise TextError(f"There is no --dtype {visible(dtype[:20])!r}; give float32 or bfloat16.")
+    read = read_sentences(file.name, file, Settings.from_environment(any_folder=True), column or None)
+    tell(read.notices)
+    vectors, reason = _vectors(model, read.sentences, pooling, layer, True, cast(SentenceDtype, dtype))
+    tell((reason, *vectors.notices))
+    _write(out, writers[out.suffix](vectors))
+    if out.suffix in WITH_SIDE_FILE:
+        _write(out.with_name(f"{out.name}.json"), about_json(vectors))
+    tell((f"{len(vectors.sentences):,} vectors of {vectors.dimensions:,} numbers written to {out}.",))
+
+
+def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
+    """Similarities as the JSON object of the `similarity` command."""
+    return {
+        "model": vectors.model,
+        "sentences": vectors.sentences,
+        "similarity": matrix,
+        "pooling": vectors.pooling,
+        "layer": vectors.layer,
+        "normalized": vectors.normalized,
+        "dimensions": vectors.dimensions,
+        "tokens": vectors.token_counts,
+        "notices": vectors.notices,
+    }
+
+
+def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
+    """Similarities as a table, the columns by number."""
+    numbers = [str(index) for index in range(len(matrix))]
+    rows = [
+        (number, shown(text), *(f"{value:.4f}" for value in row.tolist()))
+        for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
+    ]
+    return [
+        f"{vectors.model}: cosine of sentence vectors ({vectors.pooling} of layer {vectors.layer}, "
+        f"{vectors.dimensions} dimensions)",
+        "",
+        *table([("", "sentence", *numbers), *rows], "rl" + "r" * len(numbers)),
+    ]
+
+
+def _vectors(
+    model: str, sentences: Any, pooling: str, layer: str, keep: bool, dtype: SentenceDtype = "float32"
+) -> tuple[SentenceVectors, str]:
+    """The vectors, and how they are made in a sentence; with a bar on stderr where a file is long."""
+    from bertviz_core.loading import load_model
+    from bertviz_core.sentence_modules import adapted, recommended
+    from bertviz_core.sentence_run import fast_bfloat16
+    from bertviz_core.sentence_store import SentenceStore
+    from bertviz_core.sentences import sentence_vectors
+    from bertviz_core.sources import resolve
+    from bertviz_core.tokenizer_loading import load_tokenizer
+
+    settings = Settings.from_environment(any_folder=True)
+    chosen: Pooling | None = next((each for each in POOLINGS if each == pooling), None)
+    if pooling and chosen is None:
+        raise TextError(f"There is no pooling {visible(pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
+    source = resolve(model, settings)
+    plan = recommended(source, settings)
+    loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
+    entry = _entry(layer, loaded.num_hidden_layers, model)
+    plan = adapted(plan, chosen or plan.pooling, entry)
+    if dtype == "bfloat16" and not fast_bfloat16(loaded.device):
+        tell(("This machine has no bfloat16 of its own; float32 is quicker here.",))
+    if not keep:
+        return sentence_vectors(loaded, tokenizer, sentences, plan, dtype), plan.reason
+    store = SentenceStore.of(settings)
+    with typer.progressbar(length=len(set(sentences)), label="Sentences", file=sys.stderr) as bar:
+        return sentence_vectors(
+            loaded, tokenizer, sentences, plan, dtype, lambda done, _: bar.update(done - bar.pos), store
+        ), plan.reason
+
+
+def _entry(layer: str, last: int, model: str) -> int | None:
+    """The entry that --layer names; None for the last."""
+    if not layer.strip():
+        return None
+    if layer.strip() not in map(str, range(last + 1)):
+        raise TextError(
+            f"There is no layer {visible(layer[:20])!r} in {model!r}; give 0 (the embedding output) to {last}."
+        )
+    return None if int(layer) == last else int(layer)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole: beside its place first, so that a kill leaves no half of one."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        raise BertvizError(f"{visible(path.name)!r} cannot be written ({error.strerror}).") from error

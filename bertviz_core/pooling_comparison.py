@@ -1,0 +1,81 @@
+"""The same sentences under every pooling and every layer: how alike unrelated vectors are, and how much that varies."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from bertviz_core.errors import TextError
+from bertviz_core.loading import LoadedModel
+from bertviz_core.results.sentences import POOLINGS, Pooling, PoolingComparison, SentencePlan
+from bertviz_core.sentence_batches import Progress, batches, tokenized
+from bertviz_core.sentence_run import SentenceRun, plan_layer
+from bertviz_core.similarity import similarity_matrix
+from bertviz_core.tokenization import TextTokenizer
+
+MAX_COMPARED = 500
+"""Sentences that are compared; their vectors under all poolings and layers of BERT-base take 80 MB."""
+MAX_MATRICES = 64
+"""Sentences up to which the matrices are kept."""
+NOTE = (
+    "Mean cosine of two different sentences: near 1, all vectors point the same way and tell little apart "
+    "(anisotropy, Ethayarajh 2019); a larger spread tells more apart."
+)
+
+
+def pooling_comparison(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    sentences: Sequence[str],
+    layers: Sequence[int] | Literal["all"] = "all",
+    max_seq_length: int | None = None,
+    progress: Progress | None = None,
+) -> PoolingComparison:
+    """Cosines of all pairs of sentences under every pooling and layer, without prompt, dense layers, normalisation.
+
+    Args:
+        loaded: the model, in float32.
+        tokenizer: its tokenizer.
+        sentences: at least two, at most 500.
+        layers: entries of hidden_states, 0 for the embedding output.
+        max_seq_length: most tokens of a sentence; None for what the model reads at once.
+        progress: called as progress(done, total) in sentences; what it raises ends the work.
+
+    Raises:
+        TextError: fewer or more sentences, or a layer that the model does not have.
+        UnsupportedModelError: the model cannot be run on a text alone.
+    """
+    if not 2 <= len(sentences) <= MAX_COMPARED:
+        raise TextError(f"{len(sentences):,} sentences to compare poolings on; give 2 to {MAX_COMPARED}.")
+    entries = tuple(range(loaded.num_hidden_layers + 1)) if layers == "all" else tuple(layers)
+    for layer in entries:
+        plan_layer(loaded, SentencePlan("mean", layer))
+    poolings = tuple(pooling for pooling in POOLINGS if pooling != "pooler" or loaded.has_pooler)
+    plan = SentencePlan("mean", max_seq_length=max_seq_length)
+    rows = [row for chunk in tokenized(tokenizer, sentences, plan) for row in chunk]
+    run, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0
+    for batch in batches(loaded, [len(row) for row in rows]):
+        found = run.all_layers([rows[index] for index in batch], poolings, entries)
+        if not done:
+            vectors = np.empty((*found.shape[:2], len(rows), found.shape[3]), dtype=np.float32)
+        vectors[:, :, batch] = found
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(rows))
+    return _compared(tuple(sentences), poolings, entries, vectors)
+
+
+def _compared(
+    sentences: tuple[str, ...], poolings: tuple[Pooling, ...], entries: tuple[int, ...], vectors: np.ndarray
+) -> PoolingComparison:
+    count, shape = len(sentences), (len(poolings), len(entries))
+    means, spreads = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
+    matrices = np.full((*shape, count, count), np.nan, dtype=np.float32) if count <= MAX_MATRICES else None
+    pairs = np.triu_indices(count, 1)
+    for row, column in np.ndindex(shape):
+        if np.isfinite(vectors[row, column]).all():
+            matrix = similarity_matrix(vectors[row, column])
+            means[row, column], spreads[row, column] = matrix[pairs].mean(), matrix[pairs].std()
+            if matrices is not None:
+                matrices[row, column] = matrix
+    return PoolingComparison(sentences, poolings, entries, means, spreads, matrices, NOTE)

@@ -1,0 +1,152 @@
+"""Sentences as the model reads them, and which of them go through it together."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.errors import TextError
+from bertviz_core.loading import LoadedModel
+from bertviz_core.results.sentences import SentencePlan
+from bertviz_core.results.trace import Tokens
+from bertviz_core.text_families import text_family
+from bertviz_core.token_limits import TokenLimit
+from bertviz_core.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, tokenize
+
+CHUNK = 512
+"""Sentences that are tokenized in one call: enough for the call to cost nothing, few enough to stop soon."""
+TOKEN_BUDGET: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+"""Tokens of a batch, padding included. On a CPU what a layer makes of so many still fits near the cores."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceRow:
+    """A tokenized sentence, as bertviz_core.trace_inputs.model_inputs takes it."""
+
+    input_ids: Any
+    """Row of the vocabulary of every token."""
+    token_type_ids: Any
+    """Token types; None where the tokenizer gives none."""
+    other_inputs: Mapping[str, Any]
+    """Further ids per token."""
+    truncated: bool
+    """Whether tokens were cut off at its end."""
+
+    def __len__(self) -> int:
+        """Count of tokens."""
+        return len(self.input_ids)
+
+
+def limited(tokenizer: TextTokenizer, plan: SentencePlan) -> TextTokenizer:
+    """The tokenizer with the plan's own limit of tokens, where that is the smaller one."""
+    length, limit = plan.max_seq_length, tokenizer.limit.tokens
+    if length is None or (limit is not None and limit <= length):
+        return tokenizer
+    reason = f"the model's sentence vectors are made of at most {length:,} tokens"
+    return replace(tokenizer, limit=TokenLimit(length, reason))
+
+
+def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan) -> Tokens:
+    """The tokens of one sentence under a plan: prompt in front, the plan's limit. What token_pair_shares wants traced.
+
+    Raises:
+        TextError: as bertviz_core.tokenization.tokenize.
+    """
+    return tokenize(limited(tokenizer, plan), plan.prompt + sentence)
+
+
+def prompt_tokens(tokenizer: TextTokenizer, plan: SentencePlan) -> int:
+    """Count of tokens at a sentence's beginning that the plan does not pool; 0 where it pools the prompt too."""
+    if not plan.prompt or plan.include_prompt:
+        return 0
+    tokens = sentence_tokens(tokenizer, "", plan)
+    return len(tokens) - int(len(tokens) > 1 and bool(tokens.special[-1]))
+
+
+def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: SentencePlan) -> Iterator[list[SentenceRow]]:
+    """The sentences as rows of ids, chunk by chunk in their order.
+
+    Raises:
+        TextError: a sentence is longer than may be tokenized, or yields no token at all.
+    """
+    within = limited(tokenizer, plan)
+    most = within.max_characters if within.tokenizer.is_fast else min(within.max_characters, PYTHON_MAX_CHARACTERS)
+    for start in range(0, len(sentences), CHUNK):
+        chunk = sentences[start : start + CHUNK]
+        for sentence in chunk:
+            if len(sentence) > most:
+                raise TextError(
+                    f"A sentence has {len(sentence):,} characters ({sentence[:40]!r}...); at most {most:,} are read. "
+                    "Cut it into parts (or raise INSIDE_BERT_MAX_CHARACTERS)."
+                )
+        yield _rows(within, [plain(plan.prompt + sentence) for sentence in chunk])
+
+
+def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
+    """Indices of sentences that are run together: of like length, so that little is padded, within a token budget.
+
+    The longest come first, so that what is too large for the memory shows at once; the rest in a shuffled order, so
+    that the time spent so far tells the time left. A family that feels padding only gets texts of one length together.
+    """
+    budget = TOKEN_BUDGET.get(loaded.device, TOKEN_BUDGET["cpu"])
+    same_length = bool(text_family(loaded.model_type).padding_acts)
+    order = np.argsort(-np.asarray(lengths), kind="stable").tolist()
+    found: list[list[int]] = []
+    for index in order:
+        current = found[-1] if found else []
+        longest = lengths[current[0]] if current else 0
+        fits = bool(current) and longest * (len(current) + 1) <= budget
+        if fits and (not same_length or lengths[index] == longest):
+            current.append(index)
+        else:
+            found.append([index])
+    rest = found[1:]
+    Random(0).shuffle(rest)  # noqa: S311  # an order, no secret
+    return found[:1] + rest
+
+
+def plain(text: str) -> str:
+    """The text as Unicode: halves of a pair joined, lone surrogates, which no encoding knows, as U+FFFD."""
+    if text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _rows(tokenizer: TextTokenizer, texts: list[str]) -> list[SentenceRow]:
+    backend, limit = tokenizer.tokenizer, tokenizer.limit.tokens
+    options: dict[str, Any] = {"return_attention_mask": False, "verbose": False}
+    try:
+        with tokenizer.lock:
+            encoding = backend(texts, truncation=limit is not None, max_length=limit, **options)
+            at_limit = [index for index, ids in enumerate(encoding["input_ids"]) if len(ids) == limit]
+            whole = backend([texts[index] for index in at_limit], **options)["input_ids"] if at_limit else []
+    except Exception as error:  # tokenizers raise whatever a text or a limit leads to
+        raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read these sentences: {error}") from error
+    cut = {index for index, ids in zip(at_limit, whole, strict=True) if limit is not None and len(ids) > limit}
+    columns = {name: values for name, values in encoding.items() if isinstance(values, list)}
+    rows = [
+        _row({name: values[index] for name, values in columns.items()}, index in cut) for index in range(len(texts))
+    ]
+    for row, text in zip(rows, texts, strict=True):
+        if not len(row):
+            raise TextError(
+                f"The tokenizer of {tokenizer.name!r} makes no token of the sentence {text[:40]!r}; leave it out."
+            )
+    return rows
+
+
+def _row(columns: Mapping[str, Any], truncated: bool) -> SentenceRow:
+    ids = np.asarray(columns["input_ids"], dtype=np.int64)
+    others = {
+        name: np.asarray(values, dtype=np.int64)
+        for name, values in columns.items()
+        if name not in ("input_ids", "token_type_ids", "special_tokens_mask") and len(values) == len(ids)
+    }
+    types = columns.get("token_type_ids")
+    return SentenceRow(ids, None if types is None else np.asarray(types, dtype=np.int64), others, truncated)
+
+
+Progress = Callable[[int, int], None]
+"""Called as progress(done, total) in sentences; what it raises ends the work."""

@@ -1,0 +1,97 @@
+"""The dense layers behind a checkpoint's pooling: read from safetensors, applied to vectors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.checkpoint import SINGLE_FILE, read_json
+from bertviz_core.errors import CheckpointError
+from bertviz_core.results.sentences import DenseLayer
+from bertviz_core.safetensors_header import shown
+from bertviz_core.skeleton import first_line
+
+ACTIVATIONS: Mapping[str, str] = {
+    "Identity": "identity",
+    "Tanh": "tanh",
+    "ReLU": "relu",
+    "GELU": "gelu",
+    "Sigmoid": "sigmoid",
+}
+SENTENCE = "sentence_embedding"
+
+
+def dense_layer(folder: Path) -> tuple[DenseLayer | None, str]:
+    """A dense layer of a checkpoint, or None and why it is not followed.
+
+    Raises:
+        CheckpointError: its files are damaged.
+    """
+    config = read_json(folder / "config.json")
+    name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    activation = ACTIVATIONS.get(name.rpartition(".")[2]) if name.startswith("torch.nn.") else None
+    inner = config.get("module_input_name", SENTENCE) != SENTENCE or config.get("module_output_name") not in (
+        None,
+        SENTENCE,
+    )
+    if activation is None or inner or config.get("use_residual"):
+        return (
+            None,
+            f"The checkpoint's dense layer {shown(folder.name)} ({shown(name)}) is not followed; its vectors differ.",
+        )
+    if not (folder / SINGLE_FILE).is_file():
+        return None, (
+            f"The checkpoint's dense layer {shown(folder.name)} has no {SINGLE_FILE} (pickle files are not opened), "
+            "so it is left out; its vectors differ."
+        )
+    return _read(folder, activation), ""
+
+
+def applied(
+    vectors: Float[np.ndarray, "rows columns"], dense: tuple[DenseLayer, ...]
+) -> Float[np.ndarray, "rows dimensions"]:
+    """The vectors behind the dense layers: activation(vectors @ weight.T + bias), one layer after the other.
+
+    Raises:
+        CheckpointError: a layer does not take vectors of this width.
+    """
+    for layer in dense:
+        if vectors.shape[1] != layer.weight.shape[1]:
+            raise CheckpointError(
+                f"A dense layer of the checkpoint takes vectors of {layer.weight.shape[1]:,} numbers and is given "
+                f"{vectors.shape[1]:,}; its files do not belong together."
+            )
+        vectors = vectors @ layer.weight.T
+        if layer.bias is not None:
+            vectors = vectors + layer.bias
+        vectors = np.asarray(_activated(vectors, layer.activation), dtype=np.float32)
+    return vectors
+
+
+def _activated(values: Any, activation: str) -> Any:
+    if activation == "identity":
+        return values
+    import torch
+
+    functions = {
+        "tanh": torch.tanh,
+        "relu": torch.relu,
+        "gelu": torch.nn.functional.gelu,
+        "sigmoid": torch.sigmoid,
+    }
+    return functions[activation](torch.from_numpy(values)).numpy()
+
+
+def _read(folder: Path, activation: str) -> DenseLayer:
+    from safetensors.torch import load_file
+
+    try:
+        tensors = load_file(folder / SINGLE_FILE)
+        weight, bias = tensors["linear.weight"], tensors.get("linear.bias")
+    except Exception as error:  # the library raises whatever a damaged file leads to
+        raise CheckpointError(f"The dense layer {folder.name!r} cannot be read: {first_line(error)}") from error
+    if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
+        raise CheckpointError(f"The dense layer {folder.name!r} has a weight of shape {tuple(weight.shape)}.")
+    return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)

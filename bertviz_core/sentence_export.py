@@ -1,0 +1,91 @@
+"""Sentence vectors as files, with what they are and what made them inside: Parquet, CSV, NumPy."""
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bertviz_core.results.sentences import SentenceVectors
+
+FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet runs a cell that begins with one of these."""
+WITH_SIDE_FILE = (".npy", ".csv")
+"""Formats that have no place for what made the vectors; it goes into a file with .json behind the name."""
+
+
+def about(vectors: SentenceVectors) -> dict[str, Any]:
+    """What made the vectors: model, revision, pooling, layer and the rest, as plain values."""
+    return {
+        "model": vectors.model,
+        "revision": vectors.revision,
+        "pooling": vectors.pooling,
+        "layer": vectors.layer,
+        "normalized": vectors.normalized,
+        "prompt": vectors.prompt,
+        "dtype": vectors.dtype,
+        "sentences": len(vectors.sentences),
+        "dimensions": vectors.dimensions,
+        "truncated": int(vectors.truncated.sum()),
+    }
+
+
+def about_json(vectors: SentenceVectors) -> bytes:
+    """What made the vectors as JSON."""
+    return json.dumps(about(vectors), indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def parquet_bytes(vectors: SentenceVectors) -> bytes:
+    """A Parquet file: sentence, tokens, truncated, vector (a list of fixed length).
+
+    The metadata of its schema hold model, revision, pooling and layer each under its own name, and all that `about`
+    says as JSON under "inside_bert". Parquet is typed, so no cell can be a formula and the sentences stay as they are.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    flat = pyarrow.array(np.ascontiguousarray(vectors.vectors).ravel())
+    table = pyarrow.table(
+        {
+            "sentence": pyarrow.array([_plain(text) for text in vectors.sentences], type=pyarrow.string()),
+            "tokens": pyarrow.array(vectors.token_counts),
+            "truncated": pyarrow.array(vectors.truncated),
+            "vector": pyarrow.FixedSizeListArray.from_arrays(flat, vectors.dimensions),
+        }
+    )
+    facts = about(vectors)
+    metadata = {name: str(facts[name]) for name in ("model", "revision", "pooling", "layer")}
+    metadata["inside_bert"] = json.dumps(facts, ensure_ascii=False)
+    target = io.BytesIO()
+    pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), target)
+    return target.getvalue()
+
+
+def csv_bytes(vectors: SentenceVectors) -> bytes:
+    """A CSV file in UTF-8: sentence, tokens, truncated, then a column per dimension (d0, d1, ...).
+
+    A sentence that a spreadsheet would run as a formula gets an apostrophe in front.
+    """
+    numbers = pd.DataFrame(vectors.vectors, columns=[f"d{index}" for index in range(vectors.dimensions)])
+    numbers.insert(0, "sentence", [formula_safe(_plain(text)) for text in vectors.sentences])
+    numbers.insert(1, "tokens", vectors.token_counts)
+    numbers.insert(2, "truncated", vectors.truncated)
+    return numbers.to_csv(index=False, lineterminator="\r\n").encode()
+
+
+def npy_bytes(vectors: SentenceVectors) -> bytes:
+    """The vectors as NumPy's own file, (sentences, dimensions) float32."""
+    target = io.BytesIO()
+    np.save(target, vectors.vectors, allow_pickle=False)
+    return target.getvalue()
+
+
+def formula_safe(text: str) -> str:
+    """The text, with an apostrophe in front where a spreadsheet would run it as a formula."""
+    return f"'{text}" if text.startswith(FORMULA_BEGINS) else text
+
+
+def _plain(text: str) -> str:
+    """The text without lone surrogates, which no file can hold."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,190 @@
+"""How a checkpoint wants its sentence vectors made: the files of sentence-transformers, read as data.
+
+modules.json lists what stands behind the encoder (Reimers & Gurevych 2019, section 3, and the files that the library
+sentence-transformers writes). No class that it names is imported, no pickle is opened.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bertviz_core.checkpoint import read_json
+from bertviz_core.errors import CheckpointError
+from bertviz_core.model_files import weights_folder
+from bertviz_core.results.sentences import DenseLayer, Pooling, SentencePlan
+from bertviz_core.safetensors_header import MAX_HEADER_NBYTES, shown
+from bertviz_core.sentence_dense import dense_layer
+from bertviz_core.settings import Settings
+from bertviz_core.sources import ModelSource
+
+MODULES_FILE = "modules.json"
+PROMPTS_FILE = "config_sentence_transformers.json"
+LENGTH_FILES = tuple(
+    f"sentence_{name}_config.json"
+    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+MODES: Mapping[str, str] = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+"""Switches of older files, in the order in which the library puts several poolings side by side."""
+OFFERED: Mapping[str, Pooling] = {"cls": "cls", "max": "max", "mean": "mean"}
+WORDS: Mapping[Pooling, str] = {
+    "mean": "the mean of all tokens",
+    "cls": "the vector of the first token",
+    "max": "the largest value of each dimension over all tokens",
+    "pooler": "the pooler's output",
+}
+RAW = (
+    "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
+    "a model that was not trained to compare sentences does so poorly."
+)
+
+
+def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
+    """How the checkpoint wants its sentences made into vectors; the mean where it says nothing, and says so.
+
+    Raises:
+        CheckpointError: the weights are not here, or a file of the modules is damaged.
+    """
+    folder = weights_folder(source, settings)
+    modules = _modules(folder)
+    if modules is None:
+        return SentencePlan("mean", reason=RAW.format(why=f"it has no {MODULES_FILE}"))
+    found = _Reading(folder)
+    for kind, path in modules:
+        found.take(kind, path)
+    if found.pooling is None:
+        why = f"its {MODULES_FILE} names no pooling that is offered here"
+        return SentencePlan("mean", reason=RAW.format(why=why), notices=tuple(found.notices))
+    prompts, prompt = _prompts(folder)
+    length = _max_seq_length(folder)
+    plan = SentencePlan(
+        pooling=found.pooling,
+        normalize=found.normalize,
+        prompt=prompt,
+        include_prompt=found.include_prompt,
+        max_seq_length=length,
+        dense=tuple(found.dense),
+        prompts=prompts,
+        notices=tuple(found.notices),
+    )
+    return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.")
+
+
+def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str | None = None) -> SentencePlan:
+    """A checkpoint's plan with another pooling, layer or prompt.
+
+    Its dense layers were trained for its own pooling and last layer, so they are left out for any other; length,
+    normalisation and prompt stay.
+
+    Args:
+        plan: what `recommended` gave.
+        pooling: the pooling wanted.
+        layer: entry of hidden_states; None for the last. The last by its number counts as another layer.
+        prompt: text in front of every sentence; None for the plan's own.
+    """
+    prompt = plan.prompt if prompt is None else prompt
+    if (pooling, layer) == (plan.pooling, plan.layer):
+        return dataclasses.replace(plan, prompt=prompt)
+    notices = plan.notices
+    if plan.dense:
+        notices = (*notices, "The checkpoint's dense layers belong to its own pooling and are left out.")
+    where = "the last layer" if layer is None else f"entry {layer} of the hidden states"
+    reason = f"As chosen: {WORDS[pooling]}, from {where}."
+    changes: dict[str, Any] = {"pooling": pooling, "layer": layer, "prompt": prompt, "dense": ()}
+    return dataclasses.replace(plan, **changes, reason=reason, notices=notices)
+
+
+class _Reading:
+    """What the modules behind the encoder come to, taken one by one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pooling: Pooling | None = None
+        self.include_prompt, self.normalize = True, False
+        self.dense: list[DenseLayer] = []
+        self.notices: list[str] = []
+        self.broken = False  # a dense layer could not be followed, so the ones behind it cannot be either
+
+    def take(self, kind: str, path: Path) -> None:
+        """The next module."""
+        if kind == "Pooling" and self.pooling is None:
+            self._pooling(path)
+        elif kind == "Dense" and self.pooling is not None and not self.normalize:
+            layer, notice = dense_layer(path)
+            self.dense = [*self.dense, layer] if layer is not None and not self.broken else []
+            self.broken = self.broken or layer is None
+            self.notices += [notice] if notice else []
+        elif kind == "Normalize":
+            self.normalize = True
+        elif kind != "Transformer":
+            self.notices.append(f"The checkpoint's module {shown(kind)} is not followed here; its vectors differ.")
+
+    def _pooling(self, path: Path) -> None:
+        config = read_json(path / "config.json")
+        modes = config.get("pooling_mode") or [mode for key, mode in MODES.items() if config.get(key)] or ["mean"]
+        modes = [modes] if isinstance(modes, str) else list(modes)
+        self.include_prompt = config.get("include_prompt") is not False
+        if len(modes) == 1 and modes[0] in OFFERED:
+            self.pooling = OFFERED[modes[0]]
+            return
+        names = " and ".join(shown(str(mode)) for mode in modes)
+        self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
+
+
+def _modules(folder: Path) -> list[tuple[str, Path]] | None:
+    """(kind, folder) of every module in its order; None without a modules.json.
+
+    Raises:
+        CheckpointError: the file is damaged, or a module lies outside the folder.
+    """
+    path = folder / MODULES_FILE
+    if not path.is_file():
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            listed = json.loads(file.read(MAX_HEADER_NBYTES))
+        entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise CheckpointError(f"{MODULES_FILE} is not a list of modules with type and path ({error}).") from error
+    for _, place in entries:
+        if "\\" in place or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
+            raise CheckpointError(f"{MODULES_FILE} names {shown(place)}, which leads out of the checkpoint's folder.")
+    return [(kind.rpartition(".")[2], folder / place) for kind, place in entries]
+
+
+def _max_seq_length(folder: Path) -> int | None:
+    for name in LENGTH_FILES:
+        if (folder / name).is_file():
+            length = read_json(folder / name).get("max_seq_length")
+            return length if isinstance(length, int) and length > 0 else None
+    return None
+
+
+def _prompts(folder: Path) -> tuple[Mapping[str, str] | None, str]:
+    """The prompts by name, and the one that stands in front of every text unless another is asked for."""
+    path = folder / PROMPTS_FILE
+    config = read_json(path) if path.is_file() else {}
+    listed = config.get("prompts")
+    prompts = (
+        {str(name): text for name, text in listed.items() if isinstance(text, str)} if isinstance(listed, dict) else {}
+    )
+    return prompts or None, prompts.get(str(config.get("default_prompt_name")), "")
+
+
+def _steps(plan: SentencePlan) -> str:
+    steps = [WORDS[plan.pooling]]
+    if plan.dense:
+        steps.append(f"{len(plan.dense)} dense layer{'' if len(plan.dense) == 1 else 's'}")
+    if plan.normalize:
+        steps.append("brought to length 1")
+    if plan.max_seq_length is not None:
+        steps.append(f"at most {plan.max_seq_length:,} tokens of a sentence")
+    return ", ".join(steps)

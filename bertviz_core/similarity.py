@@ -1,0 +1,197 @@
+"""How alike vectors are: matrices, nearest, closest pairs, an order by likeness; pure functions on arrays.
+
+A zero vector points nowhere: its cosine to every vector, itself included, is 0.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.hidden_states import unit
+from bertviz_core.results.sentences import BlockSummary, ClusterOrder, Measure, Neighbours, ScoredPairs
+
+BLOCK_ROWS = 2048
+"""Rows and columns of a block of scores: 16 MiB at a time, whatever the count of sentences."""
+MAX_CLUSTERED = 2000
+"""Sentences that are clustered one by one; their distances alone take 16 MB."""
+MAX_ORDERED = 400
+"""Above this many the leaves keep the order of the joins; the best order takes time by the square."""
+Tell = Callable[[int, int], None]
+
+
+def similarity_matrix(
+    vectors: Float[np.ndarray, "sentences dimensions"], measure: Measure = "cosine"
+) -> Float[np.ndarray, "sentences sentences"]:
+    """Every vector against every other: cosine (-1 to 1), dot product, or Euclidean distance.
+
+    Symmetric. The diagonal is 1 for the cosine (0 for a zero vector), 0 for the distance, the square of the length for
+    the dot product.
+    """
+    if measure == "euclidean":
+        rows = [distances(row, vectors) for row in vectors]
+        return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
+    units = unit(vectors) if measure == "cosine" else vectors
+    scores: np.ndarray = units @ units.T
+    # A product of blocks rounds differently on its two sides.
+    scores = (scores + scores.T) / 2
+    if measure == "cosine":
+        np.clip(scores, -1, 1, out=scores)
+        np.fill_diagonal(scores, np.where(units.any(axis=1), np.float32(1), np.float32(0)))
+    return scores
+
+
+def distances(
+    query: Float[np.ndarray, " dimensions"], vectors: Float[np.ndarray, "sentences dimensions"]
+) -> Float[np.ndarray, " sentences"]:
+    """Euclidean distance of every vector to one."""
+    return np.asarray(np.linalg.norm(vectors - query, axis=1), dtype=np.float32)
+
+
+def nearest(
+    query: Float[np.ndarray, " dimensions"],
+    vectors: Float[np.ndarray, "sentences dimensions"],
+    count: int,
+    measure: Measure = "cosine",
+) -> Neighbours:
+    """The vectors most like one, the most alike first; of equally alike ones the first of the list."""
+    if measure == "euclidean":
+        scores = distances(query, vectors)
+    elif measure == "cosine":
+        scores = np.clip(unit(vectors) @ unit(query), -1, 1)
+    else:
+        scores = vectors @ query
+    order = np.argsort(scores if measure == "euclidean" else -scores, kind="stable")[:count]
+    return Neighbours(order, scores[order], measure)
+
+
+def closest_pairs(
+    vectors: Float[np.ndarray, "sentences dimensions"],
+    count: int,
+    measure: Measure = "cosine",
+    tell: Tell | None = None,
+) -> ScoredPairs:
+    """The pairs most alike, the most alike first, found block by block: memory does not grow with the square.
+
+    Args:
+        vectors: the vectors.
+        count: how many pairs.
+        measure: by what.
+        tell: called as tell(rows done, rows); what it raises ends the search.
+    """
+    rows = unit(vectors) if measure == "cosine" else vectors
+    squares = np.einsum("nd,nd->n", rows, rows, dtype=np.float64) if measure == "euclidean" else None
+    best: tuple[np.ndarray, np.ndarray, np.ndarray] = (np.zeros(0, int), np.zeros(0, int), np.zeros(0))
+    for top in range(0, len(rows), BLOCK_ROWS):
+        for left in range(top, len(rows), BLOCK_ROWS):
+            best = _better(best, _block(rows, squares, top, left), (top, left), count)
+        if tell is not None:
+            tell(min(top + BLOCK_ROWS, len(rows)), len(rows))
+    first, second, _ = best
+    scores = _exact(vectors, rows, first, second, measure)
+    order = np.lexsort((second, first, scores if measure == "euclidean" else -scores))
+    return ScoredPairs(first[order], second[order], scores[order], measure)
+
+
+def cluster_order(similarity: Float[np.ndarray, "sentences sentences"]) -> ClusterOrder:
+    """An order in which similar sentences stand together, and the joins of its dendrogram.
+
+    Agglomerative clustering, average linkage of 1 - cosine (Sokal & Michener 1958), leaves in the order of least
+    distance between neighbours (Bar-Joseph et al. 2001) up to 400 sentences.
+
+    Raises:
+        ValueError: more sentences than are clustered one by one (MAX_CLUSTERED).
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    count = len(similarity)
+    if count > MAX_CLUSTERED:
+        raise ValueError(f"{count} sentences to cluster one by one, at most {MAX_CLUSTERED}")
+    if count < 2:
+        return ClusterOrder(np.arange(count), np.zeros((0, 4), dtype=np.float32))
+    distance = np.clip(1 - np.nan_to_num(similarity.astype(np.float64)), 0, None)
+    np.fill_diagonal(distance, 0)
+    joins = linkage(squareform(distance, checks=False), "average", optimal_ordering=count <= MAX_ORDERED)
+    return ClusterOrder(leaves_list(joins).astype(np.int64), joins.astype(np.float32))
+
+
+def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: int = 40) -> BlockSummary:
+    """Similarity of thousands of sentences as a matrix of blocks of like sentences.
+
+    The sentences are halved at the median along their direction of largest variance, again and again, and the blocks
+    are put in the order of cluster_order. The mean cosine of two blocks is the dot product of their mean unit vectors,
+    so no matrix of all sentences is made.
+    """
+    units = unit(vectors)
+    parts = _halved(units, min(blocks, max(len(units), 1)))
+    means = np.stack([units[part].mean(axis=0) for part in parts]) if len(units) else units
+    order = cluster_order(similarity_matrix(means)).order
+    parts, means = [parts[place] for place in order], means[order]
+    similarity = (means @ means.T).astype(np.float64)
+    for place, part in enumerate(parts):
+        size, pointing = len(part), float(units[part].any(axis=1).sum())
+        # All ordered pairs of the block without the sentences with themselves.
+        within = (similarity[place, place] * size * size - pointing) / (size * (size - 1)) if size > 1 else 1.0
+        similarity[place, place] = within
+    sizes = np.array([len(part) for part in parts], dtype=np.int64)
+    examples = [part[int(np.argmax(units[part] @ mean))] for part, mean in zip(parts, means, strict=True)]
+    return BlockSummary(
+        np.concatenate(parts) if len(units) else np.zeros(0, dtype=np.int64),
+        np.cumsum(sizes) - sizes,
+        sizes,
+        np.clip(similarity, -1, 1).astype(np.float32),
+        np.array(examples, dtype=np.int64),
+    )
+
+
+def _halved(units: np.ndarray, blocks: int) -> list[np.ndarray]:
+    """Indices of the sentences in so many parts of like size, the largest part halved first."""
+    from scipy.linalg import eigh
+
+    parts = [np.arange(len(units))] if len(units) else []
+    last = units.shape[1] - 1
+    while 0 < len(parts) < blocks:
+        place = max(range(len(parts)), key=lambda each: len(parts[each]))
+        part = parts[place]
+        centred = units[part] - units[part].mean(axis=0)
+        _, axis = eigh(centred.T @ centred, subset_by_index=(last, last))
+        along = part[np.argsort(centred @ axis[:, 0], kind="stable")]
+        middle = len(part) // 2
+        parts[place : place + 1] = [along[:middle], along[middle:]]
+    return parts
+
+
+def _block(rows: np.ndarray, squares: np.ndarray | None, top: int, left: int) -> np.ndarray:
+    """Scores of one block of pairs, large where two are alike; what is not above the diagonal gets -inf."""
+    scores = rows[top : top + BLOCK_ROWS] @ rows[left : left + BLOCK_ROWS].T
+    if squares is not None:
+        scores = 2.0 * scores - squares[top : top + BLOCK_ROWS, None] - squares[None, left : left + BLOCK_ROWS]
+    if top == left:
+        scores[np.tril_indices(len(scores), 0, scores.shape[1])] = -np.inf
+    return np.asarray(scores)
+
+
+def _better(
+    best: tuple[np.ndarray, np.ndarray, np.ndarray], scores: np.ndarray, corner: tuple[int, int], count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best pairs so far and those of a block, cut to the count."""
+    flat = scores.ravel()
+    found = np.flatnonzero(flat > best[2].min()) if len(best[2]) >= count > 0 else np.flatnonzero(flat > -np.inf)
+    if len(found) > count:
+        found = found[np.argpartition(-flat[found], count - 1)[:count]] if count else found[:0]
+    down, right = np.divmod(found, scores.shape[1])
+    first, second = np.concatenate((best[0], down + corner[0])), np.concatenate((best[1], right + corner[1]))
+    values = np.concatenate((best[2], flat[found]))
+    kept = np.argsort(-values, kind="stable")[:count]
+    return first[kept], second[kept], values[kept]
+
+
+def _exact(
+    vectors: np.ndarray, rows: np.ndarray, first: np.ndarray, second: np.ndarray, measure: Measure
+) -> np.ndarray:
+    """The scores of some pairs by their definition."""
+    if measure == "euclidean":
+        return np.asarray(np.linalg.norm(vectors[first] - vectors[second], axis=1), dtype=np.float32)
+    products = np.einsum("nd,nd->n", rows[first], rows[second])
+    return np.asarray(np.clip(products, -1, 1) if measure == "cosine" else products, dtype=np.float32)

@@ -1,0 +1,166 @@
+"""Why two sentences are alike: their cosine as a sum over pairs of tokens."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.results.sentences import SentencePlan, TokenPair, TokenPairShares
+from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.sentence_dense import applied
+
+TOP = 20
+MEAN = (
+    "A cell is the dot product of two tokens' vectors, over the counts of tokens and the lengths of the two sentence "
+    "vectors; all cells add up to the cosine."
+)
+MAX = (
+    "Every dimension of a sentence vector is counted to the one token that has the largest value there; a cell is the "
+    "sum over the dimensions of its two tokens, over the lengths of the vectors, and all cells add up to the cosine."
+)
+SINGLE_VECTOR = (
+    "An approximation: {what} is one vector that no sum over tokens makes up, so the cells are those of mean pooling "
+    "of the same layer. They add up to {total:.4f}; the cosine of the two sentences is {score:.4f}."
+)
+NOT_LINEAR = (
+    "An approximation: the model's dense layers ({names}) are not linear, so the cells are those of the vectors in "
+    "front of them. They add up to {total:.4f}; the cosine of the two sentences is {score:.4f}."
+)
+
+
+def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: int = 0) -> TokenPairShares:
+    """The cosine of two sentences, split into what each pair of tokens adds.
+
+    Each sentence vector is a sum of one part per token, m = sum_i u_i: for mean pooling u_i = h_i / n, for max pooling
+    u_i holds the dimensions in which token i is largest; a linear dense layer maps each part for itself. So the cosine
+    is sum_ij <u_i, v_j> / (|m_a| |m_b|), exactly. For the first token, the pooler and dense layers with an activation
+    there is no such sum; the cells are then those of a mean that is near, `exact` is False and `note` says so.
+
+    Args:
+        first: one sentence, traced from sentence_batches.sentence_tokens under the plan.
+        second: the other, by the same model.
+        plan: how the sentences became vectors.
+        skipped: tokens at the beginning of both that are not pooled (sentence_batches.prompt_tokens).
+
+    Raises:
+        UnsupportedModelError: the pooler is asked for and the model has none.
+        ValueError: traces of different models, of pairs of texts, or longer than the plan reads.
+    """
+    _check(first, second, plan)
+    layer = first.num_hidden_layers if plan.layer is None else plan.layer
+    score = _cosine(*(_sentence(trace, layer, plan, skipped) for trace in (first, second)))
+    parts = [_parts(trace, layer, plan, skipped) for trace in (first, second)]
+    lengths = [float(np.linalg.norm(each.sum(axis=0))) for each in parts]
+    scale = lengths[0] * lengths[1]
+    cells = parts[0] @ parts[1].T / scale if scale else np.zeros((len(parts[0]), len(parts[1])))
+    total = float(cells.sum())
+    exact = plan.pooling in ("mean", "max") and all(dense.linear for dense in plan.dense)
+    words, groups = zip(*(_words(trace.tokens) for trace in (first, second)), strict=True)
+    word_cells = groups[0] @ cells @ groups[1].T
+    return TokenPairShares(
+        first_tokens=first.tokens.tokens,
+        second_tokens=second.tokens.tokens,
+        cells=cells.astype(np.float32),
+        score=score,
+        total=total,
+        exact=exact,
+        note=_note(plan, exact, total, score),
+        pooling=plan.pooling,
+        layer=layer,
+        first_totals=cells.sum(axis=1).astype(np.float32),
+        second_totals=cells.sum(axis=0).astype(np.float32),
+        first_words=words[0],
+        first_word_totals=word_cells.sum(axis=1).astype(np.float32),
+        second_words=words[1],
+        second_word_totals=word_cells.sum(axis=0).astype(np.float32),
+        word_cells=word_cells.astype(np.float32),
+        top=_top(cells, first.tokens, second.tokens),
+    )
+
+
+def _check(first: Trace, second: Trace, plan: SentencePlan) -> None:
+    if (first.model, first.revision) != (second.model, second.revision):
+        raise ValueError(f"traces of {first.model} and {second.model}")
+    for trace in (first, second):
+        if trace.tokens.pair is not None:
+            raise ValueError("a trace of a pair of texts is no sentence")
+        if plan.max_seq_length is not None and len(trace.tokens) > plan.max_seq_length:
+            raise ValueError(f"{len(trace.tokens)} tokens where the plan reads {plan.max_seq_length}")
+        if plan.pooling == "pooler" and trace.pooler_output is None:
+            raise UnsupportedModelError(f"{trace.model!r} has no pooler; choose mean, cls or max.")
+
+
+def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
+    """The sentence vector by the plan, from the trace's hidden states."""
+    counted = trace.hidden_states[layer][_first(trace, skipped) :]
+    if plan.pooling == "pooler":
+        vector = trace.pooler_output
+    elif plan.pooling == "mean":
+        vector = counted.mean(axis=0, dtype=np.float64)
+    else:
+        vector = counted[0] if plan.pooling == "cls" else counted.max(axis=0)
+    return applied(np.asarray(vector, dtype=np.float32)[None], plan.dense)[0].astype(np.float64)
+
+
+def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
+    """One part per token, (seq, dimensions) float64; where such a sum exists, it is the sentence vector."""
+    hidden, start = trace.hidden_states[layer].astype(np.float64), _first(trace, skipped)
+    share = np.zeros((len(hidden), 1))
+    share[start:] = 1 / (len(hidden) - start)
+    parts = hidden * share
+    if plan.pooling == "max":
+        largest, dimensions = hidden[start:].argmax(axis=0) + start, np.arange(hidden.shape[1])
+        parts = np.zeros_like(hidden)
+        parts[largest, dimensions] = hidden[largest, dimensions]
+    if plan.pooling in ("mean", "max") and all(dense.linear for dense in plan.dense):
+        for dense in plan.dense:
+            # A bias is shared out evenly: mean of (W h + b) is W mean(h) + b.
+            parts = parts @ dense.weight.T + (0 if dense.bias is None else share * dense.bias)
+    return parts
+
+
+def _first(trace: Trace, skipped: int) -> int:
+    """The first token that is pooled; the last of a sentence always is."""
+    return min(skipped, len(trace.tokens) - 1)
+
+
+def _cosine(first: Any, second: Any) -> float:
+    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / lengths if lengths else 0.0
+
+
+def _words(tokens: Tokens) -> tuple[tuple[str, ...], Any]:
+    """Words in their order, and which tokens are theirs, (words, seq) of 0 and 1; other tokens stand for themselves."""
+    names: list[str] = []
+    places: list[int] = []
+    previous: int | None = None
+    for position, token in enumerate(tokens.tokens):
+        word = tokens.word_ids[position] if tokens.word_ids is not None else None
+        if word is None or word != previous:
+            names.append(token if word is None else "")
+        places.append(len(names) - 1)
+        span = tokens.offsets[position] if tokens.offsets is not None else None
+        if word is not None:
+            names[-1] += tokens.text[slice(*span)] if span is not None else token
+        previous = word
+    groups = np.zeros((len(names), len(places)))
+    groups[places, range(len(places))] = 1
+    return tuple(names), groups
+
+
+def _top(cells: Any, first: Tokens, second: Tokens) -> tuple[TokenPair, ...]:
+    plain = ~first.special[:, None] & ~second.special[None, :]
+    order = np.argsort(np.where(plain, -cells, np.inf), axis=None, kind="stable")[: min(TOP, int(plain.sum()))]
+    places: Sequence[tuple[int, int]] = [divmod(int(each), cells.shape[1]) for each in order]
+    return tuple(TokenPair(row, column, float(cells[row, column])) for row, column in places)
+
+
+def _note(plan: SentencePlan, exact: bool, total: float, score: float) -> str:
+    if exact:
+        return MEAN if plan.pooling == "mean" else MAX
+    if plan.pooling in ("mean", "max"):
+        names = ", ".join(dense.activation for dense in plan.dense if not dense.linear)
+        return NOT_LINEAR.format(names=names, total=total, score=score)
+    what = "the first token's vector" if plan.pooling == "cls" else "the pooler's output"
+    return SINGLE_VECTOR.format(what=what, total=total, score=score)

@@ -1,0 +1,104 @@
+"""Sentences as points of a plane, coloured by a column where one is chosen."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.results.sentences import SentenceMap
+from figures.sentence_axis import HOVERED, shown
+from figures.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
+from figures.token_lines import label_sides
+
+HEIGHT = 430
+ROOM = 0.28
+"""Share of the width that the labels of the outermost points need on either side."""
+LABELLED = 40
+"""Up to so many points have their sentence beside them."""
+DRAWN = 5_000
+"""Of more points every second, third and so on is drawn: a browser without a graphics card shows these quickly."""
+GROUPS = 7
+"""Values of a column that have a colour of their own; the rest share one."""
+
+
+def sentence_scatter(
+    found: SentenceMap,
+    sentences: Sequence[str],
+    title: str,
+    look: Theme,
+    column: str = "",
+    values: Sequence[Any] | None = None,
+) -> go.Figure:
+    """Every sentence as a point; its index travels along as customdata, so that a selection can be listed.
+
+    Args:
+        found: the points.
+        sentences: their sentences.
+        title: stands alone on a slide.
+        look: theme.
+        column: name of what the colour is.
+        values: one per sentence, numbers or words; None for one colour.
+    """
+    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
+    numbers = drawn(len(sentences))
+    texts = [shown(text, 24) for text in sentences] if len(sentences) <= LABELLED else None
+    sides = label_sides(found.points[None], texts) if texts else None
+    for name, chosen, marker in _groups(numbers, values, column, look):
+        figure.add_trace(
+            go.Scatter(
+                x=found.points[chosen, 0].astype(np.float32),
+                y=found.points[chosen, 1].astype(np.float32),
+                mode="markers+text" if texts else "markers",
+                name=shown(name, 30),
+                showlegend=bool(name),
+                marker={"size": 10 if len(sentences) <= 500 else 5, "line": {"width": 0}, **marker},
+                text=[texts[index] if sides[index] else "" for index in chosen.tolist()] if texts and sides else None,
+                textposition=[sides[index] or "top center" for index in chosen.tolist()] if sides else None,
+                textfont={"size": TEXT_SIZE - 2},
+                customdata=chosen.astype(np.int32),
+                hovertext=[f"{index + 1}  {shown(sentences[index], HOVERED)}" for index in chosen.tolist()],
+                hovertemplate="%{hovertext}<extra></extra>",
+            )
+        )
+    words = ["first axis", "second axis"]
+    if found.explained is not None:
+        shares = [f"{share:.1%}" for share in found.explained.tolist()]
+        words = [
+            f"{place} component, {share} of the variance"
+            for place, share in zip(("first", "second"), shares, strict=True)
+        ]
+    figure.update_xaxes(title=words[0])
+    if texts:
+        low, high = float(found.points[:, 0].min()), float(found.points[:, 0].max())
+        room = ROOM * (high - low or 1.0)
+        figure.update_xaxes(range=[low - room, high + room])
+    figure.update_yaxes(title=words[1])
+    return figure.update_layout(dragmode="lasso", margin={"r": 16}, legend_title_text=shown(column))
+
+
+def drawn(count: int) -> np.ndarray:
+    """Indices of the points that are drawn, evenly over the list."""
+    return np.arange(0, count, -(-count // DRAWN) or 1)
+
+
+def _groups(
+    numbers: np.ndarray, values: Sequence[Any] | None, column: str, look: Theme
+) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
+    """(name, indices, marker) of every trace: one per word, or one whose colour is the number."""
+    if values is None:
+        return [("", numbers, {"color": HUES[0]})]
+    array = np.asarray([values[index] for index in numbers.tolist()])
+    if array.dtype.kind in "iuf":
+        bar = {"title": {"text": shown(column), "side": "right"}, "thickness": 14}
+        scale = sequential(look)[1:]
+        even = [[step / (len(scale) - 1), colour] for step, (_, colour) in enumerate(scale)]
+        return [("", numbers, {"color": array.astype(np.float32), "colorscale": even, "colorbar": bar})]
+    words = array.astype(str)
+    found, counts = np.unique(words, return_counts=True)
+    largest = found[np.argsort(-counts, kind="stable")][:GROUPS].tolist()
+    groups = [(word, numbers[words == word], {"color": HUES[place]}) for place, word in enumerate(largest)]
+    rest = numbers[~np.isin(words, largest)]
+    if rest.size:
+        groups.append((f"{len(found) - len(largest)} others", rest, {"color": look.muted}))
+    return groups

@@ -1,0 +1,79 @@
+"""Why two sentences are alike: the cosine as a sum over pairs of their tokens, and what each word adds."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.results.sentences import TokenPairShares
+from figures.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
+from figures.tokens_axis import token_axis, visible
+
+Unit = Literal["tokens", "words"]
+ROW, SMALLEST, LARGEST = 30, 340, 760
+TOTALS = 0.16
+"""Share of the picture that the totals beside the cells take."""
+
+
+def pair_heatmap(found: TokenPairShares, unit: Unit, title: str, look: Theme) -> go.Figure:
+    """What every pair of tokens, or of words, adds to the cosine; totals of rows and columns stand beside them.
+
+    Args:
+        found: the cosine as a sum.
+        unit: whether a row is a token or a word.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    if unit == "tokens":
+        cells, rows, columns = found.cells, found.first_tokens, found.second_tokens
+        row_totals, column_totals = found.first_totals, found.second_totals
+    else:
+        cells, rows, columns = found.word_cells, found.first_words, found.second_words
+        row_totals, column_totals = found.first_word_totals, found.second_word_totals
+    names, others = [visible(row) for row in rows], [visible(column) for column in columns]
+    height = max(SMALLEST, min(LARGEST, 190 + ROW * len(names)))
+    figure = go.Figure(layout=layout(look, escape(title), height=height, showlegend=False))
+    limit = float(np.abs(cells).max(initial=0)) or 1.0
+    figure.add_heatmap(
+        x=np.arange(len(others), dtype=np.int32),
+        y=np.arange(len(names), dtype=np.int32),
+        z=cells.astype(np.float32),
+        zmin=-limit,
+        zmax=limit,
+        colorscale=diverging(look),
+        colorbar={"title": {"text": "adds to the cosine", "side": "right"}, "thickness": 14},
+        customdata=[[f"{name} · {other}" for other in others] for name in names],
+        texttemplate="%{z:.3f}" if len(others) <= 14 and len(names) <= 14 else None,
+        hovertemplate="%{customdata}: %{z:.5f}<extra></extra>",
+    )
+    _add_totals(figure, names, row_totals, "h", look)
+    _add_totals(figure, others, column_totals, "v", look)
+    small = {"size": TEXT_SIZE - 3}
+    figure.update_layout(
+        xaxis={**token_axis(others, 560), "domain": [0, 1 - TOTALS - 0.01], "tickangle": -90 if len(others) > 9 else 0},
+        yaxis={**token_axis(names, height - 170), "domain": [0, 1 - TOTALS - 0.02], "autorange": "reversed"},
+        xaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": look.grid, "anchor": "y"},
+        yaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": look.grid, "anchor": "x"},
+        bargap=0.25,
+    )
+    return figure
+
+
+def _add_totals(
+    figure: go.Figure, names: Sequence[str], totals: Float[np.ndarray, " names"], way: Literal["h", "v"], look: Theme
+) -> None:
+    """Bars beside the rows (h) or above the columns (v): sums of the cells."""
+    places, sums = np.arange(len(names), dtype=np.int32), totals.astype(np.float32)
+    across = way == "h"
+    figure.add_bar(
+        x=sums if across else places,
+        y=places if across else sums,
+        orientation=way,
+        xaxis="x2" if across else "x",
+        yaxis="y" if across else "y2",
+        marker={"color": [HUES[1] if total >= 0 else HUES[0] for total in sums.tolist()]},
+        customdata=list(names),
+        hovertemplate=f"%{{customdata}} in all: %{{{'x' if across else 'y'}:.5f}}<extra></extra>",
+    )

@@ -1,0 +1,100 @@
+"""The same sentences under every pooling and layer: how alike they all are, how far apart they are spread."""
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from bertviz_core.results.sentences import PoolingComparison
+from figures.sentence_axis import similarity_colours
+from figures.style import HUES, TEXT_SIZE, Theme, escape, layout
+
+POOLING_WORDS = {"mean": "mean", "cls": "[CLS]", "max": "max", "pooler": "pooler output"}
+DASHES = ("solid", "dash", "dot", "dashdot")
+SYMBOLS = ("circle", "square", "diamond", "x")
+HEIGHT = 400
+COLUMNS = 5
+"""Most layers that have a column of small maps."""
+
+
+def pooling_lines(found: PoolingComparison, title: str, look: Theme) -> go.Figure:
+    """Mean and spread of the cosines of all pairs, a line per pooling over the layers."""
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1)
+    figure.update_layout(layout(look, escape(title), height=HEIGHT))
+    for column, (values, word) in enumerate(
+        ((found.mean_cosine, "mean cosine of two sentences"), (found.spread, "spread of these cosines")), start=1
+    ):
+        for index, pooling in enumerate(found.poolings):
+            figure.add_scatter(
+                x=list(found.layers),
+                y=values[index].astype(np.float32),
+                name=POOLING_WORDS[pooling],
+                legendgroup=pooling,
+                showlegend=column == 1,
+                mode="lines+markers",
+                line={"color": HUES[index], "width": 2, "dash": DASHES[index]},
+                marker={"size": 8, "symbol": SYMBOLS[index]},
+                hovertemplate=f"{POOLING_WORDS[pooling]}, layer %{{x}}: %{{y:.4f}}<extra></extra>",
+                row=1,
+                col=column,
+            )
+        figure.update_xaxes(title="layer", dtick=max(1, len(found.layers) // 12), showgrid=False, row=1, col=column)
+        figure.update_yaxes(title=word, rangemode="tozero", row=1, col=column)
+    _plain_axes(figure, look)
+    return figure.update_layout(margin={"t": 84, "b": 8, "r": 16})
+
+
+def pooling_maps(found: PoolingComparison, title: str, look: Theme) -> go.Figure:
+    """Small maps of all pairs: a row per pooling, a column for some of the layers; what does not exist is left out.
+
+    Raises:
+        ValueError: the comparison holds no matrices.
+    """
+    if found.matrices is None:
+        raise ValueError("the comparison holds no matrices")
+    columns = shown_columns(len(found.layers))
+    rows = len(found.poolings)
+    figure = make_subplots(
+        rows=rows,
+        cols=len(columns),
+        row_titles=[POOLING_WORDS[pooling] for pooling in found.poolings],
+        column_titles=[f"layer {found.layers[column]}" for column in columns],
+        horizontal_spacing=0.02,
+        vertical_spacing=0.03,
+    )
+    figure.update_layout(layout(look, escape(title), height=110 + 150 * rows))
+    for row in range(rows):
+        for place, column in enumerate(columns):
+            cells = found.matrices[row, column]
+            if not np.isnan(cells).any():
+                figure.add_heatmap(
+                    z=cells.astype(np.float32),
+                    coloraxis="coloraxis",
+                    hovertemplate="cosine: %{z:.4f}<extra></extra>",
+                    row=row + 1,
+                    col=place + 1,
+                )
+    figure.update_xaxes(visible=False, constrain="domain")
+    figure.update_yaxes(visible=False, autorange="reversed")
+    figure.update_annotations(font_size=TEXT_SIZE)
+    colours = similarity_colours("cosine", 1.0, look)
+    colours["colorbar"]["x"] = 1.06
+    return figure.update_layout(coloraxis=colours, margin={"t": 84, "r": 40})
+
+
+def shown_columns(layers: int) -> list[int]:
+    """Places of the layers that have a column: the first, the last, and some evenly between them."""
+    return sorted({int(place) for place in np.linspace(0, layers - 1, min(layers, COLUMNS)).round()})
+
+
+def _plain_axes(figure: go.Figure, look: Theme) -> None:
+    """The second pair of axes looks as the first: the layout that figures start from names one pair only."""
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(
+            gridcolor=look.grid,
+            linecolor=look.muted,
+            zeroline=False,
+            automargin=True,
+            title_font_size=TEXT_SIZE,
+            title_standoff=12,
+            tickfont_size=TEXT_SIZE - 1,
+        )

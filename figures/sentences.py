@@ -1,0 +1,192 @@
+"""How alike sentences are: every pair as a cell, ordered and with its tree, many as blocks, the nearest to a query."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float, Int
+
+from bertviz_core.results.sentences import BlockSummary, ClusterOrder, Measure, Neighbours
+from figures.sentence_axis import (
+    HOVERED,
+    MEASURE_WORDS,
+    number_axis,
+    sentence_labels,
+    sentence_rows,
+    shown,
+    similarity_colours,
+)
+from figures.style import HUES, TEXT_SIZE, Theme, escape, layout
+
+ROW, SMALLEST, LARGEST = 30, 300, 760
+"""Pixels: height of a sentence's row, of the smallest and of the largest map."""
+WRITTEN = 12
+"""Up to so many sentences the numbers stand in the cells."""
+TREE_SHARE = 0.17
+
+
+def similarity_heatmap(
+    similarity: Float[np.ndarray, "sentences sentences"],
+    sentences: Sequence[str],
+    measure: Measure,
+    title: str,
+    look: Theme,
+    clusters: ClusterOrder | None = None,
+) -> go.Figure:
+    """Every sentence against every other; with clusters, in their order and below their tree.
+
+    Args:
+        similarity: by the measure, in the order of the sentences.
+        sentences: the sentences as given.
+        measure: what the cells are.
+        title: stands alone on a slide.
+        look: theme.
+        clusters: an order in which similar sentences stand together; None for the order given.
+    """
+    count = len(sentences)
+    order = np.arange(count) if clusters is None else clusters.order
+    cells = similarity[np.ix_(order, order)].astype(np.float32)
+    numbers = order.tolist()
+    height = max(SMALLEST, min(LARGEST, 96 + ROW * count))
+    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    pairs = [[f"{row + 1} and {column + 1}" for column in numbers] for row in numbers]
+    figure.add_heatmap(
+        x=np.arange(count, dtype=np.int32),
+        y=np.arange(count, dtype=np.int32),
+        z=cells,
+        coloraxis="coloraxis",
+        customdata=pairs,
+        texttemplate="%{z:.2f}" if count <= WRITTEN else None,
+        hovertemplate=f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}<extra></extra>",
+    )
+    figure.update_layout(coloraxis=similarity_colours(measure, float(np.abs(cells).max(initial=0)), look))
+    figure.update_xaxes(number_axis(numbers), range=[-0.5, count - 0.5])
+    sentence_rows(figure, sentence_labels(numbers, [sentences[number] for number in numbers]), height - 90)
+    figure.update_layout(margin={"b": 36, "r": 8})
+    if clusters is not None and count > 1:
+        _add_tree(figure, clusters, look)
+    return figure
+
+
+def _add_tree(figure: go.Figure, clusters: ClusterOrder, look: Theme) -> None:
+    """The tree above the map: every join at its distance, which is 1 - cosine."""
+    x, y = tree_lines(clusters.order, clusters.linkage)
+    figure.add_scatter(
+        x=x,
+        y=y,
+        yaxis="y2",
+        mode="lines",
+        line={"color": look.muted, "width": 1.5},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    top = float(clusters.linkage[:, 2].max(initial=0)) or 1.0
+    figure.update_layout(
+        height=figure.layout.height + 84,
+        yaxis={"domain": [0, 1 - TREE_SHARE]},
+        yaxis2={
+            "domain": [1 - TREE_SHARE + 0.015, 1],
+            "range": [0, top * 1.05],
+            "title": {"text": "1 - cosine", "standoff": 6, "font": {"size": TEXT_SIZE - 1}},
+            "nticks": 3,
+            "zeroline": False,
+            "automargin": False,
+            "gridcolor": look.grid,
+            "tickfont": {"size": TEXT_SIZE - 2},
+        },
+    )
+
+
+def tree_lines(
+    order: Int[np.ndarray, " sentences"], linkage: Float[np.ndarray, "merges 4"]
+) -> tuple[list[float | None], list[float | None]]:
+    """The tree's lines: for each join up from one cluster, across, and down to the other; None parts them."""
+    count = len(order)
+    place, level = np.zeros(2 * count - 1), np.zeros(2 * count - 1)
+    place[order] = np.arange(count)
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for step, (one, other, distance, _) in enumerate(linkage.tolist()):
+        left, right = int(one), int(other)
+        x += [place[left], place[left], place[right], place[right], None]
+        y += [level[left], distance, distance, level[right], None]
+        place[count + step] = (place[left] + place[right]) / 2
+        level[count + step] = distance
+    return x, y
+
+
+def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, look: Theme) -> go.Figure:
+    """Many sentences as blocks of similar ones: every cell is the mean cosine of the pairs between two blocks."""
+    count = len(summary.starts)
+    height = max(SMALLEST, min(LARGEST, 96 + 22 * count))
+    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    sizes = summary.sizes.tolist()
+    figure.add_heatmap(
+        x=np.arange(count, dtype=np.int32),
+        y=np.arange(count, dtype=np.int32),
+        z=summary.similarity.astype(np.float32),
+        coloraxis="coloraxis",
+        customdata=[[f"{row:,} by {column:,} sentences" for column in sizes] for row in sizes],
+        hovertemplate="%{customdata}, mean cosine: %{z:.4f}<extra></extra>",
+    )
+    figure.update_layout(coloraxis=similarity_colours("cosine", 1.0, look))
+    examples = [shown(sentences[index], 30) for index in summary.examples.tolist()]
+    names = [f"{text}  ({size:,})" for text, size in zip(examples, sizes, strict=True)]
+    figure.update_xaxes(number_axis(range(count), 150), title="block", range=[-0.5, count - 0.5])
+    sentence_rows(figure, names, height - 110)
+    return figure.update_layout(margin={"b": 56, "r": 8})
+
+
+def neighbour_bars(found: Neighbours, sentences: Sequence[str], title: str, look: Theme) -> go.Figure:
+    """The sentences nearest to a query, the nearest at the top, as bars of their score."""
+    numbers = found.index.tolist()
+    names = sentence_labels(numbers, [sentences[number] for number in numbers])
+    height = max(240, 110 + 34 * len(numbers))
+    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    figure.add_bar(
+        x=found.score.astype(np.float32),
+        y=np.arange(len(numbers), dtype=np.int32),
+        orientation="h",
+        marker={"color": HUES[0]},
+        text=[f"{score:.4f}" for score in found.score.tolist()],
+        textposition="auto",
+        customdata=[shown(sentences[number], HOVERED) for number in numbers],
+        hovertemplate="%{customdata}: %{x:.4f}<extra></extra>",
+    )
+    figure.update_xaxes(title=MEASURE_WORDS[found.measure], rangemode="tozero")
+    sentence_rows(figure, names, height - 100)
+    return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
+
+
+def vectors_heatmap(
+    vectors: Float[np.ndarray, "sentences dimensions"],
+    sentences: Sequence[str],
+    first: int,
+    title: str,
+    look: Theme,
+) -> go.Figure:
+    """Sentence vectors as rows of numbers, on a scale symmetric around 0.
+
+    Args:
+        vectors: the rows drawn.
+        sentences: their sentences.
+        first: index of the first of them.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    rows, columns = vectors.shape
+    limit = float(np.abs(vectors).max(initial=0)) or 1.0
+    height = max(SMALLEST, min(560, 110 + ROW * rows))
+    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    figure.add_heatmap(
+        x=np.arange(columns, dtype=np.int32),
+        y=np.arange(rows, dtype=np.int32),
+        z=vectors.astype(np.float32),
+        coloraxis="coloraxis",
+        hovertemplate="dimension %{x}: %{z:.6f}<extra></extra>",
+    )
+    figure.update_layout(coloraxis=similarity_colours("dot", limit, look))
+    figure.update_layout(coloraxis_colorbar_title_text="value")
+    figure.update_xaxes(title="dimension", showgrid=False)
+    sentence_rows(figure, sentence_labels(range(first, first + rows), sentences), height - 100)
+    return figure.update_layout(margin={"b": 56, "r": 8})

@@ -1,0 +1,38 @@
+"""Sentences in a real browser: a clicked cell leads to the pairs of tokens; a long file goes on beside the page."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+MANY = 5_000
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+def test_a_clicked_cell_is_named_and_leads_to_its_pairs_of_tokens(page: Page, server: str) -> None:
+    page.goto(f"{server}/sentences?order=clustered")
+    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._ev?.insideBert === true")
+    area = page.locator(".js-plotly-plot .nsewdrag[data-subplot=xy]").first.bounding_box()
+    assert area is not None
+    assert area["y"] + area["height"] < 900
+    cell = (area["x"] + area["width"] * 1.5 / 8, area["y"] + area["height"] * 0.5 / 8)
+    page.mouse.move(*cell)
+    page.wait_for_selector(".hoverlayer .hovertext")
+    page.mouse.click(*cell)
+    page.get_by_role("button", name="Why alike?").last.click()
+    expect(page.get_by_text("(the other")).to_be_visible()
+    expect(page.locator(".js-plotly-plot .gtitle", has_text="Token pairs of")).to_have_count(1)
+
+
+def test_a_long_file_is_counted_can_be_cancelled_and_goes_on(page: Page, server: str) -> None:
+    page.goto(f"{server}/sentences?source=file")
+    rows = "\n".join(f"This is sentence number {number} of the file." for number in range(MANY))
+    file = {"name": "many.csv", "mimeType": "text/csv", "buffer": f"sentence\n{rows}\n".encode()}
+    page.locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]
+    expect(page.get_by_text(f"{MANY:,} sentences take a while")).to_be_visible()
+    page.get_by_role("button", name="Compute the vectors").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text(f"of {MANY:,} sentences. What is computed is kept.")).to_be_visible()
+    page.get_by_role("link", name="Overview").first.click()
+    expect(page.get_by_text("What BERT is")).to_be_visible()
+    page.get_by_role("link", name="Sentences").first.click()
+    expect(page.get_by_role("button", name="Go on")).to_be_visible()

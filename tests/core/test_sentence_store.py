@@ -1,0 +1,179 @@
+"""The sentence store: what was put is got, within the limit, whatever happens to the file."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core.sentence_database import StoredVector
+from bertviz_core.sentence_store import FILE, SET_ASIDE, SentenceStore
+
+MEGABYTE = 1024**2
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from bertviz_core.sentence_database import StoredVector
+from bertviz_core.sentence_store import SentenceStore
+store, first, count = SentenceStore(Path(sys.argv[1]), 10**9), int(sys.argv[2]), int(sys.argv[3])
+for number in range(first, first + count):
+    keys = [b"%d-%d" % (number, row) for row in range(50)]
+    store.put({key: StoredVector(np.full(96, number, dtype=np.float32), number, False) for key in keys})
+    print(number, flush=True)
+"""
+
+
+def some(count: int, first: int = 0, width: int = 384) -> dict[bytes, StoredVector]:
+    """Vectors that tell their own number."""
+    numbers = range(first, first + count)
+    return {
+        number.to_bytes(16, "big"): StoredVector(np.full(width, number, dtype=np.float32), number + 1, number % 2 == 0)
+        for number in numbers
+    }
+
+
+def same(found: dict[bytes, StoredVector], expected: dict[bytes, StoredVector]) -> None:
+    assert found.keys() == expected.keys()
+    for key, stored in expected.items():
+        np.testing.assert_array_equal(found[key].vector, stored.vector)
+        assert found[key][1:] == stored[1:]
+
+
+def test_what_was_put_is_got_by_another_store_of_the_folder(tmp_path: Path) -> None:
+    vectors = some(2000)
+    SentenceStore(tmp_path / "new" / "folder", MEGABYTE * 9).put(vectors)
+    store = SentenceStore(tmp_path / "new" / "folder", MEGABYTE * 9)
+    same(store.get([*vectors, b"unknown"]), vectors)
+    assert store.notices == ()
+    assert store.get([]) == {}
+
+
+def test_a_vector_put_again_replaces_the_old_one(tmp_path: Path) -> None:
+    store = SentenceStore(tmp_path, MEGABYTE)
+    store.put({b"a": StoredVector(np.zeros(3, dtype=np.float32), 1, False)})
+    store.put({b"a": StoredVector(np.ones(5, dtype=np.float32), 2, True)})
+    same(store.get([b"a"]), {b"a": StoredVector(np.ones(5, dtype=np.float32), 2, True)})
+
+
+def test_those_used_longest_ago_make_room(tmp_path: Path) -> None:
+    store = SentenceStore(tmp_path, MEGABYTE)
+    first, used = some(150), some(50, 1000)
+    store.put(first)
+    store.put(used)
+    for number in range(40):
+        store.get(list(used))
+        store.put(some(50, 2000 + 50 * number))
+        assert store.nbytes <= MEGABYTE
+    same(store.get(list(used)), used)
+    same(store.get(list(some(50, 2000 + 50 * 39))), some(50, 2000 + 50 * 39))
+    assert not store.get(list(first))
+    assert (tmp_path / FILE).stat().st_size <= 1.3 * MEGABYTE
+    assert store.notices == ()
+
+
+def test_two_processes_and_threads_write_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    writers = [subprocess.Popen([*command, first, "15"], stdout=subprocess.DEVNULL) for first in ("0", "100")]
+    store = SentenceStore(tmp_path, 10**9)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda part: store.put(some(30, 10_000 * part)), range(9)))
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert store.notices == ()
+    for first in (0, 100):
+        keys = [b"%d-%d" % (number, row) for number in range(first, first + 15) for row in range(50)]
+        found = store.get(keys)
+        assert found.keys() == set(keys)
+        assert all(float(found[key].vector[0]) == int(key.split(b"-")[0]) for key in keys)
+    assert all(len(store.get(list(some(30, 10_000 * part)))) == 30 for part in range(9))
+
+
+def test_a_kill_in_mid_write_loses_nothing_that_was_kept(tmp_path: Path) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path), "0", "100000"], stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    kept = [int(writer.stdout.readline()) for _ in range(8)][-1]
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    store = SentenceStore(tmp_path, 10**9)
+    for number in range(kept + 1):
+        found = store.get([b"%d-%d" % (number, row) for row in range(50)])
+        assert len(found) == 50
+        assert all((stored.vector == number).all() for stored in found.values())
+    store.put(some(3))
+    assert len(store.get(list(some(3)))) == 3
+    assert store.notices == ()
+
+
+def test_a_store_of_another_version_is_set_aside(tmp_path: Path) -> None:
+    old = SentenceStore(tmp_path, MEGABYTE)
+    old.put(some(5))
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    store = SentenceStore(tmp_path, MEGABYTE)
+    assert store.get(list(some(5))) == {}
+    assert "another version" in store.notices[0]
+    store.put(some(2))
+    same(store.get(list(some(5))), some(2))
+    with sqlite3.connect(tmp_path / SET_ASIDE) as database:
+        assert database.execute("SELECT count(*) FROM vectors").fetchone() == (5,)
+    database.close()
+
+
+def test_another_programs_database_is_set_aside(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("CREATE TABLE letters (body TEXT)")
+    database.close()
+    store = SentenceStore(tmp_path, MEGABYTE)
+    store.put(some(2))
+    same(store.get(list(some(2))), some(2))
+    assert "another program" in store.notices[0]
+    assert (tmp_path / SET_ASIDE).exists()
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "tables"])
+def test_a_damaged_store_is_set_aside_and_a_new_one_begun(tmp_path: Path, damage: str) -> None:
+    SentenceStore(tmp_path, MEGABYTE * 9).put(some(900))
+    path = tmp_path / FILE
+    if damage == "cut":
+        os.truncate(path, path.stat().st_size // 2)
+    elif damage == "text":
+        path.write_text("no database " * 999)
+    else:
+        with sqlite3.connect(path) as database:
+            database.execute("DROP TABLE uses")
+        database.close()
+    store = SentenceStore(tmp_path, MEGABYTE * 9)
+    found = store.get(list(some(900)))
+    same(found, {key: stored for key, stored in some(900).items() if key in found})
+    store.put(some(900))
+    same(store.get(list(some(900))), some(900))
+    assert "damaged" in store.notices[0]
+    assert (tmp_path / SET_ASIDE).exists()
+
+
+def test_a_changed_byte_of_a_vector_is_noticed(tmp_path: Path) -> None:
+    store = SentenceStore(tmp_path, MEGABYTE)
+    store.put(some(2))
+    path, vector = tmp_path / FILE, some(2)[(1).to_bytes(16, "big")].vector.tobytes()
+    raw = path.read_bytes()
+    assert raw.count(vector) == 1
+    path.write_bytes(raw.replace(vector, b"\x01" + vector[1:]))
+    same(store.get(list(some(2))), some(1))
+
+
+def test_where_nothing_can_be_written_nothing_fails(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    store = SentenceStore(tmp_path / "file" / "below", MEGABYTE)
+    store.put(some(2))
+    assert store.get(list(some(2))) == {}
+    assert store.nbytes == 0
+    assert len(store.notices) == 1
+    assert "computed each time" in store.notices[0]

@@ -1,0 +1,198 @@
+"""Sentence figures: the drawn cells in their order, the tree, blocks, poolings, token pairs and the map."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertviz_core.results.sentences import (
+    BlockSummary,
+    ClusterOrder,
+    Neighbours,
+    PoolingComparison,
+    SentenceMap,
+    TokenPairShares,
+)
+from figures.sentence_axis import shown
+from figures.sentence_map import DRAWN, GROUPS, LABELLED, drawn, sentence_scatter
+from figures.sentence_pairs import pair_heatmap
+from figures.sentence_poolings import pooling_lines, pooling_maps, shown_columns
+from figures.sentences import blocks_heatmap, neighbour_bars, similarity_heatmap, tree_lines, vectors_heatmap
+from figures.style import DARK, LIGHT
+
+RANDOM = np.random.default_rng(5)
+SENTENCES = ["<b>one</b>", "two & three", "two & three", "a\u202eb"]
+SIMILARITY = np.array([[1, 0.1, 0.2, 0.9], [0.1, 1, 1, 0.3], [0.2, 1, 1, 0.4], [0.9, 0.3, 0.4, 1]], np.float32)
+CLUSTERS = ClusterOrder(np.array([0, 3, 1, 2]), np.array([[1, 2, 0.0, 2], [0, 3, 0.1, 2], [4, 5, 0.75, 4]], np.float32))
+
+
+def shares(first: int = 4, second: int = 3) -> TokenPairShares:
+    """Random cells of tokens; the first two tokens of each sentence are one word."""
+    cells = RANDOM.normal(size=(first, second)).astype(np.float32)
+    rows, columns = np.add.reduceat(cells, [0, *range(2, first)]), [0, *range(2, second)]
+    words = np.add.reduceat(rows, columns, axis=1)
+    total = float(cells.sum())
+    names = tuple(f"<{place}>" for place in range(first))
+    return TokenPairShares(
+        first_tokens=names, second_tokens=names[:second], cells=cells, score=total, total=total, exact=True, note="",
+        pooling="mean", layer=6, first_totals=cells.sum(axis=1), second_totals=cells.sum(axis=0),
+        first_words=names[: first - 1], first_word_totals=words.sum(axis=1), second_words=names[: second - 1],
+        second_word_totals=words.sum(axis=0), word_cells=words, top=(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK])
+def test_cells_stand_as_typed_on_a_symmetric_scale_of_cosines(look: Any) -> None:
+    figure = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", look)
+    np.testing.assert_array_equal(figure.data[0].z, SIMILARITY)
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
+    assert look.paper in [colour for place, colour in figure.layout.coloraxis.colorscale if place == 0.5]
+
+
+def test_clustered_cells_are_permuted_on_both_axes_and_keep_their_numbers() -> None:
+    figure = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", LIGHT, CLUSTERS)
+    np.testing.assert_array_equal(figure.data[0].z, SIMILARITY[CLUSTERS.order][:, CLUSTERS.order])
+    assert list(figure.layout.xaxis.ticktext) == ["1", "4", "2", "3"]
+    assert figure.data[0].customdata[0][1] == "1 and 4"
+
+
+def test_every_join_of_the_tree_stands_at_its_distance_above_the_middle_of_its_clusters() -> None:
+    x, y = tree_lines(CLUSTERS.order, CLUSTERS.linkage)
+    assert x == [2, 2, 3, 3, None, 0, 0, 1, 1, None, 2.5, 2.5, 0.5, 0.5, None]
+    expected = [0, 0.0, 0.0, 0, 0, 0.1, 0.1, 0, 0.0, 0.75, 0.75, 0.1]
+    assert [each for each in y if each is not None] == pytest.approx(expected)
+
+
+def test_a_click_on_the_tree_is_no_click_on_a_cell() -> None:
+    assert similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", LIGHT, CLUSTERS).data[1].hoverinfo == "skip"
+
+
+def test_a_distance_begins_at_zero_and_a_product_is_symmetric_around_it() -> None:
+    distance = similarity_heatmap(SIMILARITY * 7, SENTENCES, "euclidean", "x", LIGHT).layout.coloraxis
+    product = similarity_heatmap(SIMILARITY * -7, SENTENCES, "dot", "x", LIGHT).layout.coloraxis
+    assert (distance.cmin, distance.cmax) == pytest.approx((0, 7))
+    assert (product.cmin, product.cmax) == pytest.approx((-7, 7))
+
+
+def test_sentences_are_shown_as_text_and_repeated_ones_keep_their_rows() -> None:
+    axis = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", LIGHT).layout.yaxis
+    assert list(axis.ticktext) == [
+        "&lt;b&gt;one&lt;/b&gt;  1",
+        "two &amp; three  2",
+        "two &amp; three  3",
+        "aU+202Eb  4",
+    ]
+    assert len(shown("word " * 100)) <= 40
+
+
+def test_one_sentence_and_its_tree_of_no_join_are_drawn() -> None:
+    alone = ClusterOrder(np.array([0]), np.zeros((0, 4), np.float32))
+    figure = similarity_heatmap(np.ones((1, 1), np.float32), ["one"], "cosine", "x", LIGHT, alone)
+    assert len(figure.data) == 1
+
+
+def test_blocks_name_an_example_and_their_size() -> None:
+    means = np.array([[0.8, 0.1], [0.1, 0.7]], np.float32)
+    summary = BlockSummary(np.arange(4), np.array([0, 1]), np.array([1, 3]), means, np.array([0, 2]))
+    figure = blocks_heatmap(summary, SENTENCES, "x", LIGHT)
+    np.testing.assert_array_equal(figure.data[0].z, means)
+    assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;one&lt;/b&gt;  (1)", "two &amp; three  (3)"]
+
+
+def test_neighbours_stand_in_their_order() -> None:
+    found = Neighbours(np.array([2, 0]), np.array([0.9, 0.25], np.float32), "cosine")
+    figure = neighbour_bars(found, SENTENCES, "x", LIGHT)
+    np.testing.assert_array_equal(figure.data[0].x, found.score)
+    assert list(figure.layout.yaxis.ticktext) == ["two &amp; three  3", "&lt;b&gt;one&lt;/b&gt;  1"]
+
+
+def test_vectors_are_drawn_as_they_are() -> None:
+    vectors = RANDOM.normal(size=(4, 7)).astype(np.float32)
+    figure = vectors_heatmap(vectors, SENTENCES, 10, "x", LIGHT)
+    np.testing.assert_array_equal(figure.data[0].z, vectors)
+    assert figure.layout.coloraxis.cmax == pytest.approx(np.abs(vectors).max())
+    assert figure.layout.yaxis.ticktext[0].endswith("  11")
+
+
+def comparison() -> PoolingComparison:
+    """Two poolings and three layers of four sentences; the pooler knows the last layer only."""
+    matrices = RANDOM.uniform(-1, 1, size=(2, 3, 4, 4)).astype(np.float32)
+    matrices[1, :2] = np.nan
+    mean = np.array([[0.1, 0.2, 0.3], [np.nan, np.nan, 0.9]], np.float32)
+    return PoolingComparison(tuple(SENTENCES), ("mean", "pooler"), (0, 1, 2), mean, mean / 2, matrices, "")
+
+
+def test_lines_hold_mean_and_spread_of_every_pooling() -> None:
+    found = comparison()
+    figure = pooling_lines(found, "x", LIGHT)
+    assert [line.name for line in figure.data] == ["mean", "pooler output"] * 2
+    np.testing.assert_array_equal(np.stack([line.y for line in figure.data[:2]]), found.mean_cosine)
+    np.testing.assert_array_equal(np.stack([line.y for line in figure.data[2:]]), found.spread)
+
+
+def test_small_maps_are_drawn_where_there_is_a_vector() -> None:
+    found = comparison()
+    assert found.matrices is not None
+    maps = pooling_maps(found, "x", LIGHT).data
+    assert len(maps) == 4
+    for layer in range(3):
+        np.testing.assert_array_equal(maps[layer].z, found.matrices[0, layer])
+    np.testing.assert_array_equal(maps[3].z, found.matrices[1, 2])
+
+
+def test_columns_hold_the_first_and_the_last_layer() -> None:
+    assert shown_columns(1) == [0]
+    assert shown_columns(3) == [0, 1, 2]
+    assert shown_columns(25)[0] == 0
+    assert shown_columns(25)[-1] == 24
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_pair_cells_and_the_totals_beside_them_have_one_sum(unit: Any) -> None:
+    found = shares()
+    heatmap, rows, columns = pair_heatmap(found, unit, "x", LIGHT).data
+    assert heatmap.z.sum() == pytest.approx(found.total, abs=1e-5)
+    np.testing.assert_allclose(rows.x, heatmap.z.sum(axis=1), atol=1e-5)
+    np.testing.assert_allclose(columns.y, heatmap.z.sum(axis=0), atol=1e-5)
+    assert heatmap.zmin == -heatmap.zmax
+    assert heatmap.customdata[0][1] == "&lt;0&gt; · &lt;1&gt;"
+
+
+def placed(count: int) -> tuple[SentenceMap, list[str]]:
+    """Random points with their sentences."""
+    points = RANDOM.normal(size=(count, 2)).astype(np.float32)
+    return SentenceMap(points, np.array([0.5, 0.25], np.float32), "pca", ""), [f"s{each}" for each in range(count)]
+
+
+@pytest.mark.parametrize("count", [3, LABELLED + 1])
+def test_every_point_carries_its_own_index(count: int) -> None:
+    found, sentences = placed(count)
+    figure = sentence_scatter(found, sentences, "x", LIGHT)
+    np.testing.assert_array_equal(figure.data[0].customdata, np.arange(count))
+    np.testing.assert_array_equal(np.stack([figure.data[0].x, figure.data[0].y], axis=1), found.points)
+    assert "50.0%" in figure.layout.xaxis.title.text
+
+
+def test_of_many_points_some_are_drawn_evenly_over_the_list() -> None:
+    found, sentences = placed(2 * DRAWN + 1)
+    (trace,) = sentence_scatter(found, sentences, "x", LIGHT, "number", list(range(len(sentences)))).data
+    assert len(trace.x) <= DRAWN
+    np.testing.assert_array_equal(trace.customdata, drawn(len(sentences)))
+    np.testing.assert_array_equal(trace.marker.color, trace.customdata)
+    np.testing.assert_array_equal(trace.x, found.points[trace.customdata, 0])
+
+
+def test_words_of_a_column_are_groups_and_the_rare_ones_one_group() -> None:
+    words = [f"w{place}" for place in range(12) for _ in range(12 - place)]
+    found, sentences = placed(len(words))
+    traces = sentence_scatter(found, sentences, "x", LIGHT, "topic", words).data
+    assert [trace.name for trace in traces] == [*(f"w{place}" for place in range(GROUPS)), f"{12 - GROUPS} others"]
+    assert sorted(index for trace in traces for index in trace.customdata) == list(range(len(words)))
+    for trace in traces[:-1]:
+        assert {words[index] for index in trace.customdata} == {trace.name}
+
+
+def test_numbers_of_a_column_are_a_scale() -> None:
+    found, sentences = placed(6)
+    (trace,) = sentence_scatter(found, sentences, "x", LIGHT, "year", [1, 2, 3, 4, 5, 60]).data
+    np.testing.assert_array_equal(trace.marker.color, [1, 2, 3, 4, 5, 60])

@@ -1,0 +1,260 @@
+"""The sentences page: what it draws is what the model gives, in every view; lists of every length; what is refused."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from streamlit.testing.v1 import AppTest
+
+import ui.sentence_runs
+import ui.sentence_views
+from bertviz_core.bundled import bundled_folder
+from tests.pages.opened import SHELL, _decoded, opened, said
+from ui.sentence_controls import VIEWS
+from ui.sentence_examples import EXAMPLES
+from ui.sentence_jobs import Job, JobBoard
+
+HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A store of these tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INSIDE_BERT_STORE_DIR", str(tmp_path_factory.mktemp("store")))
+        ui.sentence_runs.vector_store.clear()
+        yield
+    ui.sentence_runs.vector_store.clear()
+
+
+@pytest.fixture
+def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of more than 3 sentences are long ones, and no job is at hand."""
+    monkeypatch.setattr(ui.sentence_runs, "SHORT", 3)
+    monkeypatch.setattr(ui.sentence_runs, "ASK", 3)
+    monkeypatch.setattr(ui.sentence_runs, "BOARD_WAIT_S", 60)
+    ui.sentence_runs.jobs.clear()
+
+
+@pytest.fixture(scope="module")
+def own() -> np.ndarray:
+    """The model's own mean-pooled vectors of length 1, run without any of our code."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
+    model = transformers.AutoModel.from_pretrained(bundled_folder()).eval()
+    rows = []
+    with torch.inference_mode():
+        for sentence in HOMONYMS:
+            hidden = model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0]
+            rows.append(torch.nn.functional.normalize(hidden.mean(0), dim=0).numpy())
+    return np.stack(rows)
+
+
+def typed(sentences: str, **query: str) -> AppTest:
+    """The page with these sentences in its box."""
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page("../pages/sentences.py")
+    at.session_state["sentences"] = sentences
+    for name, value in query.items():
+        at.query_params[name] = value
+    return at.run()
+
+
+def handed(name: str, content: bytes, **query: str) -> AppTest:
+    """The page after a file was handed over."""
+    at = opened("sentences", source="file", **query)
+    at.file_uploader[0].upload(name, content, "text/csv")
+    return at.run()
+
+
+def charts(at: AppTest) -> list[dict[str, Any]]:
+    """The page's charts as they are sent to the browser."""
+    return [_decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")]
+
+
+def words(at: AppTest) -> str:
+    """All Markdown, captions and boxes of the page."""
+    return said(" ".join(each.value for each in [*at.markdown, *at.caption, *at.info, *at.error]))
+
+
+def z(at: AppTest) -> np.ndarray:
+    """The matrix of the page's first heatmap."""
+    return np.array(charts(at)[0]["data"][0]["z"])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_opens_with_a_figure(view: str) -> None:
+    at = opened("sentences", compare=view)
+    if view == "Query":
+        at.text_input(key="query_sentence").set_value("Money").run()
+    assert not at.exception
+    assert not at.error
+    assert charts(at)[0]["data"]
+
+
+def test_cells_are_the_cosines_of_the_models_vectors(own: np.ndarray) -> None:
+    np.testing.assert_allclose(z(opened("sentences")), own @ own.T, atol=1e-5)
+
+
+def test_the_distance_is_that_of_the_models_vectors(own: np.ndarray) -> None:
+    expected = np.linalg.norm(own[:, None] - own[None], axis=-1)
+    np.testing.assert_allclose(z(opened("sentences", measure="Euclidean")), expected, atol=1e-5)
+
+
+def test_the_models_own_way_is_preselected_and_named() -> None:
+    at = opened("sentences")
+    assert at.session_state["pooling"] == "recommended"
+    assert "mean (recommended)" in [str(each) for each in at.button_group(key="pooling").options]
+    assert "brought to length 1" in words(at)
+
+
+def test_clustering_moves_the_sentences_and_changes_no_cell(own: np.ndarray) -> None:
+    figure = charts(opened("sentences", order="clustered"))[0]
+    order = [int(number) - 1 for number in figure["layout"]["xaxis"]["ticktext"]]
+    assert sorted(order) == list(range(len(HOMONYMS)))
+    np.testing.assert_allclose(np.array(figure["data"][0]["z"]), (own @ own.T)[np.ix_(order, order)], atol=1e-5)
+
+
+def test_the_closest_pair_comes_first(own: np.ndarray) -> None:
+    cosines = np.triu(own @ own.T, 1)
+    first, second = np.unravel_index(cosines.argmax(), cosines.shape)
+    row = opened("sentences").dataframe[0].value.iloc[0]
+    assert (row["number"], row["and number"]) == (first + 1, second + 1)
+    assert row["cosine"] == pytest.approx(cosines.max(), abs=1e-5)
+
+
+def test_a_sentence_of_the_list_is_nearest_to_itself() -> None:
+    at = opened("sentences", compare="Query")
+    at.text_input(key="query_sentence").set_value(HOMONYMS[3]).run()
+    found = at.dataframe[0].value.iloc[0]
+    assert found["number"] == 4
+    assert found["cosine"] == pytest.approx(1, abs=1e-5)
+
+
+def test_the_cells_of_token_pairs_add_up_to_the_cosine(own: np.ndarray) -> None:
+    at = opened("sentences", compare="Why alike?")
+    assert z(at).sum() == pytest.approx(own[0] @ own[1], abs=1e-5)
+    assert f"{own[0] @ own[1]:.4f}" in words(at)
+    by_words = opened("sentences", compare="Why alike?", cells="words")
+    assert z(by_words).sum() == pytest.approx(own[0] @ own[1], abs=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["[CLS]", "pooler output"])
+def test_an_approximation_is_labelled(pooling: str) -> None:
+    at = opened("sentences", compare="Why alike?", pooling=pooling)
+    assert any("An approximation" in each.value for each in at.warning)
+
+
+def test_small_maps_hold_the_last_layer_of_every_pooling() -> None:
+    lines, maps = charts(opened("sentences", compare="Poolings"))
+    assert [line["name"] for line in lines["data"][:4]] == ["mean", "[CLS]", "max", "pooler output"]
+    assert len(maps["data"]) == 3 * 5 + 1
+
+
+def test_the_vectors_are_the_models(own: np.ndarray) -> None:
+    np.testing.assert_allclose(z(opened("sentences", compare="Vectors")), own, atol=1e-5)
+
+
+def test_no_sentence_stands_in_the_address_and_a_link_that_carries_one_is_honoured() -> None:
+    at = opened("sentences", sentences="One.\nTwo.", compare="Why alike?")
+    assert at.text_area(key="sentences").value == "One.\nTwo."
+    assert not any("One" in str(value) for value in at.query_params.values())
+
+
+def test_an_example_is_named_in_the_address() -> None:
+    at = opened("sentences", example="negation")
+    assert at.text_area(key="sentences").value == EXAMPLES["negation"][1]
+    at.selectbox(key="example").set_value("word order").run()
+    assert at.text_area(key="sentences").value == EXAMPLES["word order"][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "view"),
+    [("", "Similarity"), (" \n\n", "Map"), *(("One.", view) for view in VIEWS), ("One.\n\nOne.", "Why alike?")],
+)
+def test_no_list_breaks_a_view(view: str, text: str) -> None:
+    at = typed(text, compare=view)
+    assert not at.exception
+    assert len(at.error) == (not text.strip())
+
+
+def test_markup_in_a_sentence_is_shown_and_not_read() -> None:
+    at = typed("<b>x</b> ![a](http://e.example)\n=1+1\n$x$")
+    assert not at.exception
+    assert charts(at)[0]["layout"]["yaxis"]["ticktext"][0].startswith("&lt;b&gt;x")
+
+
+def test_blank_lines_and_duplicates_are_counted() -> None:
+    found = words(typed("One.\n\nTwo.\nOne."))
+    assert "3 sentences" in found
+    assert "blank" in found
+
+
+def test_long_lists_are_drawn_as_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui.sentence_views, "EVERY_PAIR", 7)
+    at = opened("sentences")
+    assert "not drawn cell by cell" in words(at)
+    assert len(z(at)) <= 8
+
+
+@pytest.mark.usefixtures("long_lists")
+def test_a_very_long_list_begins_when_asked_and_is_found_again() -> None:
+    at = opened("sentences")
+    assert not charts(at)
+    at.button(key="start_job").click().run()
+    assert charts(at)
+    at.switch_page("../pages/overview.py").run()
+    at.switch_page("../pages/sentences.py").run()
+    assert len(z(at)) == len(HOMONYMS)
+
+
+@pytest.mark.usefixtures("long_lists")
+def test_a_cancelled_job_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JobBoard, "start", lambda board, key, total, work: stopped(total))
+    monkeypatch.setattr(JobBoard, "find", lambda board, key: stopped(8))
+    at = opened("sentences")
+    assert "Stopped after 0 of 8 sentences" in words(at)
+    assert at.button(key="resume_job")
+
+
+def stopped(total: int) -> Any:
+    """A job that was stopped before it began to compute."""
+    job = Job(total, lambda tell: tell(0, total), None)  # type: ignore[arg-type,return-value]
+    job.stop()
+    job.start()
+    assert job.wait(20)
+    return job
+
+
+def test_a_column_of_a_file_is_chosen_and_the_file_outlives_a_visit_elsewhere() -> None:
+    at = handed("f.csv", b"kind,sentence,other\na,One thing.,Three.\nb,Two things.,Four.\nb,Last.,Five.\n")
+    assert at.selectbox(key="sentence_column").value == "sentence"
+    at.selectbox(key="sentence_column").set_value("other").run()
+    assert "Three." in charts(at)[0]["layout"]["yaxis"]["ticktext"][0]
+    at.switch_page("../pages/overview.py").run()
+    at.switch_page("../pages/sentences.py").run()
+    assert "Three." in charts(at)[0]["layout"]["yaxis"]["ticktext"][0]
+
+
+def test_points_are_coloured_by_a_column() -> None:
+    at = handed("f.csv", b"kind,sentence\na,One thing.\nb,Two things.\nb,Last.\n", compare="Map")
+    at.selectbox(key="colour_column").set_value("kind").run()
+    assert {trace["name"] for trace in charts(at)[0]["data"]} == {"a", "b"}
+
+
+@pytest.mark.parametrize("content", [b'a,b\n1,2,3\n"', b"sentence\n\xff\xfe\xfa", b"", b"PAR1"])
+def test_a_broken_file_is_refused_in_one_sentence(content: bytes) -> None:
+    at = handed("f.csv", content)
+    assert not at.exception
+    assert len(at.error) == 1
+
+
+def test_a_model_without_weights_says_what_can_be_done() -> None:
+    at = opened("sentences", model="bert-base-uncased")
+    assert not at.exception
+    assert "not on this machine" in said(at.error[0].value)

@@ -1,0 +1,123 @@
+"""The board of jobs: one run for all who ask, progress, an end that is asked for, turns, errors, room."""
+
+from threading import Event
+
+import numpy as np
+
+from bertviz_core.errors import TextError
+from bertviz_core.results.sentences import SentenceVectors
+from ui.sentence_jobs import Job, JobBoard, Progress
+
+WAIT_S = 20
+
+
+def made(count: int = 3, dimensions: int = 2) -> SentenceVectors:
+    """Vectors of zeros."""
+    return SentenceVectors(
+        tuple("x" for _ in range(count)), np.zeros((count, dimensions), np.float32), np.ones(count, int),
+        np.zeros(count, bool), "m", "r", "mean", 1, False, "", "float32", count, 0, 0.0, (),
+    )  # fmt: skip
+
+
+def at_once(tell: Progress) -> SentenceVectors:
+    """Work that takes no time."""
+    tell(3, 3)
+    return made()
+
+
+class Held:
+    """Work that waits until it is let go, and says that it has begun."""
+
+    def __init__(self) -> None:
+        self.begun, self.go, self.runs = Event(), Event(), 0
+
+    def __call__(self, tell: Progress) -> SentenceVectors:
+        self.runs += 1
+        tell(1, 3)
+        self.begun.set()
+        assert self.go.wait(WAIT_S)
+        tell(2, 3)
+        return made()
+
+
+def ended(job: Job) -> Job:
+    """The job after its end."""
+    assert job.wait(WAIT_S)
+    return job
+
+
+def test_two_who_ask_for_the_same_get_one_run() -> None:
+    board, work = JobBoard(long=10), Held()
+    first, second = board.start("k", 3, work), board.start("k", 3, work)
+    work.go.set()
+    assert first is second is board.find("k")
+    assert ended(first).result is not None
+    assert board.start("k", 3, work).result is first.result
+    assert work.runs == 1
+
+
+def test_progress_rate_and_time_left_follow_what_is_told() -> None:
+    board, work = JobBoard(long=10), Held()
+    job = board.start("k", 3, work)
+    assert work.begun.wait(WAIT_S)
+    assert (job.state, job.done, job.total) == ("running", 1, 3)
+    assert job.rate > 0
+    assert job.seconds_left is not None
+    work.go.set()
+    assert ended(job).state == "done"
+    assert job.done == 3
+
+
+def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:
+    board, work = JobBoard(long=10), Held()
+    job = board.start("k", 3, work)
+    assert work.begun.wait(WAIT_S)
+    job.stop()
+    work.go.set()
+    assert ended(job).state == "stopped"
+    assert job.result is None
+    board.forget("k")
+    assert ended(board.start("k", 3, at_once)).state == "done"
+
+
+def test_long_jobs_take_turns_and_short_ones_do_not_wait() -> None:
+    board, work = JobBoard(long=2), Held()
+    long = board.start("long", 3, work)
+    assert work.begun.wait(WAIT_S)
+    other = board.start("other", 3, at_once)
+    assert ended(board.start("short", 2, at_once)).state == "done"
+    assert other.state == "waiting"
+    work.go.set()
+    assert ended(long).state == "done"
+    assert ended(other).state == "done"
+
+
+def test_one_who_waits_for_its_turn_can_be_stopped() -> None:
+    board, work = JobBoard(long=2), Held()
+    board.start("long", 3, work)
+    assert work.begun.wait(WAIT_S)
+    other = board.start("other", 3, at_once)
+    other.stop()
+    assert ended(other).state == "stopped"
+    work.go.set()
+
+
+def test_an_error_is_kept_for_the_reader_and_the_turn_is_given_on() -> None:
+    def failing(tell: Progress) -> SentenceVectors:
+        raise TextError("no")
+
+    board = JobBoard(long=2)
+    job = ended(board.start("k", 3, failing))
+    assert job.state == "failed"
+    assert isinstance(job.error, TextError)
+    assert ended(board.start("other", 3, at_once)).state == "done"
+
+
+def test_finished_vectors_make_room_for_newer_ones() -> None:
+    board = JobBoard(long=10, max_nbytes=made().vectors.nbytes)
+    for key in ("a", "b", "c"):
+        ended(board.start(key, 3, at_once))
+    board.start("d", 3, at_once)
+    assert board.find("a") is None
+    assert board.find("b") is None
+    assert board.find("d") is not None

@@ -1,0 +1,148 @@
+"""Long work that goes on while its reader looks at another page: one board of jobs for the whole server.
+
+A job runs in a thread of its own and is found again by its key, from any page and any session; so what two readers
+want is computed once. Long jobs take turns; short ones do not wait for them.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+from time import perf_counter
+from typing import Literal
+
+from bertviz_core.errors import SupersededError
+from bertviz_core.results.sentences import SentenceVectors
+
+State = Literal["waiting", "running", "done", "stopped", "failed"]
+Progress = Callable[[int, int], None]
+Work = Callable[[Progress], SentenceVectors]
+TURN_S = 0.1
+"""How often a job that waits for its turn looks whether it was stopped."""
+MAX_NBYTES = 512 * 1024**2
+"""Bytes of finished vectors that are kept at hand; those used longest ago go first, and stay in the store."""
+
+
+class Job:
+    """One list of sentences on its way to vectors."""
+
+    def __init__(self, total: int, work: Work, turn: "Lock | None") -> None:
+        """A job that has not begun.
+
+        Args:
+            total: sentences in all.
+            work: makes the vectors; what it is given must be called with (done, total) and may raise.
+            turn: held while the job runs; None for a short one.
+        """
+        self.total, self.done = total, 0
+        self.state: State = "waiting"
+        self.error: Exception | None = None
+        self.result: SentenceVectors | None = None
+        self._work, self._turn = work, turn
+        self._stop, self._ended = Event(), Event()
+        self._began = self._finished = perf_counter()
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        Thread(target=self._run, name="sentences", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ask it to end at its next batch; what is computed stays in the store."""
+        self._stop.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended after at most so many seconds."""
+        return self._ended.wait(seconds)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return (self._finished if self._ended.is_set() else perf_counter()) - self._began
+
+    @property
+    def rate(self) -> float:
+        """Sentences per second so far."""
+        return self.done / max(self.seconds, 1e-6)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What it will still take at this rate; None before there is one."""
+        return (self.total - self.done) / self.rate if self.done else None
+
+    def _tell(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
+        if self._stop.is_set():
+            raise SupersededError
+
+    def _run(self) -> None:
+        try:
+            self._take_turn()
+            try:
+                self.state, self._began = "running", perf_counter()
+                self.result = self._work(self._tell)
+                self.done, self.state = self.total, "done"
+            finally:
+                if self._turn:
+                    self._turn.release()
+        except SupersededError:
+            self.state = "stopped"
+        except Exception as error:  # shown to whoever looks at the job, on their page
+            self.error, self.state = error, "failed"
+        finally:
+            self._finished = perf_counter()
+            self._ended.set()
+
+    def _take_turn(self) -> None:
+        while self._turn and not self._turn.acquire(timeout=TURN_S):
+            if self._stop.is_set():
+                raise SupersededError
+
+
+class JobBoard:
+    """All jobs of a server by their keys; may be used from many threads."""
+
+    def __init__(self, long: int, max_nbytes: int = MAX_NBYTES) -> None:
+        """A board without jobs.
+
+        Args:
+            long: a job of more sentences waits for its turn.
+            max_nbytes: bytes of finished vectors that are kept.
+        """
+        self._long, self._max_nbytes = long, max_nbytes
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._lock, self._turn = Lock(), Lock()
+
+    def find(self, key: str) -> Job | None:
+        """The job of this key; None where there is none."""
+        with self._lock:
+            if key in self._jobs:
+                self._jobs.move_to_end(key)
+            return self._jobs.get(key)
+
+    def start(self, key: str, total: int, work: Work) -> Job:
+        """The job of this key, begun if there is none."""
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is None:
+                job = self._jobs[key] = Job(total, work, self._turn if total > self._long else None)
+                job.start()
+            self._jobs.move_to_end(key)
+            self._make_room()
+            return job
+
+    def forget(self, key: str) -> None:
+        """Let the next one who asks begin anew."""
+        with self._lock:
+            self._jobs.pop(key, None)
+
+    def _make_room(self) -> None:
+        """Drop finished jobs, those used longest ago first, until the vectors fit; the newest always stays."""
+        held = sum(_nbytes(job) for job in self._jobs.values())
+        for key in list(self._jobs)[:-1]:
+            if held <= self._max_nbytes:
+                return
+            if self._jobs[key].result is not None:
+                held -= _nbytes(self._jobs.pop(key))
+
+
+def _nbytes(job: Job) -> int:
+    return 0 if job.result is None else int(job.result.vectors.nbytes)

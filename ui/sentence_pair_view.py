@@ -1,0 +1,107 @@
+"""The view of the sentences page that says which tokens make two sentences alike."""
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.results.sentences import TokenPairShares
+from figures.sentence_pairs import Unit, pair_heatmap
+from figures.style import theme
+from ui import controls, sentence_controls, sentence_runs, sentence_view_controls
+from ui.errors import plain
+from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.sentence_views import Asked
+
+LISTED, SUMMED = 12, 3
+MENU = 500
+"""Up to so many sentences are chosen from a menu, more by their number."""
+
+
+def pair_view(asked: Asked) -> None:
+    """The cosine of two sentences as a sum over pairs of their tokens."""
+    sentences = asked.table.sentences
+    select = sentence_view_controls.pair_select if len(sentences) <= MENU else None
+    first, second = select(sentences) if select else sentence_view_controls.pair_numbers(len(sentences))
+    if not select:
+        st.markdown(f"{first + 1} *{plain(sentences[first][:300])}*  \n{second + 1} *{plain(sentences[second][:300])}*")
+    found = sentence_runs.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
+    units: tuple[Unit, ...] = ("tokens", "words")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        unit = controls.choice("Cells", units, "cells", label_visibility="collapsed")
+        st.markdown(_sum_words(found))
+    if not found.exact:
+        st.warning(f"An approximation. {plain(found.note)}")
+    pooling = sentence_controls.POOLING_WORDS[found.pooling]
+    title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {asked.model}"
+    figure = pair_heatmap(found, unit, title, theme(controls.theme_name()))
+    key = "sentences_pair"
+    chart(figure, key, f"{title}: a row per piece of the first sentence, a column per piece of the second")
+    if found.exact:
+        st.caption(plain(found.note))
+    if asked.measure != "cosine":
+        st.caption("The cells add up to the cosine, whatever measure is chosen above.")
+    frame = _cells(found, unit)
+    download_row(figure, key, f"token pairs {asked.model}", title, frame)
+    folded_table(key, frame, title)
+    with st.container(key="halves_pair"):
+        left, right = st.columns([3, 4])
+    with left:
+        st.markdown("**Pairs that add most**")
+        numbers_table(_top(found), "Pairs of tokens by what they add", 280)
+    with right:
+        st.markdown("**What each word adds**")
+        numbers_table(_words(found), "Words of both sentences and what they add", 280)
+    explained(
+        key,
+        "The mean of the tokens' vectors is a sum, so the cosine of two means is one too: "
+        "`cos(a, b) = sum over i, j of <h_i, k_j> / (n m |a| |b|)`, with `h_i` and `k_j` the tokens' vectors, `n` and "
+        "`m` their counts, `a` and `b` the means. Every term is a cell; rows and columns add up to the totals beside "
+        "them. Max pooling takes each dimension from one token, so its share goes to that pair of tokens. A cell says "
+        "what enters this sum, not what the model looked at: every vector already holds its context.",
+        "a, b = h.mean(0), k.mean(0)   # (hidden,)\ncells = h @ k.T / (len(h) * len(k) * a.norm() * b.norm())\n"
+        "print(cells.sum(), torch.cosine_similarity(a, b, dim=0))",
+    )
+
+
+def _sum_words(found: TokenPairShares) -> str:
+    """The score as a sum: its largest terms, and the rest of the cells as one."""
+    terms = found.top[:SUMMED]
+    words = [
+        f"{pair.share:.4f} :gray[({plain(found.first_tokens[pair.first])} · {plain(found.second_tokens[pair.second])})]"
+        for pair in terms
+    ]
+    # Of what is printed, so that the line adds up for one who adds it up.
+    rest = round(found.total, 4) - sum(round(pair.share, 4) for pair in terms)
+    others = found.cells.size - len(terms)
+    sign = "=" if found.exact else "≈"
+    line = f"**{found.score:.4f}** {sign} {' + '.join(words)} + {rest:.4f} :gray[(the other {others:,} pairs)]"
+    return line if found.exact else f"{line}; the cells add up to {found.total:.4f}"
+
+
+def _top(found: TokenPairShares) -> pd.DataFrame:
+    rows = [
+        (found.first_tokens[pair.first], found.second_tokens[pair.second], pair.share, pair.share / (found.total or 1))
+        for pair in found.top[:LISTED]
+    ]
+    frame = pd.DataFrame(rows, columns=["token", "and token", "adds", "share of the sum"])
+    frame["share of the sum"] = [f"{share:.1%}" for share in frame["share of the sum"]]
+    return frame
+
+
+def _words(found: TokenPairShares) -> pd.DataFrame:
+    sides = (
+        ("first", found.first_words, found.first_word_totals.tolist()),
+        ("second", found.second_words, found.second_word_totals.tolist()),
+    )
+    rows = [(side, word, total) for side, words, totals in sides for word, total in zip(words, totals, strict=True)]
+    return pd.DataFrame(rows, columns=["sentence", "word", "adds"])
+
+
+def _cells(found: TokenPairShares, unit: Unit) -> pd.DataFrame:
+    cells, rows, columns = (
+        (found.cells, found.first_tokens, found.second_tokens)
+        if unit == "tokens"
+        else (found.word_cells, found.first_words, found.second_words)
+    )
+    frame = pd.DataFrame(cells, columns=[f"{place} {name}" for place, name in enumerate(columns)])
+    frame.insert(0, unit[:-1], list(rows))
+    return frame

@@ -1,0 +1,92 @@
+"""The view of the sentences page that puts every pooling and layer side by side."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.results.sentences import PoolingComparison
+from figures.sentence_poolings import POOLING_WORDS, pooling_lines, pooling_maps
+from figures.style import theme
+from ui import controls, sentence_runs
+from ui.errors import plain
+from ui.export import chart, download_row, explained, folded_table
+from ui.sentence_views import Asked
+
+WHY_CLS = (
+    "**Why [CLS] of a raw BERT is a poor sentence vector.** In pre-training the [CLS] vector is asked one thing only, "
+    "whether the second sequence follows the first, and only after the pooler; nothing ever asks that two sentences "
+    "of like meaning have like [CLS] vectors. So they all point the same way: a mean cosine near 1 with little spread "
+    "says that everything is alike to everything, and the number no longer tells sentences apart (Reimers and Gurevych "
+    "2019, section 4.1; Ethayarajh 2019, section 4.1). A model trained to compare sentences, as the bundled one is, "
+    "pulls its own pooling apart: look for a low mean with a large spread. "
+)
+
+
+def pooling_view(asked: Asked) -> None:
+    """Mean and spread of all cosines over the layers, and the maps as small multiples."""
+    sentences = asked.table.sentences
+    if len(sentences) < 2:
+        st.info("Poolings are compared by the cosines of pairs: add a second sentence.", icon=":material/info:")
+        return
+    found = sentence_runs.compared(asked.model, sentences)
+    if len(sentences) > len(found.sentences):
+        st.caption(f"Compared are the first {len(found.sentences)} of {len(sentences):,} sentences.")
+    title = f"{len(found.sentences)} sentences under every pooling - {asked.model}"
+    look = theme(controls.theme_name())
+    figure = pooling_lines(found, title, look)
+    key = "sentences_poolings"
+    chart(figure, key, f"{title}: mean and spread, a line per pooling over the layers")
+    st.markdown(f"{WHY_CLS}{_read(found)}")
+    st.caption(plain(found.note))
+    frame = _frame(found)
+    download_row(figure, key, f"poolings {asked.model}", title, frame)
+    folded_table(key, frame, title)
+    if found.matrices is not None:
+        title = f"Cosines, pooling by layer - {asked.model}"
+        maps = pooling_maps(found, title, look)
+        chart(maps, "sentences_pooling_maps", f"{title}: small maps, a row per pooling, a column per layer")
+        download_row(maps, "sentences_pooling_maps", f"pooling maps {asked.model}", title, _cells(found))
+        st.caption("Rows and columns are the sentences in their order; the pooler reads the last layer only.")
+    explained(
+        key,
+        "For every pooling and layer the sentences become vectors; the mean of the cosines of all pairs of different "
+        "sentences is their anisotropy (Ethayarajh 2019, section 3.2), the spread is the standard deviation of these "
+        "cosines. Layer 0 is the embedding output. Dense layers, prompts and normalisation of the checkpoint are left "
+        "out here, so that only the pooling differs.",
+        "v = torch.nn.functional.normalize(pool(outputs.hidden_states[layer]), dim=-1)\n"
+        "pairs = (v @ v.T)[torch.triu_indices(len(v), len(v), 1).unbind()]\n"
+        "print(pairs.mean(), pairs.std(correction=0))",
+    )
+
+
+def _read(found: PoolingComparison) -> str:
+    """The numbers of the last layer in words."""
+    last = len(found.layers) - 1
+    words = [
+        f"{POOLING_WORDS[pooling]} {found.mean_cosine[row, last]:.4f} ± {found.spread[row, last]:.4f}"
+        for row, pooling in enumerate(found.poolings)
+        if np.isfinite(found.mean_cosine[row, last])
+    ]
+    return f"Here, at the last layer: **{', '.join(words)}** (mean ± spread)."
+
+
+def _frame(found: PoolingComparison) -> pd.DataFrame:
+    rows = [
+        (POOLING_WORDS[pooling], layer, float(found.mean_cosine[row, place]), float(found.spread[row, place]))
+        for row, pooling in enumerate(found.poolings)
+        for place, layer in enumerate(found.layers)
+        if np.isfinite(found.mean_cosine[row, place])
+    ]
+    return pd.DataFrame(rows, columns=["pooling", "layer", "mean cosine", "spread"])
+
+
+def _cells(found: PoolingComparison) -> pd.DataFrame:
+    """Every cell of every map as a row."""
+    matrices = found.matrices if found.matrices is not None else np.zeros((0, 0, 0, 0), dtype=np.float32)
+    places = np.argwhere(np.isfinite(matrices))
+    frame = pd.DataFrame(places, columns=["pooling", "layer", "sentence", "and sentence"])
+    frame["pooling"] = [POOLING_WORDS[found.poolings[row]] for row in places[:, 0].tolist()]
+    frame["layer"] = [found.layers[place] for place in places[:, 1].tolist()]
+    frame[["sentence", "and sentence"]] += 1
+    frame["cosine"] = matrices[tuple(places.T)]
+    return frame

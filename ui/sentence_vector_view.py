@@ -1,0 +1,88 @@
+"""The view of the sentences page that shows the vectors themselves and hands them out."""
+
+import io
+import re
+import zipfile
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.results.sentences import SentenceVectors
+from bertviz_core.sentence_export import about_json, csv_bytes, npy_bytes, parquet_bytes
+from figures.sentences import vectors_heatmap
+from figures.style import theme
+from ui import controls, sentence_view_controls
+from ui.components.cell_click import cell_click
+from ui.errors import plain
+from ui.export import chart, download_row, explained, folded_table
+from ui.sentence_views import Asked
+from ui.sentence_words import similarity_code
+
+ROWS = 40
+KEY = "sentences_vectors"
+WITH_SIDE_FILE = {"CSV": csv_bytes, ".npy": npy_bytes}
+
+
+def vectors_view(asked: Asked) -> None:
+    """The vectors as rows of numbers, a window of sentences at a time, and the whole of them as files."""
+    found = asked.vectors()
+    first = sentence_view_controls.first_row(len(found.sentences), ROWS)
+    rows, sentences = found.vectors[first : first + ROWS], found.sentences[first : first + ROWS]
+    title = f"Sentence vectors, {asked.way(found)}"
+    figure = vectors_heatmap(rows, sentences, first, title, theme(controls.theme_name()))
+    chart(figure, KEY, f"{title}: a row per sentence, a column per dimension, symmetric scale")
+    cell = cell_click(KEY)
+    if cell and cell[0] < len(rows) and cell[1] < found.dimensions:
+        row, dimension = cell
+        st.markdown(
+            f"Sentence {first + row + 1} *{plain(sentences[row][:200])}*, dimension {dimension}: "
+            f"**{rows[row, dimension]:.7f}**"
+        )
+    else:
+        st.caption("Click a cell for its exact value.")
+    _downloads(found)
+    frame = pd.DataFrame(rows, columns=[f"{dimension}" for dimension in range(found.dimensions)])
+    frame.insert(0, "sentence", list(sentences))
+    download_row(figure, KEY, f"vectors shown {found.model}", title, frame)
+    folded_table(KEY, frame, title)
+    explained(
+        KEY,
+        "A row is the vector of a sentence: its tokens' vectors of one layer made one by the pooling, then what "
+        "the checkpoint's own modules add. Where it is brought to length 1, the squares of a row add up to 1.",
+        similarity_code("dot", found.pooling).rpartition("\n")[0],
+    )
+
+
+def _downloads(found: SentenceVectors) -> None:
+    """All vectors as files that name model, revision, pooling and layer, in a JSON file where there is no room."""
+    name = re.sub(r"[^\w.-]+", "-", f"vectors {found.model} {found.pooling} layer {found.layer}").strip("-")
+    shape = f"({len(found.sentences):,}, {found.dimensions:,})"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"All vectors, `{shape}`:", width="content")
+        kind = "application/vnd.apache.parquet"
+        parquet = f"{name}.parquet"
+        st.download_button(
+            "Parquet", lambda: parquet_bytes(found), parquet, kind, key=f"{KEY}_all_parquet", on_click="ignore"
+        )
+        for label in WITH_SIDE_FILE:
+            ending = label.lower().lstrip(".")
+            st.download_button(
+                label,
+                partial(packed, found, label, name),
+                f"{name}-{ending}.zip",
+                "application/zip",
+                key=f"{KEY}_all_{ending}",
+                help="A zip with the vectors and a JSON file that names model, revision, pooling and layer.",
+                on_click="ignore",
+            )
+
+
+def packed(found: SentenceVectors, label: str, name: str) -> bytes:
+    """The vectors in a format and, beside them, what made them, in one zip file."""
+    target = io.BytesIO()
+    inside = f"{name}.{label.lower().lstrip('.')}"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(inside, WITH_SIDE_FILE[label](found))
+        archive.writestr(f"{inside}.json", about_json(found))
+    return target.getvalue()

@@ -1,0 +1,178 @@
+"""Views of the sentences page that compare vectors: every pair, many as blocks, the nearest to a query."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.results.sentences import (
+    BlockSummary,
+    Measure,
+    ScoredPairs,
+    SentenceDtype,
+    SentencePlan,
+    SentenceTable,
+    SentenceVectors,
+)
+from bertviz_core.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
+from figures.sentence_axis import MEASURE_WORDS
+from figures.sentences import blocks_heatmap, neighbour_bars, similarity_heatmap
+from figures.style import theme
+from ui import controls, sentence_controls, sentence_runs, sentence_view_controls
+from ui.components.cell_click import cell_click
+from ui.errors import plain
+from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.sentence_words import SIMILARITY, nearest_code, similarity_code
+
+EVERY_PAIR = 150
+"""Lists longer than this are drawn as blocks."""
+BLOCKS, PAIRS, NEIGHBOURS = 24, 20, 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What the reader asks about which sentences."""
+
+    model: str
+    """Name of the model."""
+    table: SentenceTable
+    """The sentences."""
+    plan: SentencePlan
+    """How they become vectors."""
+    measure: Measure
+    """What alike means."""
+    clustered: bool
+    """Whether similar sentences stand together."""
+    dtype: SentenceDtype
+    """Number format of the run."""
+
+    def vectors(self) -> SentenceVectors:
+        """Vectors of the sentences; the page ends here until they are there."""
+        found = sentence_runs.vectors(self.model, self.table.sentences, self.plan, self.dtype)
+        for notice in found.notices:
+            st.caption(plain(notice))
+        return found
+
+    def way(self, found: SentenceVectors) -> str:
+        """Pooling, layer and model, for a title."""
+        return f"{sentence_controls.POOLING_WORDS[found.pooling]} of layer {found.layer} - {found.model}"
+
+
+def similarity_view(asked: Asked) -> None:
+    """Every sentence against every other, or blocks of them where they are many."""
+    found = asked.vectors()
+    (_blocks if len(found.sentences) > EVERY_PAIR else _every_pair)(asked, found)
+    _closest(asked, found)
+    explained("sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.measure, found.pooling))
+
+
+def _every_pair(asked: Asked, found: SentenceVectors) -> None:
+    cells = similarity_matrix(found.vectors, asked.measure)
+    clusters = None
+    if asked.clustered and len(cells) > 1:
+        cosines = cells if asked.measure == "cosine" else similarity_matrix(found.vectors)
+        clusters = cluster_order(cosines)
+    order = np.arange(len(cells)) if clusters is None else clusters.order
+    word = MEASURE_WORDS[asked.measure]
+    title = f"{word[0].upper()}{word[1:]} of sentences, {asked.way(found)}"
+    figure = similarity_heatmap(cells, found.sentences, asked.measure, title, theme(controls.theme_name()), clusters)
+    key = "sentences_similarity"
+    chart(figure, key, f"{title}: a row and a column per sentence")
+    cell = cell_click(key)
+    if cell and max(cell) < len(order):
+        _one_cell(int(order[cell[0]]), int(order[cell[1]]), cells, found, word)
+    else:
+        st.caption("Click a cell for its exact value and the two sentences.")
+    ordered = cells[np.ix_(order, order)]
+    frame = pd.DataFrame(ordered, columns=[f"{number + 1}" for number in order.tolist()])
+    frame.insert(0, "sentence", [found.sentences[number] for number in order.tolist()])
+    frame.insert(0, "number", [number + 1 for number in order.tolist()])
+    download_row(figure, key, f"sentence {word} {found.model}", title, frame)
+    folded_table(key, frame, title)
+
+
+def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, word: str) -> None:
+    """The clicked cell in words, and the way to what makes it so."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"{word[0].upper()}{word[1:]} **{cells[row, column]:.7f}**: {row + 1} "
+            f"*{plain(found.sentences[row][:200])}* and {column + 1} *{plain(found.sentences[column][:200])}*"
+        )
+        st.button("Why alike?", key="explain_pair", on_click=sentence_view_controls.explain_pair, args=(row, column))
+
+
+def _blocks(asked: Asked, found: SentenceVectors) -> None:
+    summary = block_summary(found.vectors, BLOCKS)
+    title = f"Sentence blocks, {asked.way(found)}"
+    st.caption(
+        f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
+        "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
+    )
+    key = "sentences_blocks"
+    figure = blocks_heatmap(summary, found.sentences, title, theme(controls.theme_name()))
+    chart(figure, key, f"{title}: a row and a column per block")
+    cell = cell_click(key)
+    if cell and max(cell) < len(summary.sizes):
+        st.markdown(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")
+        members = [(block, index) for block in dict.fromkeys(cell) for index in _members(summary, block)]
+        rows = [(block + 1, index + 1, found.sentences[index]) for block, index in members]
+        numbers_table(pd.DataFrame(rows, columns=["block", "number", "sentence"]), "Sentences of the blocks", 240)
+    frame = pd.DataFrame(summary.similarity, columns=[f"block {block + 1}" for block in range(len(summary.sizes))])
+    frame.insert(0, "sentences", summary.sizes)
+    frame.insert(0, "nearest to its middle", [found.sentences[index] for index in summary.examples.tolist()])
+    download_row(figure, key, f"sentence blocks {found.model}", title, frame)
+    folded_table(key, frame, title)
+
+
+def _members(summary: BlockSummary, block: int) -> list[int]:
+    """Places in the list of the sentences of one block."""
+    start, size = int(summary.starts[block]), int(summary.sizes[block])
+    return [int(index) for index in summary.order[start : start + size]]
+
+
+def _closest(asked: Asked, found: SentenceVectors) -> None:
+    if len(found.sentences) < 2:
+        st.caption("One sentence has no pairs: add another to compare it with.")
+        return
+    st.markdown("**Closest pairs**")
+    pairs = closest_pairs(found.vectors, PAIRS, asked.measure)
+    numbers_table(_pair_frame(pairs, found), "The closest pairs, the most alike first", 240)
+
+
+def _pair_frame(pairs: ScoredPairs, found: SentenceVectors) -> pd.DataFrame:
+    rows = zip(pairs.score.tolist(), pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    return pd.DataFrame(
+        [(score, one + 1, found.sentences[one], other + 1, found.sentences[other]) for score, one, other in rows],
+        columns=[MEASURE_WORDS[pairs.measure], "number", "sentence", "and number", "and sentence"],
+    )
+
+
+def query_view(asked: Asked) -> None:
+    """The sentences of the list nearest to one that is typed."""
+    query = sentence_view_controls.query_input()
+    found = asked.vectors()
+    if not query:
+        st.info(
+            "Type a sentence: its nearest in the list will stand here, with their scores.", icon=":material/search:"
+        )
+        return
+    one = sentence_runs.vectors(asked.model, (query,), asked.plan, "float32")
+    near = nearest(one.vectors[0], found.vectors, min(NEIGHBOURS, len(found.sentences)), asked.measure)
+    title = f"Nearest to the query, {asked.way(found)}"
+    figure = neighbour_bars(near, found.sentences, title, theme(controls.theme_name()))
+    key = "sentences_query"
+    chart(figure, key, f"{title}: a bar per sentence, the nearest at the top")
+    rows = zip(near.score.tolist(), near.index.tolist(), strict=True)
+    frame = pd.DataFrame(
+        [(score, index + 1, found.sentences[index]) for score, index in rows],
+        columns=[MEASURE_WORDS[near.measure], "number", "sentence"],
+    )
+    download_row(figure, key, f"nearest sentences {found.model}", title, frame)
+    numbers_table(frame, title)
+    explained(
+        key,
+        "The query becomes a vector as the sentences do, and is compared with each of them. A high score says that the "
+        "model sees them alike, which need not be what a reader means: look at negation.",
+        nearest_code(asked.measure),
+    )
