@@ -21,6 +21,7 @@ COPY ui ui
 COPY pages pages
 COPY docs/glossary.md docs/glossary.md
 ENV PATH=/venv/bin:$PATH \
+    INSIDE_BERT_STORE_DIR=/tmp/inside-bert \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     HF_HUB_OFFLINE=1 \
