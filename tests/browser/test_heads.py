@@ -35,4 +35,5 @@ def test_a_clicked_bar_of_the_row_becomes_the_key(page: Page, server: str) -> No
     page.mouse.click(first["x"] + first["width"] / 2, first["y"] + first["height"] - 2)
     expect(page.get_by_role("spinbutton", name="Key, the token looked at")).to_have_value("0")
     expect(page).to_have_url(re.compile(r"key=0"))
-    expect(page.locator(".js-plotly-plot .gtitle").first).to_have_text(re.compile(r"python \(5\) looks at \[CLS\] \(0\)"))
+    title = re.compile(r"python \(5\) looks at \[CLS\] \(0\)")
+    expect(page.locator(".js-plotly-plot .gtitle").first).to_have_text(title)
