@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviz_core.arithmetic import component_arithmetic
+from bertviz_core.dtypes import DTYPE_NBYTES
 from bertviz_core.families import layer_applications, layer_numbers
 from bertviz_core.parts import COMPONENTS, PARTS
 from bertviz_core.results import Buffer, ComponentCount, LayerCount, Ledger, Parameter, Way
-from bertviz_core.safetensors_header import DTYPE_NBYTES
 
 
 def balanced_ledger(
