@@ -1,117 +1,24 @@
 """The command line: numbers of a model without the dashboard, as a table or as one JSON object."""
 
 import sys
-from typing import Annotated, Any
 
-import typer
 from typer.exceptions import TyperException
 
-from bertviz_core.cli_table import print_json, table
-from bertviz_core.errors import BertvizError
-from bertviz_core.results import Ledger
-from bertviz_core.settings import Settings
-from bertviz_core.tasks import TASKS
-
-app = typer.Typer(
-    help="What is in a BERT-family model, and what it does with a text.",
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+from bertviz_core import (  # noqa: F401  # a command registers itself when its module is imported
+    cli_app,
+    cli_attention,
+    cli_heads,
+    cli_parameters,
+    cli_sentences,
+    cli_text,
 )
-
-MODEL_HELP = "Bundled model, folder, catalogue name or Hub id, such as all-MiniLM-L6-v2 or bert-base-uncased."
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
-TaskOption = Annotated[str | None, typer.Option("--task", help=f"Count the class of this task: {', '.join(TASKS)}.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
-
-@app.callback()
-def _root() -> None:
-    """Keep `parameters` a named command while it is the only one."""
-
-
-@app.command()
-def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOption = False) -> None:
-    """List every named parameter and how the counts add up."""
-    from bertviz_core.parameters import parameter_ledger
-
-    ledger = parameter_ledger(model, Settings.from_environment(any_folder=True), task)
-    if as_json:
-        print_json(ledger_json(ledger))
-    else:
-        sys.stdout.write(ledger_text(ledger))
-
-
-def ledger_json(ledger: Ledger) -> dict[str, Any]:
-    """A ledger as the JSON object of the `parameters` command."""
-    return {
-        "model": ledger.model,
-        "model_type": ledger.model_type,
-        "architecture": ledger.architecture,
-        "way": ledger.way,
-        "total": ledger.total,
-        "trainable": ledger.trainable,
-        "tensors": ledger.tensors,
-        "tied": ledger.tied,
-        "bytes": ledger.nbytes,
-        "stored_tensors": ledger.stored_tensors,
-        "stored_bytes": ledger.stored_nbytes,
-        "components": {component.name: component.total for component in ledger.components},
-        "layers": [
-            {
-                "layer": row.layer,
-                "component": row.component,
-                "total": row.total,
-                "attention": row.attention,
-                "feed_forward": row.feed_forward,
-                "layer_norm": row.layer_norm,
-                "other": row.other,
-                "applications": row.applications,
-            }
-            for row in ledger.layers
-        ],
-        "parameters": [
-            {
-                "name": row.name,
-                "shape": row.shape,
-                "numel": row.numel,
-                "dtype": row.dtype,
-                "component": row.component,
-                "layer": row.layer,
-                "part": row.part,
-                "trainable": row.trainable,
-                "tied_to": row.tied_to,
-                "stored_name": row.stored_name,
-            }
-            for row in ledger.parameters
-        ],
-        "buffers": [
-            {"name": row.name, "shape": row.shape, "dtype": row.dtype, "stored": row.stored} for row in ledger.buffers
-        ],
-    }
-
-
-def ledger_text(ledger: Ledger) -> str:
-    """A ledger as text: sums, components, layers, rows."""
-    lines = [
-        f"{ledger.model} ({ledger.architecture}, {ledger.model_type}): {ledger.total:,} parameters "
-        f"in {ledger.tensors:,} tensors, {ledger.trainable:,} trainable, {ledger.nbytes:,} bytes",
-        "",
-        *table([(part.name, f"{part.total:,}", part.arithmetic) for part in ledger.components], "lrl"),
-        "",
-    ]
-    rows = [
-        (row.name, str(row.shape), f"{row.numel:,}", row.dtype, f"tied to {row.tied_to}" if row.tied_to else "")
-        for row in ledger.parameters
-    ]
-    lines += table([("name", "shape", "count", "dtype", ""), *rows], "llrll")
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+from bertviz_core.errors import BertvizError
 
 
 def main() -> None:
     """Run the command line; what a user can cause ends in one line on stderr and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(cli_app.app(standalone_mode=False))
     except TyperException as error:
         sys.stderr.write(f"{' '.join(str(error).split()).rstrip('.')}. See --help.\n")
         raise SystemExit(2) from None
@@ -121,10 +28,3 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         raise SystemExit(1) from None
-
-
-# Register their commands; below, because they need what stands above.
-import bertviz_core.cli_attention  # noqa: E402
-import bertviz_core.cli_heads  # noqa: E402
-import bertviz_core.cli_sentences  # noqa: E402
-import bertviz_core.cli_text  # noqa: E402, F401

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli import JsonOption, ModelArgument, app
+from bertviz_core.cli_app import JsonOption, ModelArgument, app
 from bertviz_core.cli_table import print_json, print_lines, shown, table, tell
 from bertviz_core.cli_text import PairOption, TextArgument, tokenized
 from bertviz_core.errors import TextError

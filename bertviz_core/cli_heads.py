@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli import JsonOption, ModelArgument, app
+from bertviz_core.cli_app import JsonOption, ModelArgument, app
 from bertviz_core.cli_attention import LayerOption, numbered
 from bertviz_core.cli_table import print_json, print_lines, table, tell
 from bertviz_core.loading import load_model

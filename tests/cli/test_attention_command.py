@@ -3,42 +3,23 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bertviz_core import cli
+from tests.cli.conftest import Command, Done
 from tests.core.tiny_models import HEADS, LAYERS, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "Sinan loves a beautiful day"
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
-    """The command in this process, which has torch already; everything written is caught."""
-    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
-
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["bertviz_core", "attention", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfdbinary.readouterr()
-        return Done(int(end.value.code or 0), out.decode(), err.decode())
-
-    return call
+def run(command: Command) -> Command:
+    """The command of this file."""
+    return partial(command, "attention")
 
 
 def test_as_a_shell_runs_it() -> None:
@@ -62,7 +43,7 @@ def test_as_a_shell_runs_it() -> None:
     np.testing.assert_allclose(found["attention"], own, atol=1e-5)
 
 
-def test_a_pair_is_one_map(run: Callable[..., Done]) -> None:
+def test_a_pair_is_one_map(run: Command) -> None:
     found = json.loads(run(MODEL, "I love", "--pair", "my python", "--layer", "0", "--head", "11", "--json").stdout)
     attention = np.array(found["attention"])
     assert found["tokens"] == ["[CLS]", "i", "love", "[SEP]", "my", "python", "[SEP]"]
@@ -70,14 +51,14 @@ def test_a_pair_is_one_map(run: Callable[..., Done]) -> None:
     np.testing.assert_allclose(attention.sum(axis=1), 1, atol=1e-5)
 
 
-def test_words_are_merged_and_rows_still_sum_to_1(run: Callable[..., Done]) -> None:
+def test_words_are_merged_and_rows_still_sum_to_1(run: Command) -> None:
     found = json.loads(run(MODEL, TEXT, "--layer", "5", "--head", "0", "--words", "--json").stdout)
     assert found["tokens"] == ["[CLS]", "Sinan", "loves", "a", "beautiful", "day", "[SEP]"]
     assert found["positions"] == [[0], [1, 2], [3], [4], [5], [6], [7]]
     np.testing.assert_allclose(np.sum(found["attention"], axis=1), 1, atol=1e-5)
 
 
-def test_the_table_names_the_strongest_keys(run: Callable[..., Done]) -> None:
+def test_the_table_names_the_strongest_keys(run: Command) -> None:
     arguments = (MODEL, TEXT, "--layer", "2", "--head", "3")
     attention = np.array(json.loads(run(*arguments, "--json").stdout)["attention"])
     done = run(*arguments)
@@ -100,20 +81,18 @@ def test_the_table_names_the_strongest_keys(run: Callable[..., Done]) -> None:
         (("--layer", "0"), "No head was named; give --head 0 to --head 11."),
     ],
 )
-def test_a_layer_or_head_out_of_range_is_told_the_range(
-    run: Callable[..., Done], options: tuple[str, ...], line: str
-) -> None:
+def test_a_layer_or_head_out_of_range_is_told_the_range(run: Command, options: tuple[str, ...], line: str) -> None:
     assert run(MODEL, TEXT, *options) == Done(2, "", f"{line}\n")
 
 
-def test_a_model_of_one_layer_has_only_that_one(run: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_model_of_one_layer_has_only_that_one(run: Command, tmp_path: Path) -> None:
     save_tiny("bert", tmp_path, num_hidden_layers=1)
     done = run(str(tmp_path), TEXT, "--layer", "1", "--head", "0")
     assert done.returncode == 2
     assert done.stderr.endswith("; give --layer 0, the only one.\n")
 
 
-def test_a_family_of_code_of_its_own_has_its_own_maps(run: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_family_of_code_of_its_own_has_its_own_maps(run: Command, tmp_path: Path) -> None:
     save_tiny("deberta", tmp_path)
     done = run(str(tmp_path), TEXT, "--layer", str(LAYERS - 1), "--head", str(HEADS - 1), "--json")
     found = json.loads(done.stdout)
@@ -121,7 +100,7 @@ def test_a_family_of_code_of_its_own_has_its_own_maps(run: Callable[..., Done], 
     np.testing.assert_allclose(np.sum(found["attention"], axis=1), 1, atol=1e-5)
 
 
-def test_a_family_without_attention_says_why(run: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_family_without_attention_says_why(run: Command, tmp_path: Path) -> None:
     save_tiny("fnet", tmp_path)
     done = run(str(tmp_path), TEXT, "--layer", "0", "--head", "0")
     assert (done.returncode, done.stdout) == (2, "")

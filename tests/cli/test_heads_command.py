@@ -1,35 +1,24 @@
 """`python -m bertviz_core heads`: JSON contract, tables, exit code 2 with one line."""
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bertviz_core import cli
 from bertviz_core.bundled import bundled_folder
+from tests.cli.conftest import Command
 from tests.core.tiny_models import HEAD_DIM, HEADS, HIDDEN, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The command line in this process; exit code, and everything written."""
-    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bertviz_core", "heads", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfdbinary.readouterr()
-        return int(end.value.code or 0), out.decode(), err.decode()
-
-    return call
+def run(command: Command) -> Command:
+    """The command of this file."""
+    return partial(command, "heads")
 
 
 def own(name: str) -> np.ndarray:
@@ -38,7 +27,7 @@ def own(name: str) -> np.ndarray:
     return found
 
 
-def test_norms_are_the_default(run: Run) -> None:
+def test_norms_are_the_default(run: Command) -> None:
     code, out, _ = run(MODEL, "--layer", "2", "--json")
     found = json.loads(out)
     weight = own("encoder.layer.2.attention.self.query.weight")
@@ -49,7 +38,7 @@ def test_norms_are_the_default(run: Run) -> None:
     assert found["shapes"] == {name: [12, 32, 384] for name in ("query", "key", "value")} | {"output": [12, 384, 32]}
 
 
-def test_weights_are_the_checkpoints(run: Run) -> None:
+def test_weights_are_the_checkpoints(run: Command) -> None:
     _, out, _ = run(MODEL, "--layer", "0", "--weights", "--json")
     found = json.loads(out)
     for block in ("query", "key", "value"):
@@ -62,7 +51,7 @@ def test_weights_are_the_checkpoints(run: Run) -> None:
         np.testing.assert_allclose(np.array(found["output"][head]), weight[:, head * 32 : (head + 1) * 32], rtol=1e-6)
 
 
-def test_fused_projections_are_named_with_their_rows(run: Run, tmp_path: Path) -> None:
+def test_fused_projections_are_named_with_their_rows(run: Command, tmp_path: Path) -> None:
     code, out, _ = run(str(save_tiny("modernbert", tmp_path)), "--layer", "1", "--json")
     found = json.loads(out)
     assert code == 0
@@ -71,7 +60,7 @@ def test_fused_projections_are_named_with_their_rows(run: Run, tmp_path: Path) -
     assert found["stored"]["key"]["form"] == "rows 12 to 23 of 36"
 
 
-def test_the_table_has_a_row_per_head(run: Run) -> None:
+def test_the_table_has_a_row_per_head(run: Command) -> None:
     code, out, _ = run(MODEL, "--layer", "5")
     lines = out.splitlines()
     assert code == 0
@@ -80,14 +69,14 @@ def test_the_table_has_a_row_per_head(run: Run) -> None:
 
 
 @pytest.mark.parametrize("layer", ["6", "-1", "x", ""])
-def test_a_wrong_layer_is_told_its_range_in_one_line(run: Run, layer: str) -> None:
+def test_a_wrong_layer_is_told_its_range_in_one_line(run: Command, layer: str) -> None:
     code, out, err = run(MODEL, *(["--layer", layer] if layer else []))
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert "--layer 0 to --layer 5" in err
 
 
-def test_a_family_without_heads_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
+def test_a_family_without_heads_is_refused_in_one_line(run: Command, tmp_path: Path) -> None:
     code, out, err = run(str(save_tiny("fnet", tmp_path)), "--layer", "0")
     assert (code, out) == (2, "")
     assert "has no heads" in err.splitlines()[-1]

@@ -1,50 +1,20 @@
 """`python -m bertviz_core similarity` and `embed`: JSON contract, files that say what made them, refusals."""
 
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 
-from bertviz_core import cli
+from tests.cli.conftest import Command
 
 MODEL = "all-MiniLM-L6-v2"
 SENTENCES = ("A cat sat on the mat.", "The feline rested on a rug.", "Stocks fell on Monday.")
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., Done]:
-    """The command line in this process, which has torch already; everything written is caught."""
-    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
-    monkeypatch.setenv("INSIDE_BERT_STORE_DIR", str(tmp_path / "store"))
-
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["bertviz_core", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfdbinary.readouterr()
-        return Done(int(end.value.code or 0), out.decode(), err.decode())
-
-    return call
-
-
-def test_the_similarity_of_three_sentences(run: Callable[..., Done]) -> None:
-    done = run("similarity", MODEL, *SENTENCES, "--json")
+def test_the_similarity_of_three_sentences(command: Command) -> None:
+    done = command("similarity", MODEL, *SENTENCES, "--json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert found.keys() >= {"sentences", "similarity", "pooling", "dimensions"}
@@ -56,25 +26,25 @@ def test_the_similarity_of_three_sentences(run: Callable[..., Done]) -> None:
     assert "checkpoint's own modules" in done.stderr
 
 
-def test_pooling_and_layer_can_be_chosen(run: Callable[..., Done]) -> None:
-    found = json.loads(run("similarity", MODEL, *SENTENCES, "--pooling", "cls", "--layer", "2", "--json").stdout)
+def test_pooling_and_layer_can_be_chosen(command: Command) -> None:
+    found = json.loads(command("similarity", MODEL, *SENTENCES, "--pooling", "cls", "--layer", "2", "--json").stdout)
     assert (found["pooling"], found["layer"]) == ("cls", 2)
-    table = run("similarity", MODEL, *SENTENCES[:2], "--pooling", "pooler").stdout.splitlines()
+    table = command("similarity", MODEL, *SENTENCES[:2], "--pooling", "pooler").stdout.splitlines()
     assert table[0] == f"{MODEL}: cosine of sentence vectors (pooler of layer 6, 384 dimensions)"
     assert len(table) == 5
 
 
-def test_no_sentence_is_too_strange(run: Callable[..., Done]) -> None:
-    done = run("similarity", MODEL, "", "a\x1b[31mb\u202ec", "a\ud800b\udcff", "👨‍👩‍👧‍👦", "--json")
+def test_no_sentence_is_too_strange(command: Command) -> None:
+    done = command("similarity", MODEL, "", "a\x1b[31mb\u202ec", "a\ud800b\udcff", "👨‍👩‍👧‍👦", "--json")
     assert (done.returncode, len(json.loads(done.stdout)["similarity"])) == (0, 4)
-    assert "\x1b" not in run("similarity", MODEL, "a\x1b[31mb\u202ec").stdout
+    assert "\x1b" not in command("similarity", MODEL, "a\x1b[31mb\u202ec").stdout
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".npy"])
-def test_a_file_of_sentences_becomes_a_file_of_vectors(run: Callable[..., Done], tmp_path: Path, ending: str) -> None:
+def test_a_file_of_sentences_becomes_a_file_of_vectors(command: Command, tmp_path: Path, ending: str) -> None:
     source, out = tmp_path / "list.csv", tmp_path / f"out{ending}"
     source.write_text("id,text\n" + "".join(f'{place},"{text}"\n' for place, text in enumerate(SENTENCES)))
-    done = run("embed", MODEL, str(source), "--column", "text", "-o", str(out))
+    done = command("embed", MODEL, str(source), "--column", "text", "-o", str(out))
     assert (done.returncode, done.stdout) == (0, "")
     assert "3 vectors of 384 numbers written" in done.stderr
     if ending == ".parquet":
@@ -88,11 +58,11 @@ def test_a_file_of_sentences_becomes_a_file_of_vectors(run: Callable[..., Done],
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_second_time_gives_the_same_file(run: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_second_time_gives_the_same_file(command: Command, tmp_path: Path) -> None:
     source = tmp_path / "list.txt"
     source.write_text("\n".join(SENTENCES))
     for name in ("first.npy", "second.npy"):
-        assert run("embed", MODEL, str(source), "--layer", "4", "-o", str(tmp_path / name)).returncode == 0
+        assert command("embed", MODEL, str(source), "--layer", "4", "-o", str(tmp_path / name)).returncode == 0
     np.testing.assert_array_equal(np.load(tmp_path / "first.npy"), np.load(tmp_path / "second.npy"))
     assert (tmp_path / "store").is_dir()
 
@@ -117,13 +87,13 @@ def test_a_second_time_gives_the_same_file(run: Callable[..., Done], tmp_path: P
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_what_a_user_can_cause_is_one_line_and_exit_code_2(
-    run: Callable[..., Done], arguments: tuple[str, ...], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, arguments: tuple[str, ...], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("list.txt").write_text("one\ntwo\n")
     Path("list.csv").write_text("id,text\n1,one\n")
     Path("broken.csv").write_text("id,text\n1,one\n2\n")
-    done = run(*arguments)
+    done = command(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
     assert word in done.stderr

@@ -3,42 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bertviz_core import cli
+from tests.cli.conftest import Command
 
 MODEL = "all-MiniLM-L6-v2"
 TOKENS_KEYS = {"tokens", "input_ids", "token_type_ids", "word_ids", "offsets", "special"}
 TEXT = "I love my pet python."
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
-    """The command line in this process, which has torch already; everything written is caught."""
-    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
-
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["bertviz_core", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfdbinary.readouterr()
-        return Done(int(end.value.code or 0), out.decode(), err.decode())
-
-    return call
 
 
 def alone(*arguments: str | bytes) -> "subprocess.CompletedProcess[str]":
@@ -61,8 +35,8 @@ def test_tokens_of_the_teaching_sentence() -> None:
     assert (found["token_type_ids"], found["shape"]) == ([0] * 8, [1, 8])
 
 
-def test_the_table_of_tokens_has_a_line_for_each_of_a_pair(run: Callable[..., Done]) -> None:
-    done = run("tokens", MODEL, "I love", "--pair", "my python")
+def test_the_table_of_tokens_has_a_line_for_each_of_a_pair(command: Command) -> None:
+    done = command("tokens", MODEL, "I love", "--pair", "my python")
     assert (done.returncode, done.stderr) == (0, "")
     first, _, _, *rows = done.stdout.splitlines()
     assert first == "7 tokens; input_ids (7,) becomes (1, 7) with the batch axis"
@@ -80,16 +54,16 @@ def test_hidden_states_and_the_pooler_checked() -> None:
     assert 0 <= found["pooler_check"] < 1e-5
 
 
-def test_the_first_entry_is_the_embedding_output(run: Callable[..., Done]) -> None:
-    found = json.loads(run("hidden", MODEL, TEXT, "--layer", "0", "--pair", "snakes", "--json").stdout)
+def test_the_first_entry_is_the_embedding_output(command: Command) -> None:
+    found = json.loads(command("hidden", MODEL, TEXT, "--layer", "0", "--pair", "snakes", "--json").stdout)
     assert "pooler_output" not in found
     assert found["tokens"][-2:] == ["snakes", "[SEP]"]
     # Layer norm with its own weights: far from the last layer, and finite.
     assert np.isfinite(np.array(found["hidden"])).all()
 
 
-def test_the_table_of_hidden_states_has_norms(run: Callable[..., Done]) -> None:
-    done = run("hidden", MODEL, "hi", "--layer", "1", "--pooler")
+def test_the_table_of_hidden_states_has_norms(command: Command) -> None:
+    done = command("hidden", MODEL, "hi", "--layer", "1", "--pooler")
     assert (done.returncode, done.stderr) == (0, "")
     assert "shape (3, 384)" in done.stdout
     assert "max |pooler(CLS) - pooler_output| = " in done.stdout
@@ -109,9 +83,9 @@ def test_the_table_of_hidden_states_has_norms(run: Callable[..., Done]) -> None:
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_what_a_user_can_cause_is_one_line_and_exit_code_2(
-    run: Callable[..., Done], arguments: tuple[str, ...], word: str
+    command: Command, arguments: tuple[str, ...], word: str
 ) -> None:
-    done = run(*arguments)
+    done = command(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
     assert word in done.stderr
@@ -119,8 +93,8 @@ def test_what_a_user_can_cause_is_one_line_and_exit_code_2(
 
 @pytest.mark.parametrize("text", ["", "   ", "שלום עולם", "👨‍👩‍👧‍👦", "a\x1b[31mb\u202ec", "a\ud800b\udcff"])
 @pytest.mark.parametrize("form", ["--json", ""])
-def test_no_text_is_too_strange(run: Callable[..., Done], text: str, form: str) -> None:
-    done = run("tokens", MODEL, text, *([form] if form else []))
+def test_no_text_is_too_strange(command: Command, text: str, form: str) -> None:
+    done = command("tokens", MODEL, text, *([form] if form else []))
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
     assert "\x1b" not in done.stdout
@@ -135,18 +109,18 @@ def test_bytes_that_are_no_text_are_replaced() -> None:
     assert "half character" in done.stderr
 
 
-def test_a_long_text_says_on_stderr_what_was_cut_off(run: Callable[..., Done]) -> None:
-    done = run("tokens", MODEL, "word " * 600, "--json")
+def test_a_long_text_says_on_stderr_what_was_cut_off(command: Command) -> None:
+    done = command("tokens", MODEL, "word " * 600, "--json")
     found = json.loads(done.stdout)
     assert (len(found["tokens"]), found["tokens_cut"]) == (512, [90, 0])
     assert done.stderr.startswith("90 tokens cut off at the end of the text")
 
 
-def test_a_model_without_pooler_says_so(run: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_model_without_pooler_says_so(command: Command, tmp_path: Path) -> None:
     from tests.core.tiny_models import save_tiny
 
     save_tiny("distilbert", tmp_path)
-    done = run("hidden", str(tmp_path), TEXT, "--layer", "3", "--pooler", "--json")
+    done = command("hidden", str(tmp_path), TEXT, "--layer", "3", "--pooler", "--json")
     found = json.loads(done.stdout)
     assert (done.returncode, found["pooler_output"], found["pooler_check"]) == (0, None, None)
     assert done.stderr == "This model has no pooler.\n"
