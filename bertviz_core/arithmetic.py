@@ -24,12 +24,13 @@ def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) ->
 
 def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
     """(term, its value) of every module, weight and bias together, equal neighbours as one product."""
-    modules = [list(run) for _, run in groupby(rows, key=lambda row: row.name.rpartition(".")[0])]
-    signatures = [tuple(row.shape for row in module) for module in modules]
+    modules: dict[str, list[Parameter]] = {}
+    for row in rows:
+        modules.setdefault(row.name.rpartition(".")[0], []).append(row)
     terms = []
-    for shapes, run in groupby(signatures):
+    for shapes, run in groupby([tuple([row.shape for row in module]) for module in modules.values()]):
         count = len(list(run))
-        product = " + ".join(" × ".join(f"{size:,}" for size in shape) or "1" for shape in shapes)
+        product = " + ".join([" × ".join([f"{size:,}" for size in shape]) or "1" for shape in shapes])
         value = sum([math.prod(shape) for shape in shapes])
         terms.append((f"{count} × ({product})" if count > 1 else product, count * value))
     return terms

@@ -1,7 +1,7 @@
 """From rows to a ledger: components, layers and totals are sums of rows."""
 
-from collections import defaultdict
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 from bertviz_core.arithmetic import component_arithmetic
@@ -33,15 +33,20 @@ def balanced_ledger(
     """
     parameters = layer_numbers(parameters)
     counted = parameters
-    if any(row.tied_to is not None for row in parameters):
+    if [True for row in parameters if row.tied_to is not None]:
         counted = [row for row in parameters if row.tied_to is None]
-    cells: dict[tuple[str, int | None, str, str], int] = defaultdict(int)
+    sums: dict[tuple[str, int], dict[str, int]] = {}
     groups: dict[str, list[Parameter]] = {part: [] for part in COMPONENTS}
     for row in counted:
-        cells[row.component, row.layer, row.part, row.dtype] += row.numel
-        groups[row.component].append(row)
-    total = sum(cells.values())
-    layers = _layers(cells, config)
+        component, layer = row.component, row.layer
+        groups[component].append(row)
+        if layer is not None:
+            where = (component, layer)
+            if where not in sums:
+                sums[where] = dict.fromkeys(PARTS, 0)
+            sums[where][row.part] += row.numel
+    total = sum([row.numel for row in counted])
+    layers = _layers(sums, config)
     return Ledger(
         model=name,
         model_type=str(config.get("model_type", "")),
@@ -55,10 +60,17 @@ def balanced_ledger(
         trainable=total - sum([row.numel for row in counted if not row.trainable]),
         tensors=len(counted),
         tied=len(parameters) - len(counted),
-        nbytes=int(sum([numel * DTYPE_NBYTES.get(dtype, 4) for (_, _, _, dtype), numel in cells.items()])),
+        nbytes=_nbytes(counted, total),
         stored_tensors=stored[0] if stored else None,
         stored_nbytes=stored[1] if stored else None,
     )
+
+
+def _nbytes(counted: list[Parameter], total: int) -> int:
+    dtypes = {row.dtype for row in counted}
+    if len(dtypes) == 1:
+        return int(total * DTYPE_NBYTES.get(dtypes.pop(), 4))
+    return int(sum([row.numel * DTYPE_NBYTES.get(row.dtype, 4) for row in counted]))
 
 
 def _component(name: str, rows: list[Parameter], layers: tuple[LayerCount, ...]) -> ComponentCount:
@@ -68,14 +80,12 @@ def _component(name: str, rows: list[Parameter], layers: tuple[LayerCount, ...])
     return ComponentCount(name, total, len(rows), component_arithmetic(inside, outside))
 
 
-def _layers(cells: Mapping[tuple[str, int | None, str, str], int], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
-    """One row for every layer of these sums by component, layer, part and dtype."""
-    sums: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: dict.fromkeys(PARTS, 0))
-    for (component, layer, part, _), numel in cells.items():
-        if layer is not None:
-            sums[component, layer][part] += numel
+def _layers(sums: Mapping[tuple[str, int], dict[str, int]], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
+    """One row for every layer of these sums of its parts."""
     runs = layer_applications(config)
     return tuple(
-        LayerCount(component, layer, sum(parts.values()), **parts, applications=runs.get(layer, 1))
-        for (component, layer), parts in sorted(sums.items())
+        [
+            LayerCount(component, layer, sum(parts.values()), **parts, applications=runs.get(layer, 1))
+            for (component, layer), parts in sorted(sums.items(), key=itemgetter(0))
+        ]
     )

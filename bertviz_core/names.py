@@ -38,7 +38,7 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: TypeFacts, base_only:
         facts: what is known of the model type.
         base_only: whether the config names the base class (or none), so that a prefix around everything goes away.
     """
-    if facts.renames or any(tensor.name.endswith(OLD_NAMES) for tensor in tensors):
+    if facts.renames or [True for tensor in tensors if tensor.name.endswith(OLD_NAMES)]:
         steps = (*facts.renames, *LEGACY)
         named = [cut for tensor in tensors for cut in _renamed(tensor, steps)]
     else:

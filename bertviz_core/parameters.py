@@ -17,12 +17,12 @@ from bertviz_core.checkpoint import read_header
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.ledger import balanced_ledger
 from bertviz_core.names import module_tensors
-from bertviz_core.places import Order, places_of
+from bertviz_core.places import Order, Places, places_of
 from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Parameter, Way
 from bertviz_core.settings import Settings
 from bertviz_core.sources import ModelSource, resolve
 
-WHOLE_NUMBERS = ("int64", "int32", "bool")
+WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
 """Dtypes that no parameter has: a stored tensor of these is a buffer, such as a table of position ids."""
 
 if TYPE_CHECKING:
@@ -76,10 +76,11 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     names = {tensor_name for tensor_name, _, _ in named}
     ties = _ties(architecture, config, facts, names)
     places = places_of(facts.model_type, facts.prefix, wrapped)
+    located = places.located
     ordered: list[tuple[Order, Parameter]] = []
     buffers: list[Buffer] = []
     for name_, shape, stored in named:
-        place, layer, order = places.located(name_)
+        place, layer, order = located(name_)
         if place.buffer or stored.dtype in WHOLE_NUMBERS:
             buffers.append(Buffer(name_, shape, stored.dtype, stored=True))
         else:
@@ -99,12 +100,8 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
             ordered.append((order, row))
     ordered.sort(key=itemgetter(0))
     parameters = [row for _, row in ordered]
-    owners = {row.name: row for row in parameters if row.name in ties.values()}
-    parameters += [
-        places.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
-        for alias, to in ties.items()
-        if alias not in names
-    ]
+    if ties:
+        parameters += _left_out(ties, parameters, names, places)
     own = wrapped or base_only or any(source in names for source in catalog.ties_of(architecture).values())
     shown = architecture if own or not facts.base_class else facts.base_class
     return balanced_ledger(
@@ -114,7 +111,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         "header",
         parameters,
         buffers,
-        (len(header.tensors), sum(tensor.nbytes for tensor in header.tensors)),
+        (len(header.tensors), sum([tensor.nbytes for tensor in header.tensors])),
     )
 
 
@@ -164,6 +161,16 @@ def collection_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def _left_out(ties: dict[str, str], rows: list[Parameter], names: set[str], places: Places) -> list[Parameter]:
+    """Rows of the tied parameters that the file leaves out, since another has their values."""
+    owners = {row.name: row for row in rows if row.name in ties.values()}
+    return [
+        places.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
+        for alias, to in ties.items()
+        if alias not in names
+    ]
 
 
 def _owners(module: "torch.nn.Module", named: "list[tuple[str, torch.nn.Parameter]]") -> dict[int, str]:

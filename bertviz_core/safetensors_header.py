@@ -9,7 +9,7 @@ import math
 import os
 import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,14 +75,15 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
         CheckpointError: an entry is not well formed, or the ranges overlap, leave gaps or miss the file's end.
     """
     tensors = []
-    sizes: dict[tuple[str, tuple[int, ...]], int] = {}
-    position = 0
-    entries = sorted(_entries(file, raw).items(), key=_range)
-    for name, entry in entries:
-        dtype, shape, (begin, end) = entry.dtype, entry.shape, entry.data_offsets
-        nbytes = end - begin
-        if sizes.get((dtype, shape)) != nbytes:
-            sizes[dtype, shape] = _checked_nbytes(file, name, entry)
+    sizes: dict[tuple[str, tuple[int, ...]], tuple[int, str]] = {}
+    position, unknown = 0, (-1, "")
+    for name, entry in _in_order(_entries(file, raw)):
+        shape = entry.shape
+        begin, end = entry.data_offsets
+        kind = (entry.dtype, shape)
+        nbytes, dtype = sizes.get(kind, unknown)
+        if nbytes != end - begin:
+            nbytes, dtype = sizes[kind] = _checked_nbytes(file, name, entry), DTYPE_BITS[entry.dtype][0]
         if begin != position:
             fault = "overlaps the values before it" if begin < position else "leaves a gap before it"
             raise CheckpointError(
@@ -90,7 +91,7 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
                 f"(expected {position:,}); fetch or save the file again."
             )
         position = end
-        tensors.append(StoredTensor(name, shape, DTYPE_BITS[dtype][0], nbytes, file))
+        tensors.append(StoredTensor(name, shape, dtype, nbytes, file))
     if payload is not None and position != payload:
         raise CheckpointError(
             f"{file} is {'cut off' if position > payload else 'longer than its header says'}: its tensors take "
@@ -159,8 +160,12 @@ def _not_counts(file: str, name: str) -> str:
     return f"{file} is damaged: {shown(name)} has not a dtype, a shape and a range that are counts."
 
 
-def _range(named: tuple[str, StoredEntry]) -> tuple[int, int]:
-    return named[1].data_offsets
+def _in_order(entries: Mapping[str, StoredEntry]) -> Iterable[tuple[str, StoredEntry]]:
+    """The entries in the order of their values, in which most files list them."""
+    ranges = [entry.data_offsets for entry in entries.values()]
+    if ranges == sorted(ranges):
+        return entries.items()
+    return sorted(entries.items(), key=lambda named: named[1].data_offsets)
 
 
 def _checked_nbytes(file: str, name: str, entry: StoredEntry) -> int:

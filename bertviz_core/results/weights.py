@@ -1,0 +1,149 @@
+"""Results of reading a checkpoint's values: statistics of every tensor, signs of trouble, a map, a histogram."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+from jaxtyping import Float, Int
+
+Trouble = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
+
+
+class TensorLocation(msgspec.Struct, frozen=True, gc=False):
+    """Where a stored tensor stands in the model."""
+
+    name: str
+    """Name in the checkpoint file."""
+    module_name: str
+    """Name in the PyTorch module; the file's where one stored tensor is cut into several."""
+    component: str
+    """"embeddings", "encoder", "decoder", "pooler" or "task head"; "buffer" for what is no parameter."""
+    layer: int | None
+    """Zero-based index of its layer; None outside the layers."""
+    inside: str
+    """Its name inside the layer, such as "output.dense.weight"; the module's name outside the layers."""
+    part: str
+    """Its job in the layer, such as "query"; "other" outside."""
+
+
+class TensorStatistics(msgspec.Struct, frozen=True, gc=False):
+    """Numbers about the values of one stored tensor; mean, std, minimum, maximum and moments are of the finite ones."""
+
+    location: TensorLocation
+    """Where it stands."""
+    shape: tuple[int, ...]
+    """Size of every axis."""
+    dtype: str
+    """Torch's name of the number format."""
+    numel: int
+    """Count of its numbers."""
+    mean: float
+    """Sum over count; NaN where no value is finite."""
+    std: float
+    """Root of the mean squared distance to the mean (divided by the count)."""
+    minimum: float
+    """Smallest value."""
+    maximum: float
+    """Largest value."""
+    zeros: int
+    """Count of exact zeros."""
+    nan: int
+    """Count of values that are no number."""
+    infinite: int
+    """Count of values that are infinite."""
+    second_moment: float
+    """Sum of the squares, not centred, over the count of values that are not zero; 0 where there are none."""
+    fourth_moment: float
+    """The same of the fourth powers."""
+    digest: bytes
+    """BLAKE2b of format, shape and bytes: equal for equal tensors."""
+
+    @property
+    def name(self) -> str:
+        """Name in the checkpoint file."""
+        return self.location.name
+
+    @property
+    def finite(self) -> int:
+        """Count of finite values."""
+        return self.numel - self.nan - self.infinite
+
+    @property
+    def largest(self) -> float:
+        """Largest magnitude of a finite value."""
+        return max(abs(self.minimum), abs(self.maximum))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckpointStatistics:
+    """Statistics of every tensor of one checkpoint."""
+
+    model: str
+    """Name of the model."""
+    revision: str
+    """State of its files."""
+    tensors: tuple[TensorStatistics, ...]
+    """Every tensor whose format can be read, in the way of the data through the model."""
+    unread: tuple[str, ...]
+    """Names of the tensors in a format without real numbers that could be read."""
+    nbytes: int
+    """Bytes of the values in the files."""
+    standard_deviations: tuple[float, ...]
+    """What the config says of the spread of newly made weights, such as its initializer_range."""
+
+    def by_name(self) -> Mapping[str, TensorStatistics]:
+        """Stored name -> statistics."""
+        return {tensor.name: tensor for tensor in self.tensors}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sign that weights were never trained or are broken."""
+
+    trouble: Trouble
+    """What kind of sign it is."""
+    sentence: str
+    """What was found and what to do, one or two sentences."""
+    tensors: tuple[str, ...]
+    """Stored names of the tensors that it is about."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """How often values fall between the edges; counts and values left out add up to the count of numbers."""
+
+    edges: Float[np.ndarray, " edges"]
+    """Ends of the bins, ascending; the last bin holds its right end too."""
+    counts: Int[np.ndarray, " bins"]
+    """Values in every bin."""
+    left_out: int
+    """Values that are NaN, infinite or outside the edges."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorGrid:
+    """One number per tensor as a map: layers by places inside a layer, and a list of what stands outside."""
+
+    layers: tuple[str, ...]
+    """Label of every row: the layer's number, with its stack where there are two."""
+    columns: tuple[str, ...]
+    """Name inside the layer of every column, in the way of the data."""
+    values: Float[np.ndarray, "layers columns"]
+    """The number of every cell; NaN where there is no such tensor or it has no number."""
+    names: tuple[tuple[str, ...], ...]
+    """The tensor of every cell, "" for none; where several share a cell, the one with the largest number."""
+    outside: tuple[str, ...]
+    """Tensors outside the layers."""
+    outside_values: Float[np.ndarray, " outside"]
+    """Their numbers."""
+    left_out: int
+    """Tensors that the map has no room for."""
+
+    def tensor_at(self, row: int, column: int) -> str:
+        """The tensor of a cell, "" for none; column -1 is the list of those outside."""
+        if column == -1:
+            return self.outside[row] if 0 <= row < len(self.outside) else ""
+        inside = 0 <= row < len(self.layers) and 0 <= column < len(self.columns)
+        return self.names[row][column] if inside else ""

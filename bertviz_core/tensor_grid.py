@@ -1,0 +1,86 @@
+"""Where the tensors of a checkpoint stand, and one number of each of them as a map of layers by places in a layer."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertviz_core.parameters import header_ledger
+from bertviz_core.parts import inside_layer
+from bertviz_core.results import Ledger, Parameter
+from bertviz_core.results.weights import TensorGrid, TensorLocation
+from bertviz_core.tensor_reading import Checkpoint
+
+MAX_COLUMNS = 40
+MAX_OUTSIDE = 24
+NUMBER = re.compile(r"\d+")
+BUFFER = "buffer"
+
+
+def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
+    """Where every stored tensor stands in the model, in the way of the data; buffers at the end.
+
+    Raises:
+        CheckpointError: transformers does not know the model type.
+    """
+    ledger: Ledger = header_ledger(checkpoint.name, checkpoint.config, checkpoint.header)
+    rows: dict[str, list[Parameter]] = {}
+    for row in ledger.parameters:
+        if row.stored_name is not None:
+            rows.setdefault(row.stored_name, []).append(row)
+    found = [_location(stored, parts, checkpoint.model_type) for stored, parts in rows.items()]
+    # What is listed twice under one name in the module (a fused tensor's slice) has its row already.
+    others = (tensor.name for tensor in checkpoint.header.tensors if tensor.name not in rows)
+    return (*found, *(TensorLocation(name, name, BUFFER, None, name, "other") for name in others))
+
+
+def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> TensorGrid:
+    """One number per tensor as a map; every tensor that is no buffer has its cell.
+
+    Where a layer has more than MAX_COLUMNS tensors (a mixture of experts), those whose names differ only in numbers
+    share a cell, which shows the largest of them.
+    """
+    rows = [(tensor, value) for tensor, value in zip(tensors, numbers, strict=True) if tensor.component != BUFFER]
+    inside = [(tensor, value) for tensor, value in rows if tensor.layer is not None]
+    outside = [(tensor, value) for tensor, value in rows if tensor.layer is None]
+    columns = list(dict.fromkeys(tensor.inside for tensor, _ in inside))
+    folded = len(columns) > MAX_COLUMNS
+    if folded:
+        columns = list(dict.fromkeys(NUMBER.sub("*", name) for name in columns))
+    kept = {name: index for index, name in enumerate(columns[:MAX_COLUMNS])}
+    stacks = list(dict.fromkeys(tensor.component for tensor, _ in inside))
+    order = sorted({(stacks.index(tensor.component), tensor.layer or 0) for tensor, _ in inside})
+    places = {place: index for index, place in enumerate(order)}
+    values = np.full((len(order), len(kept)), np.nan, dtype=np.float32)
+    names = [[""] * len(kept) for _ in order]
+    dropped = 0
+    for tensor, value in inside:
+        column = kept.get(NUMBER.sub("*", tensor.inside) if folded else tensor.inside)
+        if column is None:
+            dropped += 1
+            continue
+        row = places[stacks.index(tensor.component), tensor.layer or 0]
+        if not names[row][column] or not value <= values[row, column]:
+            values[row, column], names[row][column] = value, tensor.name
+    labels = [f"{stacks[stack]} {layer}" if len(stacks) > 1 else str(layer) for stack, layer in order]
+    shown, rest = outside[:MAX_OUTSIDE], outside[MAX_OUTSIDE:]
+    return TensorGrid(
+        layers=tuple(labels),
+        columns=tuple(kept),
+        values=values,
+        names=tuple(map(tuple, names)),
+        outside=tuple(tensor.name for tensor, _ in shown),
+        outside_values=np.array([value for _, value in shown], dtype=np.float32),
+        left_out=dropped + len(rest),
+    )
+
+
+def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> TensorLocation:
+    row = parts[0]
+    name = row.name if len(parts) == 1 else stored
+    inside = None
+    if row.layer is not None:
+        inside = inside_layer(name, model_type) or inside_layer(row.name, model_type)
+    place = name if inside is None else inside[1]
+    part = row.part if len(parts) == 1 else "query_key_value"
+    return TensorLocation(stored, name, row.component, row.layer, place, part)

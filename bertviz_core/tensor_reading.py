@@ -1,0 +1,179 @@
+"""The numbers of a checkpoint, tensor by tensor and in pieces: never a whole file in memory, torch is not imported.
+
+Pieces are read and not mapped: where a mapped file is cut short under a running server, the next look at it ends the
+whole process; a read that comes back short is a refusal that can be told.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bertviz_core.checkpoint import read_header
+from bertviz_core.dtypes import DTYPE_NBYTES
+from bertviz_core.errors import CheckpointError
+from bertviz_core.model_files import weights_folder
+from bertviz_core.results import CheckpointHeader, StoredTensor
+from bertviz_core.safetensors_header import shown
+from bertviz_core.settings import Settings
+from bertviz_core.sources import ModelSource
+
+PIECE_NUMBERS = 2**18
+"""Numbers that are in memory at once: 2 MiB as float64, which stay in a processor's cache."""
+PLAIN = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "bool": "?", "int8": "i1", "uint8": "u1"}
+PLAIN |= {f"{sign}int{bits}": f"<{sign or 'i'}{bits // 8}" for bits in (16, 32, 64) for sign in ("", "u")}
+SMALL = {
+    "float8_e4m3fn": (4, 3, 7, "all ones"),
+    "float8_e5m2": (5, 2, 15, "IEEE"),
+    "float8_e4m3fnuz": (4, 3, 8, "minus zero"),
+    "float8_e5m2fnuz": (5, 2, 16, "minus zero"),
+    "float4_e2m1fn_x2": (2, 1, 1, ""),
+}
+"""Formats of at most eight bits: bits of exponent and mantissa, bias, and which codes are NaN (OCP 8-bit floating point
+specification, table 1; the fnuz formats as in Noune et al. 2022; OCP microscaling formats, section 5.3)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """A model's files on this machine, ready to be read."""
+
+    name: str
+    """Name that the model was asked for by."""
+    revision: str
+    """What changes when its files change."""
+    config: Mapping[str, Any]
+    """Its config.json."""
+    folder: Path
+    """Folder with its safetensors files."""
+    header: CheckpointHeader
+    """What they list."""
+
+    @property
+    def model_type(self) -> str:
+        """Hugging Face's word for the family."""
+        return str(self.config.get("model_type", ""))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values."""
+        return sum(tensor.nbytes for tensor in self.header.tensors)
+
+
+class TensorPlace(NamedTuple):
+    """Where the values of one tensor are."""
+
+    tensor: StoredTensor
+    path: Path
+    start: int
+    """Byte of the file at which they begin."""
+
+
+def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
+    """The checkpoint of a model, single file or sharded; its headers are read and checked, no value yet.
+
+    Raises:
+        CheckpointError: the weights are not on this machine, or a file is damaged.
+    """
+    folder = weights_folder(source, settings)
+    revision = source.revision if source.folder is not None else folder.name
+    return Checkpoint(source.name, revision, source.config, folder, read_header(folder))
+
+
+def placed_tensors(checkpoint: Checkpoint) -> dict[str, TensorPlace]:
+    """Stored name -> where its values are, for every tensor, in the order of the files.
+
+    Raises:
+        CheckpointError: a file cannot be read any more.
+    """
+    starts: dict[str, int] = {}
+    places = {}
+    for tensor in checkpoint.header.tensors:
+        path = checkpoint.folder / tensor.file
+        if tensor.file not in starts:
+            starts[tensor.file] = 8 + int.from_bytes(_read(path, 0, 8), "little")
+        places[tensor.name] = TensorPlace(tensor, path, starts[tensor.file])
+        starts[tensor.file] += tensor.nbytes
+    return places
+
+
+def is_readable(dtype: str) -> bool:
+    """Whether numbers of this format can be told: those that are real, in whole or half bytes."""
+    return dtype in PLAIN or dtype in SMALL or dtype in ("bfloat16", "float8_e8m0fnu")
+
+
+def raw_pieces(place: TensorPlace) -> Iterator[bytes]:
+    """The bytes of one tensor, PIECE_NUMBERS numbers at a time.
+
+    Raises:
+        CheckpointError: the file has become shorter, or cannot be read.
+    """
+    step = max(1, int(PIECE_NUMBERS * DTYPE_NBYTES[place.tensor.dtype]))
+    for begin in range(0, place.tensor.nbytes, step):
+        yield _read(place.path, place.start + begin, min(step, place.tensor.nbytes - begin))
+
+
+def number_pieces(place: TensorPlace) -> Iterator[Float[np.ndarray, " numbers"]]:
+    """The numbers of one tensor, PIECE_NUMBERS at a time, whatever its format.
+
+    Raises:
+        CheckpointError: as raw_pieces.
+    """
+    return (decoded(raw, place.tensor.dtype) for raw in raw_pieces(place))
+
+
+def decoded(raw: bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
+    """Stored numbers as float64, each exactly itself; whole numbers beyond 2^53 are rounded to the nearest.
+
+    Raises:
+        ValueError: a format that is not is_readable.
+    """
+    if dtype in PLAIN:
+        return np.frombuffer(raw, PLAIN[dtype]).astype(np.float64)
+    if dtype == "bfloat16":
+        # The upper half of a float32.
+        return (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    codes = np.frombuffer(raw, np.uint8)
+    if dtype == "float4_e2m1fn_x2":
+        return _small_floats(dtype)[np.stack([codes & 15, codes >> 4], axis=1).reshape(-1)]
+    if dtype not in SMALL and dtype != "float8_e8m0fnu":
+        raise ValueError(f"no numbers can be told from {dtype}")
+    return _small_floats(dtype)[codes]
+
+
+@cache
+def _small_floats(dtype: str) -> Float[np.ndarray, " codes"]:
+    """The number of every code of a small format."""
+    if dtype == "float8_e8m0fnu":
+        return np.append(np.exp2(np.arange(255) - 127.0), np.nan)
+    exponent_bits, mantissa_bits, bias, nan = SMALL[dtype]
+    codes: Int[np.ndarray, " codes"] = np.arange(2 ** (1 + exponent_bits + mantissa_bits))
+    mantissa, exponent = codes % 2**mantissa_bits, codes // 2**mantissa_bits % 2**exponent_bits
+    sign = np.where(codes // 2 ** (exponent_bits + mantissa_bits), -1.0, 1.0)
+    steps = np.where(exponent, 2**mantissa_bits + mantissa, mantissa)
+    found: np.ndarray = sign * steps * np.exp2(np.maximum(exponent, 1) - float(bias + mantissa_bits))
+    last = exponent == 2**exponent_bits - 1
+    if nan == "IEEE":
+        found[last] = np.where(mantissa[last] == 0, sign[last] * np.inf, np.nan)
+    elif nan == "all ones":
+        found[last & (mantissa == 2**mantissa_bits - 1)] = np.nan
+    elif nan == "minus zero":
+        found[len(codes) // 2] = np.nan
+    return found
+
+
+def _read(path: Path, start: int, count: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            raw = file.read(count)
+    except OSError as error:
+        raise CheckpointError(
+            f"{path.name} cannot be read ({error.strerror}); check that it is there and readable."
+        ) from error
+    if len(raw) != count:
+        raise CheckpointError(f"{shown(path.name)} became shorter while it was read; open it again when it is whole.")
+    return raw
