@@ -25,5 +25,13 @@ class TextError(BertvizError):
     """The text cannot be given to the model."""
 
 
+class LessonError(BertvizError):
+    """A lesson's file cannot be read as a lesson, or there is none of this name."""
+
+
+class BusyError(BertvizError):
+    """Too many wait for the model already."""
+
+
 class SupersededError(Exception):
     """The one who asked for a run has asked for something else meanwhile; no user ever sees this."""

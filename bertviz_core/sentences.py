@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,6 @@ from bertviz_core.sentence_kept import KeptVectors
 from bertviz_core.sentence_run import SentenceRun, plan_layer
 from bertviz_core.sentence_store import SentenceStore
 from bertviz_core.tokenization import TextTokenizer, counted
-
-PAUSE_S = 0.0005
-"""Between two batches the model is free for so long; without a pause one who waits for it would hardly ever get it."""
 
 
 def sentence_vectors(
@@ -122,7 +119,6 @@ def _compute(
             kept.add(missing[index], StoredVector(vector, len(rows[index]), rows[index].truncated))
         done += len(batch)
         tell(done, total)
-        sleep(PAUSE_S)
 
 
 def _nothing(done: int, total: int) -> None:

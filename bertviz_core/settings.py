@@ -14,6 +14,7 @@ MAX_CHARACTERS = 200_000
 MAX_TRACE_BYTES = 3 * 1024**3
 MAX_STORE_BYTES = 2 * 1024**3
 MAX_SENTENCES = 50_000
+MAX_WAITING = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class Settings:
     """Bytes that the kept sentence vectors may take on disk; those used longest ago make room."""
     max_sentences: int = MAX_SENTENCES
     """Sentences that a list may have."""
+    max_waiting: int = MAX_WAITING
+    """Runs that may wait for their turn; one runs at a time."""
+    lessons_dir: Path | None = None
+    """Folder with lessons of one's own, *.yaml; None for the shipped ones alone."""
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
@@ -53,6 +58,7 @@ class Settings:
             BertvizError: a switch is neither on nor off, or a limit is no count.
         """
         names = os.environ.get("INSIDE_BERT_MODELS", "").split(",")
+        lessons = os.environ.get("INSIDE_BERT_LESSONS_DIR", "")
         return cls(
             models_dir=Path(os.environ.get("INSIDE_BERT_MODELS_DIR", "") or "models"),
             allow_hub=_switch("INSIDE_BERT_ALLOW_HUB", default=True),
@@ -66,6 +72,8 @@ class Settings:
             store_dir=_store_dir(),
             max_store_bytes=_limit("INSIDE_BERT_MAX_STORE_BYTES", MAX_STORE_BYTES),
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
+            max_waiting=_limit("INSIDE_BERT_MAX_WAITING", MAX_WAITING),
+            lessons_dir=Path(lessons) if lessons else None,
         )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from bertviz_core.families import family
 from bertviz_core.loading import LoadedModel
 from bertviz_core.recording import LayerRecord, recording
 from bertviz_core.results.trace import AttentionWay, Tokens, Trace
+from bertviz_core.run_queue import RunQueue
 from bertviz_core.skeleton import first_line
 from bertviz_core.text_families import text_family
 from bertviz_core.trace_arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 Tell = Callable[[int, int], None]
-RUN_LOCK = Lock()
+RUN_LOCK = RunQueue()
 """One run at a time: a run uses all cores and, with its results, much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
 EAGER = "{} computes attention in code of its own: its maps are known, query, key and value are not."

@@ -44,9 +44,10 @@ class TraceCache:
         self,
         loaded: LoadedModel,
         tokens: Tokens,
-        wanted: Callable[[], bool] | None = None,
+        wanted: Callable[[int], bool] | None = None,
         tell: Tell | None = None,
         expected_nbytes: int = 0,
+        most_waiting: int | None = None,
     ) -> Trace:
         """The trace of a model and its tokens: the one at hand, or a new run when its turn has come.
 
@@ -55,30 +56,33 @@ class TraceCache:
         Args:
             loaded: the model.
             tokens: the text, by its own tokenizer.
-            wanted: whether the caller still wants the trace; asked while it waits. What it raises ends the wait.
+            wanted: whether the caller still wants the trace; asked while it waits, with the number of runs ahead of
+                its own. What it raises ends the wait.
             tell: as in bertviz_core.trace.trace.
             expected_nbytes: about what the trace will take; older ones make room for it before the run.
+            most_waiting: how many may wait for their turn; None for any number.
 
         Raises:
+            BusyError: so many wait already.
             SupersededError: the caller no longer wants it.
             BertvizError: as bertviz_core.trace.trace.
         """
         key = _key(loaded, tokens)
         found = self._get(key)
-        while found is None:
-            if wanted is not None and not wanted():
-                raise SupersededError
-            if not RUN_LOCK.acquire(timeout=WAIT_S):
-                found = self._get(key)
-                continue
-            try:
-                found = self._get(key)
-                if found is None and (wanted is None or wanted()):
+        if found is not None:
+            return found
+        with RUN_LOCK.place(most_waiting) as place:
+            its_turn = False
+            while found is None:
+                if wanted is not None and not wanted(place.ahead):
+                    raise SupersededError
+                if its_turn:
                     self._make_room(expected_nbytes)
                     found = trace_unlocked(loaded, tokens, tell)
                     self._put(key, found)
-            finally:
-                RUN_LOCK.release()
+                else:
+                    its_turn = place.wait(WAIT_S)
+                    found = self._get(key)
         return found
 
     def _get(self, key: Key) -> Trace | None:

@@ -14,7 +14,8 @@ from bertviz_core.loading import LoadedModel
 from bertviz_core.results.trace import Tokens, Trace
 from bertviz_core.run_cost import RunCost, run_cost
 from ui import models
-from ui.text import bytes_text
+from ui.controls import settings
+from ui.text import bytes_text, duration
 from ui.trace_controls import allow_run, run_allowed
 
 ASK_S = 8.0
@@ -27,24 +28,34 @@ def traced(name: str, text: str, pair: str | None) -> Trace:
     """What a model makes of a text; run once, whoever asks.
 
     Raises:
-        BertvizError: as bertviz_core.trace.trace, tokenize and load_model.
+        BertvizError: as run_tokens, tokenize and load_model.
     """
-    model, read = models.loaded(name), models.tokens(name, text, pair)
+    return run_tokens(models.loaded(name), models.tokens(name, text, pair))
+
+
+def run_tokens(model: LoadedModel, read: Tokens) -> Trace:
+    """What a model makes of these tokens; run once, whoever asks.
+
+    Raises:
+        BusyError: too many wait for the model.
+        BertvizError: as bertviz_core.trace.trace.
+    """
     place = st.empty()
     found = models.traces().held(model, read)
     if found is not None:
         return found
     cost = run_cost(model, len(read))
-    run = sha256(repr((model.name, model.revision, text, pair)).encode("utf-8", "surrogatepass")).hexdigest()
+    facts = (model.name, model.revision, read.text, read.pair)
+    run = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
     long = cost.seconds > ASK_S
     if long and not run_allowed(run):
         _ask(cost, run)
-    return _run(model, read, cost, place, run if long else "")
+    return _run(model, read, cost, place, long)
 
 
 def cost_words(cost: RunCost) -> str:
     """What a run needs, in a line."""
-    return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory, about {_duration(cost.seconds)}"
+    return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory, about {duration(cost.seconds)}"
 
 
 def _ask(cost: RunCost, run: str) -> None:
@@ -54,7 +65,7 @@ def _ask(cost: RunCost, run: str) -> None:
     st.stop()
 
 
-def _run(model: LoadedModel, read: Tokens, cost: RunCost, place: DeltaGenerator, long_run: str) -> Trace:
+def _run(model: LoadedModel, read: Tokens, cost: RunCost, place: DeltaGenerator, can_be_stopped: bool) -> Trace:
     started = perf_counter()
     bar: DeltaGenerator | None = None
 
@@ -63,27 +74,29 @@ def _run(model: LoadedModel, read: Tokens, cost: RunCost, place: DeltaGenerator,
         if bar is None:
             with place.container():
                 bar = st.empty()
-                if long_run:
+                if can_be_stopped:
                     st.button("Stop this run", on_click=allow_run, args=("",), key="stop_run")
         bar.progress(share, text=words)
 
-    def wanted() -> bool:
+    def wanted(ahead: int) -> bool:
         if perf_counter() - started > QUIET_S:
-            write(0.0, "Waiting for the model: another text is being run.")
+            write(0.0, waiting_words(ahead))
         return True
 
     def tell(done: int, layers: int) -> None:
         spent = perf_counter() - started
         if spent > QUIET_S:
-            left = _duration(spent / done * (layers - done))
+            left = duration(spent / done * (layers - done))
             write(done / layers, f"Layer {done} of {layers}, about {left} left ({cost_words(cost)})")
 
-    found = models.traces().trace(model, read, wanted, tell, cost.nbytes)
+    found = models.traces().trace(model, read, wanted, tell, cost.nbytes, settings().max_waiting)
     place.empty()
     return found
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return "less than a second"
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+def waiting_words(ahead: int) -> str:
+    """Why nothing is seen yet."""
+    if ahead == 0:
+        return "The model is free: this run begins."
+    runs = "one run is" if ahead == 1 else f"{ahead:,} runs are"
+    return f"Waiting for the model: {runs} ahead of this one."

@@ -5,7 +5,7 @@ import streamlit as st
 from bertviz_core.results.sentences import Measure, SentenceDtype, SentencePlan
 from bertviz_core.sentence_modules import adapted
 from bertviz_core.sentence_run import fast_bfloat16
-from ui import models, sentence_controls, sentence_runs
+from ui import models, sentence_controls, sentence_models
 
 MANY = 2_000
 """Above so many sentences shorter numbers are offered."""
@@ -17,7 +17,7 @@ def asked_for(name: str, count: int) -> tuple[SentencePlan, Measure, bool, Sente
     Raises:
         BertvizError: as load_model and recommended.
     """
-    own = sentence_runs.plan(name)
+    own = sentence_models.plan(name)
     model = models.loaded(name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         pooling = sentence_controls.pooling_choice(own.pooling, model.has_pooler) or own.pooling

@@ -5,9 +5,10 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.results.sentences import PoolingComparison
-from figures.sentence_poolings import POOLING_WORDS, pooling_lines, pooling_maps
-from figures.style import theme
-from ui import controls, sentence_runs
+from figures.picture import Picture
+from figures.sentence_pictures import poolings_picture
+from figures.sentence_poolings import POOLING_WORDS, pooling_maps
+from ui import sentence_models
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table
 from ui.sentence_views import Asked
@@ -28,24 +29,19 @@ def pooling_view(asked: Asked) -> None:
     if len(sentences) < 2:
         st.info("Poolings are compared by the cosines of pairs: add a second sentence.", icon=":material/info:")
         return
-    found = sentence_runs.compared(asked.model, sentences)
+    found = sentence_models.compared(asked.model, sentences)
     if len(sentences) > len(found.sentences):
         st.caption(f"Compared are the first {len(found.sentences)} of {len(sentences):,} sentences.")
-    title = f"{len(found.sentences)} sentences under every pooling - {asked.model}"
-    look = theme(controls.theme_name())
-    figure = pooling_lines(found, title, look)
-    key = "sentences_poolings"
-    chart(figure, key, f"{title}: mean and spread, a line per pooling over the layers")
+    picture = poolings_picture(found, asked.model)
+    title, key = picture.title, "sentences_poolings"
+    chart(picture, key)
     st.markdown(f"{WHY_CLS}{_read(found)}")
     st.caption(plain(found.note))
     frame = _frame(found)
-    download_row(figure, key, f"poolings {asked.model}", title, frame)
+    download_row(picture, key, f"poolings {asked.model}", title, frame, found.sentences)
     folded_table(key, frame, title)
     if found.matrices is not None:
-        title = f"Cosines, pooling by layer - {asked.model}"
-        maps = pooling_maps(found, title, look)
-        chart(maps, "sentences_pooling_maps", f"{title}: small maps, a row per pooling, a column per layer")
-        download_row(maps, "sentences_pooling_maps", f"pooling maps {asked.model}", title, _cells(found))
+        _maps(found, asked.model)
         st.caption("Rows and columns are the sentences in their order; the pooler reads the last layer only.")
     explained(
         key,
@@ -57,6 +53,15 @@ def pooling_view(asked: Asked) -> None:
         "pairs = (v @ v.T)[torch.triu_indices(len(v), len(v), 1).unbind()]\n"
         "print(pairs.mean(), pairs.std(correction=0))",
     )
+
+
+def _maps(found: PoolingComparison, model: str) -> None:
+    """The cosines of all pairs, a small map for every pooling and layer."""
+    title, key = f"Cosines, pooling by layer - {model}", "sentences_pooling_maps"
+    alt = f"{title}: small maps, a row per pooling, a column per layer"
+    picture = Picture(title, alt, lambda look: pooling_maps(found, title, look))
+    chart(picture, key)
+    download_row(picture, key, f"pooling maps {model}", title, _cells(found), found.sentences)
 
 
 def _read(found: PoolingComparison) -> str:

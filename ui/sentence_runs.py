@@ -6,42 +6,21 @@ from time import perf_counter
 
 import streamlit as st
 
-from bertviz_core.pooling_comparison import pooling_comparison
-from bertviz_core.results.sentences import (
-    PoolingComparison,
-    SentenceDtype,
-    SentencePlan,
-    SentenceVectors,
-    TokenPairShares,
-)
+from bertviz_core.results.sentences import SentenceDtype, SentencePlan, SentenceVectors, TokenPairShares
 from bertviz_core.results.trace import Trace
 from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
-from bertviz_core.sentence_modules import recommended
-from bertviz_core.sentence_store import SentenceStore
 from bertviz_core.sentences import sentence_vectors
-from bertviz_core.sources import resolve
 from bertviz_core.token_pairs import token_pair_shares
-from bertviz_core.tokenization import TextTokenizer
-from bertviz_core.tokenizer_loading import load_tokenizer
-from ui import models
-from ui.controls import settings
+from ui import models, sentence_models
+from ui.runs import run_tokens
 from ui.sentence_controls import allow_job, job_allowed
-from ui.sentence_jobs import Job, JobBoard, Progress
+from ui.sentence_jobs import Job, Progress
+from ui.text import duration
 
-SHORT = 512
-"""Up to so many sentences the page waits for the vectors."""
 ASK = 4_000
 """A list of more begins when the reader says so."""
 QUIET_S, LOOK_S, BOARD_WAIT_S = 0.4, 0.05, 1.0
 POLL_S = 1.0
-COMPARED = 64
-"""Most sentences whose poolings are compared, so that every pair can be drawn."""
-
-
-def plan(name: str) -> SentencePlan:
-    """The model's own way of making sentence vectors."""
-    found = resolve(name, settings())
-    return _plan(found.name, found.kind, found.revision)
 
 
 def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: SentenceDtype) -> SentenceVectors:
@@ -54,10 +33,10 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     """
     model = models.loaded(name)
     key = _key(model.name, model.revision, sentences, chosen, dtype)
-    board = jobs()
+    board = sentence_models.jobs()
     if board.find(key) is None and len(sentences) > ASK and not job_allowed(key):
         _ask(len(sentences), key)
-    tokenizer, store = _tokenizer_of(name), vector_store()
+    tokenizer, store = sentence_models.tokenizer_of(name), sentence_models.vector_store()
 
     def work(tell: Progress) -> SentenceVectors:
         return sentence_vectors(model, tokenizer, sentences, chosen, dtype, tell, store)
@@ -80,20 +59,7 @@ def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> Tok
         BertvizError: as bertviz_core.token_pairs.token_pair_shares and the trace.
     """
     traces = _traced(name, first, chosen), _traced(name, second, chosen)
-    return token_pair_shares(*traces, chosen, prompt_tokens(_tokenizer_of(name), chosen))
-
-
-def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
-    """The first sentences under every pooling and layer."""
-    model = models.loaded(name)
-    return _compared(model.name, model.revision, sentences[:COMPARED], plan(name).max_seq_length)
-
-
-def duration(seconds: float) -> str:
-    """A duration in words."""
-    if seconds < 1:
-        return "less than a second"
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    return token_pair_shares(*traces, chosen, prompt_tokens(sentence_models.tokenizer_of(name), chosen))
 
 
 def progress_words(job: Job) -> str:
@@ -108,7 +74,7 @@ def progress_words(job: Job) -> str:
 def _wait(job: Job) -> None:
     """Wait for a short job to its end and for a long one a moment; every word written lets a superseded page stop."""
     started, place = perf_counter(), st.empty()
-    short = job.total <= SHORT
+    short = job.total <= sentence_models.SHORT
     while not job.wait(LOOK_S):
         spent = perf_counter() - started
         if not short and spent > BOARD_WAIT_S:
@@ -121,7 +87,7 @@ def _wait(job: Job) -> None:
 @st.fragment(run_every=POLL_S)
 def _watch(key: str) -> None:
     """How far a job is; looked at again each second, whatever page its reader comes from."""
-    job = jobs().find(key)
+    job = sentence_models.jobs().find(key)
     if job is None or job.state in ("done", "failed"):
         st.rerun()
     if job.state == "stopped":
@@ -138,7 +104,7 @@ def _watch(key: str) -> None:
 
 def _resume(key: str) -> None:
     allow_job(key)
-    jobs().forget(key)
+    sentence_models.jobs().forget(key)
 
 
 def _ask(count: int, key: str) -> None:
@@ -153,18 +119,7 @@ def _ask(count: int, key: str) -> None:
 
 def _traced(name: str, sentence: str, chosen: SentencePlan) -> Trace:
     """One sentence's run, as its plan has it read."""
-    place = st.empty()
-
-    def wanted() -> bool:
-        place.caption("Waiting for the model.")
-        return True
-
-    read = sentence_tokens(_tokenizer_of(name), sentence, chosen)
-    found = models.traces().held(models.loaded(name), read)
-    if found is None:
-        found = models.traces().trace(models.loaded(name), read, wanted)
-    place.empty()
-    return found
+    return run_tokens(models.loaded(name), sentence_tokens(sentence_models.tokenizer_of(name), sentence, chosen))
 
 
 def _key(name: str, revision: str, sentences: Sequence[str], chosen: SentencePlan, dtype: str) -> str:
@@ -174,36 +129,3 @@ def _key(name: str, revision: str, sentences: Sequence[str], chosen: SentencePla
     for sentence in sentences:
         digest.update(sentence.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()
-
-
-def _tokenizer_of(name: str) -> TextTokenizer:
-    found = resolve(name, settings())
-    return _tokenizer(found.name, found.kind, found.revision)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def jobs() -> JobBoard:
-    """The jobs of this server."""
-    return JobBoard(long=SHORT)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def vector_store() -> SentenceStore:
-    """The vectors kept on disk."""
-    return SentenceStore.of(settings())
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _plan(name: str, kind: str, revision: str) -> SentencePlan:
-    return recommended(resolve(name, settings()), settings())
-
-
-@st.cache_resource(max_entries=4, show_spinner="Loading the tokenizer")
-def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
-    """One of its own: jobs cut and pad with it in their threads."""
-    return load_tokenizer(resolve(name, settings()), settings())
-
-
-@st.cache_resource(max_entries=16, show_spinner="Comparing the poolings")
-def _compared(name: str, revision: str, sentences: tuple[str, ...], max_seq_length: int | None) -> PoolingComparison:
-    return pooling_comparison(models.loaded(name), _tokenizer_of(name), sentences, max_seq_length=max_seq_length)

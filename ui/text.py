@@ -58,3 +58,10 @@ def bytes_text(value: float) -> str:
         value /= 1024
         power += 1
     return f"{value:,.0f} bytes" if power == 0 else f"{value:,.1f} {UNITS[power]}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in words."""
+    if seconds < 1:
+        return "less than a second"
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

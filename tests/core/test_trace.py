@@ -291,7 +291,7 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
     cache = TraceCache(10**9)
     asked = []
 
-    def wanted() -> bool:
+    def wanted(_ahead: int) -> bool:
         asked.append(True)
         return len(asked) < 3
 
@@ -299,7 +299,7 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
         cache.trace(bert[0], tokenize(bert[1], TEXT), wanted)
     assert len(asked) == 3
     assert len(cache) == 0
-    assert cache.trace(bert[0], tokenize(bert[1], TEXT), lambda: True).tokens.text == TEXT
+    assert cache.trace(bert[0], tokenize(bert[1], TEXT), lambda ahead: ahead == 0).tokens.text == TEXT
 
 
 def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Opened) -> None:

@@ -11,6 +11,7 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
+import ui.sentence_models
 import ui.sentence_runs
 import ui.sentence_views
 from bertviz_core.bundled import bundled_folder
@@ -27,18 +28,18 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A store of these tests' own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INSIDE_BERT_STORE_DIR", str(tmp_path_factory.mktemp("store")))
-        ui.sentence_runs.vector_store.clear()
+        ui.sentence_models.vector_store.clear()
         yield
-    ui.sentence_runs.vector_store.clear()
+    ui.sentence_models.vector_store.clear()
 
 
 @pytest.fixture
 def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists of more than 3 sentences are long ones, and no job is at hand."""
-    monkeypatch.setattr(ui.sentence_runs, "SHORT", 3)
+    monkeypatch.setattr(ui.sentence_models, "SHORT", 3)
     monkeypatch.setattr(ui.sentence_runs, "ASK", 3)
     monkeypatch.setattr(ui.sentence_runs, "BOARD_WAIT_S", 60)
-    ui.sentence_runs.jobs.clear()
+    ui.sentence_models.jobs.clear()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import bertviz_core.trace_cache
 import ui.runs
-from tests.pages.opened import SHELL, opened
+from tests.pages.opened import SHELL, opened, said
 
 TEXT = "A text that no other test has run, so that no trace of it is at hand."
 
@@ -56,11 +56,7 @@ def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyP
 def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str]) -> None:
     opened("representations")  # the model is loaded, so that only the run is waited for
     counted.clear()
-    lock = bertviz_core.trace_cache.RUN_LOCK
-    lock.acquire()
-    watchdog = threading.Timer(20, lock.release)  # so that a reader who does not leave fails the test, not hangs it
-    watchdog.start()
-    try:
+    with bertviz_core.trace_cache.RUN_LOCK.place():
         waiting = AppTest.from_file(str(SHELL), default_timeout=3)
         waiting.switch_page("../pages/representations.py")
         waiting.query_params["text"] = TEXT
@@ -68,10 +64,47 @@ def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str
             waiting.run()
         for thread in threading.enumerate():
             if thread.name == "ScriptRunner.scriptThread":
-                thread.join()
-        assert lock.locked()
-    finally:
-        watchdog.cancel()
-        if lock.locked():
-            lock.release()
+                thread.join(20)
+                assert not thread.is_alive()
+    assert counted == []
+
+
+def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
+    opened("representations")  # the model is loaded
+    told: list[str] = []
+    queue = bertviz_core.trace_cache.RUN_LOCK
+    monkeypatch.setattr(ui.runs, "QUIET_S", 0.0)
+    with queue.place() as running:
+        second = queue.place()
+
+        def word(ahead: int) -> str:
+            told.append(waiting_words(ahead))
+            if ahead == 2:
+                running.leave()
+            elif ahead == 1:
+                second.leave()
+            return told[-1]
+
+        waiting_words = ui.runs.waiting_words
+        monkeypatch.setattr(ui.runs, "waiting_words", word)
+        at = opened("representations", text=f"{TEXT} Again.")
+    assert not at.exception
+    seen = list(dict.fromkeys(told))
+    assert [sentence for sentence in seen if "ahead" in sentence] == [
+        "Waiting for the model: 2 runs are ahead of this one.",
+        "Waiting for the model: one run is ahead of this one.",
+    ]
+    assert counted[-1] == f"{TEXT} Again."
+
+
+def test_more_than_may_wait_are_told_so_in_one_sentence(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
+    opened("representations")  # the model is loaded
+    counted.clear()
+    monkeypatch.setenv("INSIDE_BERT_MAX_WAITING", "1")
+    queue = bertviz_core.trace_cache.RUN_LOCK
+    with queue.place(), queue.place():
+        at = opened("representations", text=f"{TEXT} Another.")
+    assert [said(error.value) for error in at.error] == [
+        "The model is busy: 1 run waits for it already, and no more may wait here; try again in a moment."
+    ]
     assert counted == []
