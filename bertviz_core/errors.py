@@ -13,6 +13,15 @@ class CheckpointError(BertvizError):
     """The files of a checkpoint are missing, damaged, or of a format that is not opened."""
 
 
+class MissingFilesError(CheckpointError):
+    """A model's weights or tokenizer are on the Hub and not on this machine; `model` is its name."""
+
+    def __init__(self, model: str, words: str) -> None:
+        """The refusal, with the name of the model that lacks files."""
+        super().__init__(words)
+        self.model = model
+
+
 class UnsupportedModelError(BertvizError):
     """The model is known, but it has not got what was asked for."""
 

@@ -32,7 +32,7 @@ def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict
     """
     from huggingface_hub import HfApi, hf_hub_download
 
-    with _told(hub_id):
+    with told(hub_id):
         # Asked first and once: the download tries five times, half a minute, before it says that no one answers.
         HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
         path = hf_hub_download(hub_id, "config.json", revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S)
@@ -49,7 +49,7 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
     """
     from huggingface_hub import HfApi
 
-    with _told(hub_id):
+    with told(hub_id):
         found = HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
     tensors: list[StoredTensor] = []
     for file, metadata in sorted(found.files_metadata.items()):
@@ -62,7 +62,7 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
 
 
 @contextmanager
-def _told(hub_id: str) -> Iterator[None]:
+def told(hub_id: str) -> Iterator[None]:
     """Turn the Hub client's refusals into sentences for a user."""
     import httpx2
     from huggingface_hub import errors

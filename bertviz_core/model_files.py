@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertviz_core import hub
 from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, MissingFilesError
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.sources import ModelSource
 
@@ -34,7 +34,7 @@ def weights_folder(source: ModelSource, settings: Settings) -> Path:
         return source.folder
     cached = _cached(source, (SINGLE_FILE, INDEX_FILE))
     if cached is None:
-        raise CheckpointError(f"The weights of {source.name!r} are not on this machine; {_advice(source, settings)}.")
+        raise _missing("weights", source, settings)
     return cached
 
 
@@ -44,16 +44,16 @@ def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
     Raises:
         CheckpointError: there is none on this machine; says what can be done.
     """
-    if source.folder is not None:
-        if any((source.folder / name).is_file() for name in TOKENIZER_FILES):
-            return source.folder
+    if source.folder is not None and any((source.folder / name).is_file() for name in TOKENIZER_FILES):
+        return source.folder
+    if source.folder is not None and source.hub_id is None:
         raise CheckpointError(
             f"{source.name!r} has no tokenizer: none of {', '.join(TOKENIZER_FILES[:4])}, ... is in its folder; "
             "put the files there that tokenizer.save_pretrained writes."
         )
     cached = _cached(source, TOKENIZER_FILES)
     if cached is None:
-        raise CheckpointError(f"The tokenizer of {source.name!r} is not on this machine; {_advice(source, settings)}.")
+        raise _missing("tokenizer", source, settings)
     return cached
 
 
@@ -80,6 +80,12 @@ def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
     revision = source.revision if source.kind in ("hub", "cache") else None
     found = (hub.cached_folder(source.hub_id, revision, name) for name in files)
     return next((folder for folder in found if folder is not None), None)
+
+
+def _missing(what: str, source: ModelSource, settings: Settings) -> CheckpointError:
+    are = "are" if what == "weights" else "is"
+    words = f"The {what} of {source.name!r} {are} not on this machine; {_advice(source, settings)}."
+    return MissingFilesError(source.name, words) if settings.allow_hub and source.hub_id else CheckpointError(words)
 
 
 def _advice(source: ModelSource, settings: Settings) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from bertviz_core import catalog, hub
 from bertviz_core.bundled import BUNDLED_NAMES, BUNDLED_SHA256, bundled_folder
-from bertviz_core.checkpoint import read_json, weight_files
+from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE, read_json, weight_files
 from bertviz_core.errors import CheckpointError, ModelNotFoundError
 from bertviz_core.safetensors_header import shown
 from bertviz_core.settings import DEFAULT_MODEL, Settings
@@ -71,7 +71,8 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     entry = catalog.find(name)
     if entry is not None:
         asked = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
-        return ModelSource(asked, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=False)
+        fetched = any(hub.cached_folder(entry.hub_id, None, file) for file in (SINGLE_FILE, INDEX_FILE))
+        return ModelSource(asked, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=fetched)
     if not HUB_NAME.fullmatch(name):
         raise ModelNotFoundError(f"{shown(name)} is no model here{_advice(settings)}.")
     return _hub_source(name, settings)

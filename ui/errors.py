@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError
+from bertviz_core.errors import BertvizError, MissingFilesError
 
 _WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
@@ -30,4 +30,16 @@ def told() -> Iterator[None]:
         yield
     except BertvizError as error:
         st.error(plain(str(error)), icon=":material/block:")
+        if isinstance(error, MissingFilesError):
+            _offer_download(error.model)
         st.stop()
+
+
+def _offer_download(model: str) -> None:
+    """A way to get what is missing; where there is none, the reason beside it."""
+    from ui import downloads  # needs this module itself
+
+    try:
+        downloads.offer(model)
+    except BertvizError as error:
+        st.caption(plain(str(error)))

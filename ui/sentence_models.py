@@ -3,7 +3,7 @@
 import streamlit as st
 
 from bertviz_core.pooling_comparison import pooling_comparison
-from bertviz_core.results.sentences import PoolingComparison, SentencePlan
+from bertviz_core.results.sentences import PoolingComparison, SentencePlan, SentenceVectors
 from bertviz_core.sentence_modules import recommended
 from bertviz_core.sentence_store import SentenceStore
 from bertviz_core.sources import resolve
@@ -11,7 +11,8 @@ from bertviz_core.tokenization import TextTokenizer
 from bertviz_core.tokenizer_loading import load_tokenizer
 from ui import models
 from ui.controls import settings
-from ui.sentence_jobs import JobBoard
+from ui.jobs import JobBoard
+from ui.kept import kept
 
 SHORT = 512
 """Up to so many sentences the page waits for the vectors."""
@@ -38,9 +39,9 @@ def tokenizer_of(name: str) -> TextTokenizer:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def jobs() -> JobBoard:
+def jobs() -> JobBoard[SentenceVectors]:
     """The jobs of this server."""
-    return JobBoard(long=SHORT)
+    return JobBoard(long=SHORT, nbytes=lambda result: int(result.vectors.nbytes))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -54,7 +55,7 @@ def _plan(name: str, kind: str, revision: str) -> SentencePlan:
     return recommended(resolve(name, settings()), settings())
 
 
-@st.cache_resource(max_entries=4, show_spinner="Loading the tokenizer")
+@kept("Loading the tokenizer", models.tokenizer_nbytes)
 def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
     """One of its own: jobs cut and pad with it in their threads."""
     return load_tokenizer(resolve(name, settings()), settings())

@@ -14,7 +14,7 @@ from bertviz_core.token_pairs import token_pair_shares
 from ui import models, sentence_models
 from ui.runs import run_tokens
 from ui.sentence_controls import allow_job, job_allowed
-from ui.sentence_jobs import Job, Progress
+from ui.jobs import Job, Progress
 from ui.text import duration
 
 ASK = 4_000
@@ -62,7 +62,7 @@ def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> Tok
     return token_pair_shares(*traces, chosen, prompt_tokens(sentence_models.tokenizer_of(name), chosen))
 
 
-def progress_words(job: Job) -> str:
+def progress_words(job: Job[SentenceVectors]) -> str:
     """How far a job is, at what rate, and what is left."""
     if job.state == "waiting":
         return "Waiting for another list of sentences to be finished."
@@ -71,7 +71,7 @@ def progress_words(job: Job) -> str:
     return f"{job.done:,} of {job.total:,} sentences, {job.rate:,.0f} per second{rest}"
 
 
-def _wait(job: Job) -> None:
+def _wait(job: Job[SentenceVectors]) -> None:
     """Wait for a short job to its end and for a long one a moment; every word written lets a superseded page stop."""
     started, place = perf_counter(), st.empty()
     short = job.total <= sentence_models.SHORT

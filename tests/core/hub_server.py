@@ -16,6 +16,8 @@ class Hub:
     def __init__(self) -> None:
         self.repositories: dict[str, dict[str, bytes]] = {}
         self.status: int | None = None
+        self.cut: int | None = None
+        """Bytes of a body that are sent; the connection is closed behind them."""
         self.served: list[tuple[str, int]] = []
         self.endpoint = ""
 
@@ -45,7 +47,8 @@ def running_hub() -> Iterator[Hub]:  # noqa: C901  # a handler is a class inside
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             if body:
-                self.wfile.write(content)
+                self.wfile.write(content[: hub.cut])
+                self.close_connection = hub.cut is not None
 
         def _found(self) -> tuple[int, dict[str, str], bytes]:
             path = self.path.partition("?")[0]
@@ -56,7 +59,7 @@ def running_hub() -> Iterator[Hub]:  # noqa: C901  # a handler is a class inside
                 files = hub.repositories.get(name)
                 if files is None:
                     return 404, {"x-error-code": "RepoNotFound"}, b"{}"
-                siblings = [{"rfilename": file} for file in files]
+                siblings = [{"rfilename": file, "size": len(content)} for file, content in files.items()]
                 return 200, {}, json.dumps({"id": name, "sha": COMMIT, "siblings": siblings, "tags": []}).encode()
             name, _, rest = path.removeprefix("/").partition("/resolve/")
             files = hub.repositories.get(name)

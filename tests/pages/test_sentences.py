@@ -18,7 +18,7 @@ from bertviz_core.bundled import bundled_folder
 from tests.pages.opened import SHELL, _decoded, opened, said
 from ui.sentence_controls import VIEWS
 from ui.sentence_examples import EXAMPLES
-from ui.sentence_jobs import Job, JobBoard
+from ui.jobs import Job, JobBoard
 
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 

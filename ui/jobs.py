@@ -8,45 +8,44 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from bertviz_core.errors import SupersededError
-from bertviz_core.results.sentences import SentenceVectors
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 Progress = Callable[[int, int], None]
-Work = Callable[[Progress], SentenceVectors]
+T = TypeVar("T")
 TURN_S = 0.1
 """How often a job that waits for its turn looks whether it was stopped."""
 MAX_NBYTES = 512 * 1024**2
-"""Bytes of finished vectors that are kept at hand; those used longest ago go first, and stay in the store."""
+"""Bytes of results that are kept at hand; those used longest ago go first."""
 
 
-class Job:
-    """One list of sentences on its way to vectors."""
+class Job(Generic[T]):
+    """One piece of work of countable steps, such as sentences or bytes."""
 
-    def __init__(self, total: int, work: Work, turn: "Lock | None") -> None:
+    def __init__(self, total: int, work: Callable[[Progress], T], turn: "Lock | None") -> None:
         """A job that has not begun.
 
         Args:
-            total: sentences in all.
-            work: makes the vectors; what it is given must be called with (done, total) and may raise.
+            total: steps in all.
+            work: makes the result; what it is given must be called with (done, total) and may raise.
             turn: held while the job runs; None for a short one.
         """
         self.total, self.done = total, 0
         self.state: State = "waiting"
         self.error: Exception | None = None
-        self.result: SentenceVectors | None = None
+        self.result: T | None = None
         self._work, self._turn = work, turn
         self._stop, self._ended = Event(), Event()
         self._began = self._finished = perf_counter()
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
-        Thread(target=self._run, name="sentences", daemon=True).start()
+        Thread(target=self._run, name="job", daemon=True).start()
 
     def stop(self) -> None:
-        """Ask it to end at its next batch; what is computed stays in the store."""
+        """Ask it to end at its next step."""
         self._stop.set()
 
     def wait(self, seconds: float) -> bool:
@@ -60,7 +59,7 @@ class Job:
 
     @property
     def rate(self) -> float:
-        """Sentences per second so far."""
+        """Steps per second so far."""
         return self.done / max(self.seconds, 1e-6)
 
     @property
@@ -97,28 +96,29 @@ class Job:
                 raise SupersededError
 
 
-class JobBoard:
+class JobBoard(Generic[T]):
     """All jobs of a server by their keys; may be used from many threads."""
 
-    def __init__(self, long: int, max_nbytes: int = MAX_NBYTES) -> None:
+    def __init__(self, long: int, nbytes: Callable[[T], int], max_nbytes: int = MAX_NBYTES) -> None:
         """A board without jobs.
 
         Args:
             long: a job of more sentences waits for its turn.
-            max_nbytes: bytes of finished vectors that are kept.
+            nbytes: bytes that a result takes.
+            max_nbytes: bytes of results that are kept.
         """
-        self._long, self._max_nbytes = long, max_nbytes
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._long, self._nbytes, self._max_nbytes = long, nbytes, max_nbytes
+        self._jobs: OrderedDict[str, Job[T]] = OrderedDict()
         self._lock, self._turn = Lock(), Lock()
 
-    def find(self, key: str) -> Job | None:
+    def find(self, key: str) -> Job[T] | None:
         """The job of this key; None where there is none."""
         with self._lock:
             if key in self._jobs:
                 self._jobs.move_to_end(key)
             return self._jobs.get(key)
 
-    def start(self, key: str, total: int, work: Work) -> Job:
+    def start(self, key: str, total: int, work: Callable[[Progress], T]) -> Job[T]:
         """The job of this key, begun if there is none."""
         with self._lock:
             job = self._jobs.get(key)
@@ -135,14 +135,13 @@ class JobBoard:
             self._jobs.pop(key, None)
 
     def _make_room(self) -> None:
-        """Drop finished jobs, those used longest ago first, until the vectors fit; the newest always stays."""
-        held = sum(_nbytes(job) for job in self._jobs.values())
+        """Drop finished jobs, those used longest ago first, until the results fit; the newest always stays."""
+        held = sum(self._held(job) for job in self._jobs.values())
         for key in list(self._jobs)[:-1]:
             if held <= self._max_nbytes:
                 return
             if self._jobs[key].result is not None:
-                held -= _nbytes(self._jobs.pop(key))
+                held -= self._held(self._jobs.pop(key))
 
-
-def _nbytes(job: Job) -> int:
-    return 0 if job.result is None else int(job.result.vectors.nbytes)
+    def _held(self, job: Job[T]) -> int:
+        return 0 if job.result is None else self._nbytes(job.result)

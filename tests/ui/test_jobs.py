@@ -6,7 +6,7 @@ import numpy as np
 
 from bertviz_core.errors import TextError
 from bertviz_core.results.sentences import SentenceVectors
-from ui.sentence_jobs import Job, JobBoard, Progress
+from ui.jobs import Job, JobBoard, Progress
 
 WAIT_S = 20
 
@@ -40,14 +40,19 @@ class Held:
         return made()
 
 
-def ended(job: Job) -> Job:
+def size(found: SentenceVectors) -> int:
+    """Bytes of its vectors."""
+    return int(found.vectors.nbytes)
+
+
+def ended(job: Job[SentenceVectors]) -> Job[SentenceVectors]:
     """The job after its end."""
     assert job.wait(WAIT_S)
     return job
 
 
 def test_two_who_ask_for_the_same_get_one_run() -> None:
-    board, work = JobBoard(long=10), Held()
+    board, work = JobBoard(long=10, nbytes=size), Held()
     first, second = board.start("k", 3, work), board.start("k", 3, work)
     work.go.set()
     assert first is second is board.find("k")
@@ -57,7 +62,7 @@ def test_two_who_ask_for_the_same_get_one_run() -> None:
 
 
 def test_progress_rate_and_time_left_follow_what_is_told() -> None:
-    board, work = JobBoard(long=10), Held()
+    board, work = JobBoard(long=10, nbytes=size), Held()
     job = board.start("k", 3, work)
     assert work.begun.wait(WAIT_S)
     assert (job.state, job.done, job.total) == ("running", 1, 3)
@@ -69,7 +74,7 @@ def test_progress_rate_and_time_left_follow_what_is_told() -> None:
 
 
 def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:
-    board, work = JobBoard(long=10), Held()
+    board, work = JobBoard(long=10, nbytes=size), Held()
     job = board.start("k", 3, work)
     assert work.begun.wait(WAIT_S)
     job.stop()
@@ -81,7 +86,7 @@ def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:
 
 
 def test_long_jobs_take_turns_and_short_ones_do_not_wait() -> None:
-    board, work = JobBoard(long=2), Held()
+    board, work = JobBoard(long=2, nbytes=size), Held()
     long = board.start("long", 3, work)
     assert work.begun.wait(WAIT_S)
     other = board.start("other", 3, at_once)
@@ -93,7 +98,7 @@ def test_long_jobs_take_turns_and_short_ones_do_not_wait() -> None:
 
 
 def test_one_who_waits_for_its_turn_can_be_stopped() -> None:
-    board, work = JobBoard(long=2), Held()
+    board, work = JobBoard(long=2, nbytes=size), Held()
     board.start("long", 3, work)
     assert work.begun.wait(WAIT_S)
     other = board.start("other", 3, at_once)
@@ -106,7 +111,7 @@ def test_an_error_is_kept_for_the_reader_and_the_turn_is_given_on() -> None:
     def failing(tell: Progress) -> SentenceVectors:
         raise TextError("no")
 
-    board = JobBoard(long=2)
+    board = JobBoard(long=2, nbytes=size)
     job = ended(board.start("k", 3, failing))
     assert job.state == "failed"
     assert isinstance(job.error, TextError)
@@ -114,7 +119,7 @@ def test_an_error_is_kept_for_the_reader_and_the_turn_is_given_on() -> None:
 
 
 def test_finished_vectors_make_room_for_newer_ones() -> None:
-    board = JobBoard(long=10, max_nbytes=made().vectors.nbytes)
+    board = JobBoard(long=10, nbytes=size, max_nbytes=made().vectors.nbytes)
     for key in ("a", "b", "c"):
         ended(board.start(key, 3, at_once))
     board.start("d", 3, at_once)

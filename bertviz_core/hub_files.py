@@ -1,0 +1,140 @@
+"""The files of a model brought from the Hub into its cache on this machine: safetensors only, with progress.
+
+A file takes its place in the cache only when it is whole; one that is there is not fetched again.
+"""
+
+import errno
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from bertviz_core import hub
+from bertviz_core.checkpoint import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
+from bertviz_core.errors import CheckpointError, HubError
+from bertviz_core.model_files import TOKENIZER_FILES
+from bertviz_core.results.hub_files import HubFile, HubFiles
+from bertviz_core.settings import Settings
+from bertviz_core.sources import CONFIG_FILE, ModelSource
+
+Tell = Callable[[int, int], None]
+SMALL = (CONFIG_FILE, *TOKENIZER_FILES, "special_tokens_map.json", "added_tokens.json", "modules.json")
+POOLING = re.compile(
+    r"(sentence_bert_config|config_sentence_transformers)\.json|\d+_[A-Za-z]+/(config\.json|.*\.safetensors)"
+)
+SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
+
+
+def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
+    """The files of a model on the Hub that running it takes, with their sizes; one request.
+
+    Raises:
+        HubError: the Hub is switched off here, cannot be reached or answers with a fault.
+        ModelNotFoundError: it has no such model, or wants a sign-in for it.
+        CheckpointError: the model is on no Hub, is larger than this instance allows, or has no safetensors file.
+    """
+    from huggingface_hub import HfApi
+
+    if source.hub_id is None:
+        raise CheckpointError(f"{source.name!r} does not come from the Hub, so it cannot be fetched from there.")
+    if not settings.allow_hub:
+        raise HubError("Fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB).")
+    revision = source.revision if source.kind in ("hub", "cache") else None
+    with hub.told(source.hub_id):
+        found = HfApi(endpoint=settings.hub_endpoint).model_info(
+            source.hub_id, revision=revision, files_metadata=True, timeout=hub.TIMEOUT_S
+        )
+    sizes = {each.rfilename: int(each.size or 0) for each in found.siblings or ()}
+    weights = _weights(source.hub_id, sizes)
+    names = [name for name in sizes if name in SMALL or POOLING.fullmatch(name)] + weights
+    files = HubFiles(source.name, source.hub_id, revision, tuple(HubFile(name, sizes[name]) for name in names))
+    if files.nbytes > settings.max_model_bytes:
+        raise CheckpointError(
+            f"{source.hub_id!r} has {files.nbytes:,} bytes; this instance opens models of up to "
+            f"{settings.max_model_bytes:,} (INSIDE_BERT_MAX_MODEL_BYTES)."
+        )
+    return files
+
+
+def download(files: HubFiles, settings: Settings, tell: Tell) -> Path:
+    """Bring the files into the Hub's cache; the folder that holds them.
+
+    Args:
+        files: what to fetch.
+        settings: where the Hub is.
+        tell: called as tell(bytes there, bytes in all); what it raises ends the download, and leaves whole files only.
+
+    Raises:
+        HubError: the Hub stops answering, sends less than it announced, or there is no room on the disk.
+        ModelNotFoundError: a file is not there any more.
+    """
+    from huggingface_hub import constants, hf_hub_download
+
+    constants.HF_HUB_DISABLE_XET = True  # that way of transfer cannot be ended by what tell raises
+    there, folder = 0, Path()
+    for file in files.files:
+        tell(there, files.nbytes)
+        with hub.told(files.hub_id):
+            try:
+                found = hf_hub_download(
+                    files.hub_id,
+                    file.name,
+                    revision=files.revision,
+                    endpoint=settings.hub_endpoint,
+                    etag_timeout=hub.TIMEOUT_S,
+                    tqdm_class=_bar(tell, there, files.nbytes),
+                )
+            except OSError as error:
+                raise _broken_off(file, files, error) from error
+        there += file.nbytes
+        folder = Path(found).parents[file.name.count("/")]
+    tell(files.nbytes, files.nbytes)
+    return folder
+
+
+def _weights(hub_id: str, sizes: dict[str, int]) -> list[str]:
+    if SINGLE_FILE in sizes:
+        return [SINGLE_FILE]
+    shards = [name for name in sizes if SHARD.fullmatch(name)]
+    if INDEX_FILE in sizes and shards:
+        return [INDEX_FILE, *shards]
+    pickles = sorted(name for name in sizes if name.endswith(PICKLE_SUFFIXES))
+    found = f"only {pickles[0]}, a format that can run code when opened" if pickles else "no weights at all"
+    raise CheckpointError(
+        f"{hub_id!r} has no {SINGLE_FILE} on the Hub ({found}); convert it where you trust it, "
+        "with save_pretrained, and put the folder into the models folder."
+    )
+
+
+def _broken_off(file: HubFile, files: HubFiles, error: OSError) -> HubError:
+    if error.errno == errno.ENOSPC:
+        return HubError(f"There is no room on the disk for the {files.nbytes:,} bytes of {files.hub_id!r}; free some.")
+    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return HubError(f"The Hub's cache cannot be written here ({error.strerror}); set HF_HOME to a folder that can.")
+    return HubError(
+        f"The Hub broke off while it sent {file.name} of {files.hub_id!r}; start again; files that came whole are kept."
+    )
+
+
+def _bar(tell: Tell, before: int, whole: int) -> Any:
+    """What makes a progress bar of one file; the client's own total is the file's, ours is the download's."""
+    return lambda total=None, **look: _Counting(tell, before, whole, **look)
+
+
+class _Counting(AbstractContextManager["_Counting"]):
+    """What the Hub's client takes for a progress bar: it draws nothing and tells the bytes."""
+
+    def __init__(self, tell: Tell, before: int, total: int, initial: int = 0, **_look: Any) -> None:
+        self._tell, self._there, self._total = tell, before + initial, total
+
+    def update(self, n: float = 1) -> None:
+        """Count bytes; a file that begins again counts back."""
+        self._there += int(n)
+        self._tell(min(self._there, self._total), self._total)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is open."""

@@ -1,0 +1,76 @@
+"""A model that is on the Hub and not here: the page offers it with its size, fetches it, and then shows it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import huggingface_hub.constants
+import pytest
+import streamlit
+from streamlit.testing.v1 import AppTest
+
+from tests.core.hub_server import Hub, running_hub
+from tests.core.test_hub_files import WANTED, repository
+from tests.pages.opened import opened, said
+from ui import downloads
+
+WAIT_S = 30
+NAME, HUB_ID = "bert-tiny", "google/bert_uncased_L-2_H-128_A-2"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """A Hub that the app is told of."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    with running_hub() as running:
+        monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "1")
+        monkeypatch.setenv("HF_ENDPOINT", running.endpoint)
+        running.repositories[HUB_ID] = repository(tmp_path)
+        yield running
+    streamlit.cache_resource.clear()
+
+
+def fetched(at: AppTest) -> AppTest:
+    """The page when the download that it offers is over."""
+    at.button(key="download_model").click().run()
+    job = downloads.jobs().find(NAME)
+    if job is not None:
+        assert job.wait(WAIT_S)
+    return at.run()
+
+
+def test_the_offer_names_the_size_and_the_page_comes_after_it(hub: Hub) -> None:
+    at = opened("tokens", model=NAME)
+    assert "not on this machine" in said(at.error[0].value)
+    nbytes = sum(len(hub.repositories[HUB_ID][name]) for name in WANTED)
+    assert at.button(key="download_model").label == f"Download {nbytes / 2**20:.1f} MiB from the Hub"
+    at = fetched(at)
+    assert not at.exception
+    assert not at.error
+    assert not [button for button in at.button if button.key == "download_model"]
+
+
+def test_what_goes_wrong_is_said_and_can_be_tried_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    at = opened("tokens", model=NAME)
+    hub.cut = 10
+    at = fetched(at)
+    assert not at.exception
+    assert [said(error.value) for error in at.error][-1].startswith("The Hub ")
+    hub.cut = None
+    at = fetched(at.button(key="retry_download").click().run())
+    assert not at.exception
+    assert not at.error
+
+
+def test_where_the_hub_is_switched_off_nothing_is_offered(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
+    at = opened("tokens", model=NAME)
+    assert "switched off" in said(at.error[0].value)
+    assert not [button for button in at.button if button.key == "download_model"]
+
+
+def test_a_hub_that_does_not_answer_is_named_beside_the_refusal(hub: Hub) -> None:
+    hub.status = 503
+    at = opened("tokens", model=NAME)
+    assert not at.exception
+    assert [said(each.value) for each in at.caption if "Hub answered with a fault" in each.value]

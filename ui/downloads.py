@@ -1,0 +1,78 @@
+"""Models brought from the Hub: what it costs, a button, and how far it is, whatever page its reader looks at."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from bertviz_core.errors import BertvizError
+from bertviz_core.hub_files import download, needed_files
+from bertviz_core.results.hub_files import HubFiles
+from bertviz_core.sources import resolve
+from ui.controls import settings
+from ui.errors import plain
+from ui.jobs import Job, JobBoard, Progress
+from ui.text import bytes_text, duration
+
+POLL_S = 1.0
+
+
+def offer(name: str) -> None:
+    """A button that fetches a model, with its size; the progress where it is being fetched already."""
+    job = jobs().find(name)
+    if job is None:
+        files = needed_files(resolve(name, settings()), settings())
+        st.button(
+            f"Download {bytes_text(files.nbytes)} from the Hub",
+            type="primary",
+            key="download_model",
+            icon=":material/download:",
+            help=f"{len(files.files)} files of {files.hub_id}: weights in safetensors, config and tokenizer. They stay "
+            "in the Hub's cache on this machine.",
+            on_click=_begin,
+            args=(name, files),
+        )
+    else:
+        _watch(name)
+
+
+def _begin(name: str, files: HubFiles) -> None:
+    current = settings()
+
+    def work(tell: Progress) -> Path:
+        return download(files, current, tell)
+
+    jobs().start(name, files.nbytes, work)
+
+
+@st.fragment(run_every=POLL_S)
+def _watch(name: str) -> None:
+    job = jobs().find(name)
+    if job is None or job.state == "done":
+        jobs().forget(name)
+        st.rerun()
+    if job.state == "failed" and job.error is not None:
+        jobs().forget(name)
+        if not isinstance(job.error, BertvizError):
+            raise job.error
+        st.error(plain(str(job.error)), icon=":material/block:")
+        st.button("Try again", key="retry_download")
+        return
+    if job.state == "stopped":
+        jobs().forget(name)
+        st.rerun()
+    st.progress(min(job.done / max(job.total, 1), 1.0), text=_words(job))
+    st.caption("This goes on when you look at another page.")
+    st.button("Cancel", key="stop_download", on_click=job.stop)
+
+
+def _words(job: Job[Path]) -> str:
+    if job.state == "waiting":
+        return "Waiting for another download to be finished."
+    left = "" if job.seconds_left is None else f", about {duration(job.seconds_left)} left"
+    return f"{bytes_text(job.done)} of {bytes_text(job.total)}, {bytes_text(job.rate)} per second{left}"
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def jobs() -> JobBoard[Path]:
+    """The downloads of this server, one at a time."""
+    return JobBoard(long=0, nbytes=lambda folder: 0)
