@@ -2,24 +2,34 @@
 FROM python:3.11-slim-bookworm AS build
 # Wheels of torch without CUDA; leave it empty where pip already finds them elsewhere.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# What sign-in needs besides (docs/deployment.md): --build-arg SIGN_IN=1.
+ARG SIGN_IN=
 WORKDIR /app
 COPY requirements.txt constraints.txt ./
+COPY deploy/requirements-sign-in.txt deploy/requirements-sign-in.txt
 RUN python3 -m venv /venv \
     && if [ -n "$TORCH_INDEX" ]; then /venv/bin/pip install --no-cache-dir torch==2.13.0 --index-url "$TORCH_INDEX"; fi \
-    && /venv/bin/pip install --no-cache-dir -r requirements.txt
+    && /venv/bin/pip install --no-cache-dir -r requirements.txt \
+    && if [ -n "$SIGN_IN" ]; then /venv/bin/pip install --no-cache-dir -r deploy/requirements-sign-in.txt; fi
+# Headers for compilers, other packages' tests and pip itself serve no one here.
+RUN cd /venv/lib/python3*/site-packages \
+    && rm -rf torch/include pyarrow/include pandas/tests pip pip-*.dist-info /venv/bin/pip* \
+    && find scipy numpy -type d -name tests -prune -exec rm -rf {} +
 
 FROM python:3.11-slim-bookworm
-RUN useradd --system --uid 10001 --home-dir /nonexistent --shell /usr/sbin/nologin insidebert \
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin insidebert \
     && mkdir -p /models
 COPY --from=build /venv /venv
 WORKDIR /app
-COPY app.py ./
+COPY app.py deploy/healthcheck.py ./
 COPY .streamlit/config.toml .streamlit/config.toml
 COPY bertviz_core bertviz_core
 COPY figures figures
 COPY ui ui
 COPY pages pages
 COPY docs/glossary.md docs/glossary.md
+# Compiled here, since the running container cannot write; never compared with the sources, which cannot change either.
+RUN python3 -m compileall -q --invalidation-mode unchecked-hash /app
 ENV PATH=/venv/bin:$PATH \
     INSIDE_BERT_STORE_DIR=/tmp/inside-bert \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -28,9 +38,12 @@ ENV PATH=/venv/bin:$PATH \
     HF_HUB_DISABLE_TELEMETRY=1 \
     HF_HOME=/tmp/huggingface \
     INSIDE_BERT_ALLOW_HUB=0 \
-    INSIDE_BERT_MODELS_DIR=/models
+    INSIDE_BERT_MODELS_DIR=/models \
+    STREAMLIT_BROWSER_GATHER_USAGE_STATS=false \
+    STREAMLIT_SERVER_ADDRESS=0.0.0.0 \
+    STREAMLIT_SERVER_PORT=8501
 USER 10001
 EXPOSE 8501
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
-    CMD ["python3", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=2)"]
-CMD ["streamlit", "run", "app.py", "--server.address", "0.0.0.0", "--server.port", "8501"]
+# Turns ok when a first page has been drawn (docs/deployment.md).
+HEALTHCHECK --interval=10s --timeout=30s --start-period=60s --retries=3 CMD ["python3", "healthcheck.py"]
+CMD ["streamlit", "run", "app.py"]

@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: help setup run test check bench
+.PHONY: help setup run test check bench image-test
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
 	@echo "make test   install what the tests need and run them all"
 	@echo "make check  format, lint, types, import contracts, tests"
 	@echo "make bench  measure against the alternatives and print the table"
+	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
 	@echo "make setup  only make .venv with everything the others need"
 
 setup: .venv/ready
@@ -29,6 +30,9 @@ check: .venv/ready
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks
+
+image-test: .venv/ready
+	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" tests/image/build_and_check.sh $(BIN)/python
 
 # Three stamps: what serving needs, what tests need on top, what benchmarks need on top of that.
 .venv/bin/python:

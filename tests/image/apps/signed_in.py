@@ -1,0 +1,9 @@
+"""A page for those who have signed in."""
+
+import streamlit as st
+
+from ui.auth import require_sign_in
+
+page = st.navigation([st.Page(lambda: st.write(f"For {st.user.get('email', 'all')} alone"), title="Page")])
+require_sign_in()
+page.run()

@@ -1,0 +1,106 @@
+"""Sign-in: off without secrets, and nothing of a page is drawn for those who have not signed in."""
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.runtime.secrets import secrets_singleton
+from streamlit.testing.v1 import AppTest
+
+from ui import auth
+
+SCRIPT = (
+    "from ui.auth import require_sign_in\nimport streamlit as st\nrequire_sign_in()\nst.write('a text of someone')\n"
+)
+ONE = """
+    [auth]
+    redirect_uri = "http://localhost:8501/oauth2callback"
+    cookie_secret = "for this test"
+    client_id = "inside-bert"
+    client_secret = "for this test too"
+    server_metadata_url = "http://127.0.0.1:9/.well-known/openid-configuration"
+"""
+TWO = """
+    [auth]
+    redirect_uri = "http://localhost:8501/oauth2callback"
+    cookie_secret = "for this test"
+    [auth.school]
+    client_id = "inside-bert"
+    [auth.university]
+    client_id = "inside-bert"
+"""
+
+
+@pytest.fixture(autouse=True)
+def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Writes the secrets file of the instance; without a call there is none. Sign-in's package counts as installed."""
+    file = tmp_path / "secrets.toml"
+    files = st.get_option("secrets.files")
+    monkeypatch.setattr(auth, "NEEDED", "streamlit")
+    secrets_singleton._reset()
+    st.config.set_option("secrets.files", [str(file)])
+    yield lambda text: file.write_text(textwrap.dedent(text))
+    secrets_singleton._reset()
+    st.config.set_option("secrets.files", files)
+
+
+def opened() -> AppTest:
+    return AppTest.from_string(SCRIPT).run()
+
+
+def shown(at: AppTest) -> list[str]:
+    return [each.value for each in at.markdown]
+
+
+def test_without_secrets_everyone_is_in() -> None:
+    at = opened()
+    assert shown(at) == ["a text of someone"]
+    assert not at.button
+
+
+def test_secrets_of_other_kinds_ask_no_one_to_sign_in(secrets: Any) -> None:
+    secrets("[connections]\nname = 'value'\n")
+    assert shown(opened()) == ["a text of someone"]
+
+
+def test_who_has_not_signed_in_sees_a_button_and_nothing_else(secrets: Any) -> None:
+    secrets(ONE)
+    at = opened()
+    assert "a text of someone" not in shown(at)
+    assert [button.label for button in at.button] == ["Sign in"]
+
+
+def test_each_named_provider_has_its_button(secrets: Any) -> None:
+    secrets(TWO)
+    assert [button.label for button in opened().button] == ["Sign in with school", "Sign in with university"]
+
+
+def test_who_has_signed_in_sees_the_page_and_a_way_out(secrets: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets(ONE)
+
+    class Visitor(dict[str, str]):
+        is_logged_in = True
+
+    monkeypatch.setattr(st, "user", Visitor(name="Ada *Lovelace*"))
+    at = opened()
+    assert "a text of someone" in shown(at)
+    assert [button.label for button in at.button] == ["Sign out"]
+    assert at.caption[0].value == "Signed in as Ada \\*Lovelace\\*"
+
+
+@pytest.mark.parametrize("text", ["[auth\n", "auth = 'yes'\n", "[auth]\ncookie_secret = 'x'\n"])
+def test_a_setup_that_cannot_be_used_lets_no_one_in(secrets: Any, text: str) -> None:
+    secrets(text)
+    at = opened()
+    assert "a text of someone" not in shown(at)
+    assert len(at.error) == 1
+
+
+def test_a_missing_package_lets_no_one_in(secrets: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets(ONE)
+    monkeypatch.setattr(auth, "NEEDED", "a_package_that_no_one_has")
+    at = opened()
+    assert "a text of someone" not in shown(at)
+    assert len(at.error) == 1
