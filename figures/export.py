@@ -1,17 +1,116 @@
-"""A figure as a file that needs nothing else: an HTML page with plotly inside, which opens without a network."""
+"""A figure as a file that needs nothing else: an HTML page that opens without a network, SVG and PNG with a caption."""
 
+import base64
 import html
+import re
+import struct
+import zlib
 
 import plotly.graph_objects as go
 
+from figures.caption import Caption, spelled, wrapped
+from figures.style import FILE_FONT, Theme
 
-def standalone_html(figure: go.Figure, title: str, caption: str) -> str:
-    """One HTML page with the figure, its caption and plotly's own code; no request leaves it."""
-    body = figure.to_html(
-        full_html=False, include_plotlyjs=True, config={"showSendToCloud": False, "displaylogo": False}
-    )
-    look = f"background:{figure.layout.paper_bgcolor};color:{figure.layout.font.color}"
+CAPTION_SIZE, LINE, EDGE = 14, 20, 16
+"""Pixels: letters of a caption, its lines, the space around it."""
+WIDTH, SCALE = 1000, 2
+"""Pixels of a figure that no page gives a width; pixels of a PNG for each of them."""
+
+
+def standalone_html(figure: go.Figure, title: str, caption: Caption, look: Theme, alt: str = "") -> str:
+    """One HTML page with the figure, its caption and plotly's own code; no request leaves it.
+
+    Args:
+        figure: drawn in this theme; for print it stands still.
+        title: of the page.
+        caption: stands below the figure.
+        look: theme.
+        alt: what is seen, for a reader who does not see it.
+    """
+    config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
+    config |= {"staticPlot": True, "displayModeBar": False} if look.name == "print" else {}
+    body = in_file(figure).to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
+    style = f"background:{look.paper};color:{look.text};font-family:{FILE_FONT};margin:1.5rem;line-height:1.5"
+    title, label = html.escape(spelled(title)), html.escape(description(alt or title, caption))
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title></head>\n'
-        f'<body style="{look};font-family:sans-serif;margin:1.5rem">{body}<p>{html.escape(caption)}</p></body></html>\n'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
+        f'<body style="{style}"><div role="img" aria-label="{label}">{body}</div>'
+        f"<p>{html.escape(caption.line)}</p></body></html>\n"
     )
+
+
+def in_file(figure: go.Figure) -> go.Figure:
+    """A copy in a typeface that machines have: the page's own does not travel with a file, and measures otherwise."""
+    return go.Figure(figure).update_layout(font={"family": FILE_FONT}, hoverlabel={"font": {"family": FILE_FONT}})
+
+
+def captioned_svg(drawing: str, title: str, caption: Caption, look: Theme, alt: str = "") -> str:
+    """The drawing with its caption below, title and description inside; nothing in them is read as a tag.
+
+    Args:
+        drawing: SVG as plotly writes it, with width and height in pixels.
+        title: what the drawing is.
+        caption: stands below, in as many lines as it needs.
+        look: theme of the drawing.
+        alt: what is seen.
+
+    Raises:
+        ValueError: the drawing states no size.
+    """
+    size = re.match(r"<svg\b[^>]*?\bwidth=\"([\d.]+)\"[^>]*?\bheight=\"([\d.]+)\"", drawing)
+    if size is None:
+        raise ValueError("the drawing is no SVG that states its width and height")
+    width, height = float(size[1]), float(size[2])
+    lines = wrapped(caption.line, width - 2 * EDGE, CAPTION_SIZE)
+    whole = height + LINE * len(lines) + EDGE
+    spans = "".join(
+        f'<tspan x="{EDGE}" y="{height + LINE * (index + 1) - 6:g}">{html.escape(line)}</tspan>'
+        for index, line in enumerate(lines)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{whole:g}" '
+        f'viewBox="0 0 {width:g} {whole:g}" role="img"><title>{html.escape(title)}</title>'
+        f"<desc>{html.escape(description(alt, caption))}</desc>"
+        f'<rect width="{width:g}" height="{whole:g}" fill="{look.paper}"/>{drawing}'
+        f'<text font-family="{FILE_FONT}" font-size="{CAPTION_SIZE}" fill="{look.text}">{spans}</text></svg>\n'
+    )
+
+
+def description(alt: str, caption: Caption) -> str:
+    """What is seen and of what, in a line."""
+    return f"{spelled(alt).rstrip('.')}. {caption.line}" if alt else caption.line
+
+
+def framed(svg: str, look: Theme) -> tuple[go.Figure, int, int]:
+    """A figure that is this picture and nothing more, so that plotly's renderer paints it; its width and height."""
+    size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
+    if size is None:
+        raise ValueError("the picture states no size")
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    whole = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 1, "sizey": 1, "sizing": "stretch"}
+    figure = go.Figure(
+        layout=go.Layout(
+            template=go.layout.Template(),
+            margin={"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
+            xaxis={"visible": False},
+            yaxis={"visible": False},
+            paper_bgcolor=look.paper,
+            plot_bgcolor=look.paper,
+            images=[{"source": source, "layer": "above", **whole}],
+        )
+    )
+    return figure, round(float(size[1])), round(float(size[2]))
+
+
+def described_png(png: bytes, words: str) -> bytes:
+    """The image with a chunk "Description" behind its header (PNG specification, 11.3.4.5, iTXt).
+
+    Raises:
+        ValueError: these bytes are no PNG.
+    """
+    if not png.startswith(b"\x89PNG\r\n\x1a\n"):
+        raise ValueError("these bytes are no PNG")
+    content = b"iTXt" + b"Description\0\0\0\0\0" + words.encode("utf-8", "replace")
+    chunk = struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
+    header_end = 8 + 25
+    return png[:header_end] + chunk + png[header_end:]

@@ -9,7 +9,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-FONT = "Source Sans, Source Sans Pro, Helvetica, Arial, DejaVu Sans, sans-serif"
+FILE_FONT = "Helvetica, Arial, DejaVu Sans, sans-serif"
+"""Typefaces of files: those that machines have."""
+FONT = f"Source Sans, Source Sans Pro, {FILE_FONT}"
 TEXT_SIZE = 15
 TITLE_SIZE = 18
 
@@ -19,7 +21,7 @@ class Theme:
     """Colours that depend on the ground a figure stands on."""
 
     name: str
-    """"light" or "dark"."""
+    """"light", "dark", or "print"."""
     paper: str
     """Ground of the figure, the same as the page's."""
     text: str
@@ -81,7 +83,24 @@ DARK = Theme(
         "other": "#5B6673",
     },
 )
-THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK}
+PRINT = Theme(
+    "print",
+    paper="#FFFFFF",
+    text="#000000",
+    muted="#3A3F45",
+    grid="#D5D9DE",
+    neutral="#E9ECF0",
+    edge="#000000",
+    # What stands side by side differs in lightness, not in hue alone: a copying machine keeps the parts apart.
+    colours={
+        **LIGHT.colours,
+        "embeddings": "#004C80", "encoder": "#E9ECF0", "pooler": "#E9C3DA", "task head": "#9C3D00",
+        "query": "#9A6500", "key": "#D99A1C", "value": "#F2C766", "query_key_value": "#D99A1C",
+        "attention_output": "#FCEFD3", "attention_other": "#DCC9A0",
+        "feed_forward": "#3DB891", "layer_norm": "#565D66", "other": "#E4E8ED",
+    },
+)  # fmt: skip
+THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A929C", "#7F5AB6")
 """Lines of one figure that have no meaning of their own, in this order."""
@@ -109,15 +128,21 @@ def words(part: str) -> str:
 def sequential(look: Theme) -> list[list[float | str]]:
     """Scale of probabilities, counts and lengths: 0 is the paper, more is further from it."""
     steps = (
-        ("#CFE3F2", "#7FB6DA", "#2C82BE", "#08306B")
-        if look.name == "light"
-        else ("#123A57", "#1F6391", "#4FA3D6", "#D6EEFB")
+        ("#123A57", "#1F6391", "#4FA3D6", "#D6EEFB")
+        if look.name == "dark"
+        else ("#CFE3F2", "#7FB6DA", "#2C82BE", "#08306B")
     )
     return _even(look.paper, *steps)
 
 
 def diverging(look: Theme) -> list[list[float | str]]:
-    """Scale of signed values: negative blue, 0 the paper, positive vermilion; the range is symmetric."""
+    """Scale of signed values: negative blue, 0 the paper, positive vermilion; the range is symmetric.
+
+    In print from dark to bright with a grey 0, after Nunez, Anderton and Renslow's cividis (2018), since blue and
+    vermilion are the same grey on paper.
+    """
+    if look.name == "print":
+        return _even("#00204D", "#414D6B", "#7C7B78", "#BCAF6F", "#FFEA46")
     return (
         _even("#08306B", "#3B8BC4", look.paper, "#E8762B", "#7F2704")
         if look.name == "light"

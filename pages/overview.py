@@ -3,9 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from figures.architecture import model_stack
-from figures.style import theme
-from ui import cache, controls, ledger_words
+from figures.ledger_pictures import stack_picture, stack_words
+from ui import cache, controls, ledger_words, lesson
 from ui.errors import plain, told
 from ui.export import chart, download_row, explained
 from ui.text import BERT_IN_FIVE, bytes_text, count, glossary, heading
@@ -17,6 +16,7 @@ with told():
     ledger = cache.ledger(name)
 
 name_model(name, f"{model.title}, class {model.architecture}")
+lesson.entry()
 
 with st.container(horizontal=True):
     st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
@@ -32,8 +32,8 @@ with st.container(horizontal=True):
 with st.container(key="halves_overview"):
     drawing, card = st.columns([11, 9], gap="medium")
 with drawing:
-    figure = model_stack(model, ledger, theme(controls.theme_name()))
-    chart(figure, "overview_stack", f"Stack of {name}: embeddings, layers and outputs with their sizes")
+    picture = stack_picture(model, ledger)
+    chart(picture, "overview_stack")
 with card:
     st.subheader("What the family has and lacks", anchor=False)
     for each in model.capabilities:
@@ -43,7 +43,7 @@ rows = pd.DataFrame(
     [(part.name, part.total, part.arithmetic) for part in ledger.components],
     columns=["component", "parameters", "arithmetic"],
 )
-download_row(figure, "overview_stack", f"stack {name}", f"{name}: {ledger.total:,} parameters.", rows)
+download_row(picture, "overview_stack", f"stack {name}", stack_words(ledger), rows)
 explained("overview_stack", *ledger_words.STACK)
 
 st.subheader("What BERT is", anchor=False)

@@ -7,8 +7,8 @@ import streamlit as st
 from bertviz_core.attention import attention_rows
 from bertviz_core.results.trace import Trace
 from figures.attention import pooled_heatmap
-from figures.style import theme
-from ui import attention_maps, controls
+from figures.picture import Picture
+from ui import attention_maps
 from ui.attention_controls import position, position_range
 from ui.attention_words import CODE, FORMULAS
 from ui.errors import plain
@@ -30,15 +30,17 @@ def long_view(trace: Trace) -> None:
     found = attention_maps.part_map(trace, layer, head, (top, bottom, left, right))
     block = (-(-(bottom - top) // len(found.row_starts)), -(-(right - left) // len(found.column_starts)))
     title = f"Attention of layer {layer}, head {head} - {trace.model}"
-    figure = pooled_heatmap(found, title, theme(controls.theme_name()))
-    chart(figure, KEY, f"{title}: positions of queries by positions of keys")
+    alt = f"{title}: positions of queries by positions of keys"
+    picture = Picture(title, alt, lambda look: pooled_heatmap(found, title, look))
+    chart(picture, KEY)
     st.caption(
         f"{seq:,} × {seq:,} weights. Each cell is the largest of {block[0]} × {block[1]}; the softmax is over "
         "the whole row. Narrow the ranges to come closer."
     )
     table = pd.DataFrame(found.weights, columns=[f"from {start}" for start in found.column_starts])
     table.insert(0, "query from", found.row_starts)
-    download_row(figure, KEY, title, f"{title}. Largest weight of {block[0]} × {block[1]} cells.", table)
+    words = f"{title}. Largest weight of {block[0]} × {block[1]} cells."
+    download_row(picture, KEY, title, words, table, trace.tokens)
     _row(trace, layer, head)
     explained(KEY, FORMULAS["attention"], CODE["attention"].format(layer=layer, head=head))
 

@@ -1,4 +1,4 @@
-"""Maps, atlases, norms and rollouts of the attention page, kept for all sessions in small numbers."""
+"""Maps, atlases, norms and rollouts of the attention page, kept for all sessions while there is room."""
 
 from collections.abc import Callable
 from dataclasses import astuple
@@ -13,6 +13,7 @@ from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledM
 from bertviz_core.results.trace import Trace
 from bertviz_core.value_norms import value_norms
 from ui import models
+from ui.kept import kept
 
 ATLAS_CELLS = 250_000_000
 """Cells of all maps together up to which all heads are shown at once without asking."""
@@ -74,13 +75,13 @@ def _found(key: Key, how: tuple[object, ...]) -> list[AttentionAtlas]:
     return []
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@kept()
 def _norms(key: Key, _trace: Trace) -> np.ndarray:
     """||f(x)|| of every layer, head and token."""
     loaded = models.loaded(_trace.model)
     return np.stack([value_norms(loaded, _trace, layer) for layer in range(_trace.num_hidden_layers)])
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@kept()
 def _rollout(key: Key, _trace: Trace) -> np.ndarray:
     return attention_rollout(_trace)

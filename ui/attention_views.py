@@ -1,6 +1,5 @@
 """The views of the attention page: all heads with those opened, and one head of a very long text."""
 
-import re
 from dataclasses import replace
 from functools import partial
 
@@ -11,23 +10,39 @@ import streamlit as st
 from bertviz_core.attention_axes import blocks_of
 from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap, Reading
 from bertviz_core.results.trace import Trace
-from figures.attention import attention_heatmap, attention_triptych
+from figures.attention import UNITS, attention_triptych
+from figures.caption import Caption
+from figures.picture import Picture
 from figures.style import theme
+from figures.trace_pictures import attention_picture, attention_title
 from ui import attention_maps, controls
-from ui.attention_controls import reading_controls, take_opened, weights_choice
+from ui.attention_controls import (
+    asked_look,
+    keep_look,
+    reading_controls,
+    take_look,
+    take_opened,
+    weights_choice,
+)
 from ui.attention_words import CODE, LABELS, explanation
 from ui.components.attention_html import attention_html, file_payload
-from ui.components.attention_view import ViewState, attention_state, attention_view, opened_head
+from ui.components.attention_payload import identity
+from ui.components.attention_view import ViewState, attention_state, attention_view, opened_head, said_last
 from ui.errors import plain, told
-from ui.export import chart, csv_text, download_row, explained, folded_table
+from ui.export import chart, csv_text, download_row, explained, file_name, folded_table
 from ui.head_controls import head_select, layer_select
 
 KEY = "attention_heads"
 
 
-@st.fragment
 def heads_view(trace: Trace) -> None:
     """The atlas with the opened heads; short texts in every reading, long ones as they are."""
+    take_look(said_last(KEY))
+    _heads(trace)
+
+
+@st.fragment
+def _heads(trace: Trace) -> None:
     long = attention_maps.cells(trace) > attention_maps.ATLAS_CELLS
     with st.container(horizontal=True, vertical_alignment="bottom"):
         weights = "attention" if long else weights_choice()
@@ -37,8 +52,8 @@ def heads_view(trace: Trace) -> None:
     st.caption(LABELS[weights])
     with told():
         atlas = attention_maps.atlas(trace, reading, _progress(trace) if long else None)
-    state = attention_state(KEY, atlas, (layer, head))
-    title = _title(trace, reading, layer, head)
+    said, shown = said_last(KEY), (identity(atlas), (layer, head))
+    state = attention_state(KEY, atlas, (layer, head), asked_look(said, shown))
     special = np.flatnonzero(trace.tokens.special).tolist()
     attention_view(
         atlas,
@@ -48,15 +63,17 @@ def heads_view(trace: Trace) -> None:
         title=trace.model,
         look=theme(controls.theme_name()),
         special=special,
+        taken=keep_look(state.look, said, shown),
         on_change=partial(_follow, weights != "rollout"),
     )
     if long:
         return
     found = attention_maps.one_map(trace, layer, head, reading)
+    title = attention_title(found, trace.model)
     _exact(trace, reading, state)
     _hidden(found)
     _downloads(trace, atlas, found, reading, title, special)
-    _figure(found, special, title)
+    _figure(found, trace)
     _beside(trace, layer, head, reading, special)
     explained(KEY, explanation(reading), CODE[reading.weights].format(layer=layer, head=head))
 
@@ -81,13 +98,6 @@ def _map(
 
 def _follow(with_head: bool) -> None:
     take_opened(opened_head(KEY), with_head)
-
-
-def _title(trace: Trace, reading: Reading, layer: int, head: int) -> str:
-    if reading.weights == "rollout":
-        return f"Attention rollout up to layer {layer} - {trace.model}"
-    words = "Attention" if reading.weights == "attention" else "Value-weighted attention"
-    return f"{words} of layer {layer}, head {head} - {trace.model}"
 
 
 def _exact(trace: Trace, reading: Reading, state: ViewState) -> None:
@@ -122,8 +132,11 @@ def _downloads(
 ) -> None:
     """The whole view as one file that opens without a network, and the opened map as numbers."""
     look = theme(controls.theme_name())
-    name = re.sub(r"[^\w.-]+", "-", title).strip("-")
-    caption = f"{trace.model}, revision {trace.revision}. {LABELS[reading.weights]}"
+    name, read = file_name(KEY, title), trace.tokens
+    texts = tuple(text for text in (read.text, read.pair) if text)
+    top = float(found.weights.max(initial=0))
+    colours = f"{UNITS[reading.weights]}, 0 to {top:.3g} in the opened head"
+    caption = Caption(LABELS[reading.weights], ((trace.model, trace.revision),), texts, colours).line
 
     def page() -> str:
         payload = file_payload(
@@ -153,13 +166,14 @@ def _downloads(
     folded_table(KEY, frame_of(found), title)
 
 
-def _figure(found: AttentionMap, special: list[int], title: str) -> None:
+def _figure(found: AttentionMap, trace: Trace) -> None:
     """The opened head as a figure of its own, for a slide."""
     with st.expander("The opened head as a figure", key=f"{KEY}_figure", on_change="rerun") as place:
         if place.open:
-            figure = attention_heatmap(found, special, title, theme(controls.theme_name()))
-            chart(figure, "attention_figure", f"{title}: queries by keys")
-            download_row(figure, "attention_figure", title, title, frame_of(found))
+            picture = attention_picture(found, trace)
+            chart(picture, "attention_figure")
+            title, table = picture.title, frame_of(found)
+            download_row(picture, "attention_figure", title, title, table, trace.tokens)
 
 
 def _beside(trace: Trace, layer: int, head: int, reading: Reading, special: list[int]) -> None:
@@ -170,13 +184,16 @@ def _beside(trace: Trace, layer: int, head: int, reading: Reading, special: list
             with told():
                 maps = [attention_maps.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
             title = f"Layer {layer}, head {head}: three readings - {trace.model}"
-            figure = attention_triptych(maps, special, title, theme(controls.theme_name()))
-            chart(figure, f"{key}_chart", f"{title}: queries by keys, three maps")
+            alt = f"{title}: queries by keys, three maps"
+            picture = Picture(title, alt, lambda look: attention_triptych(maps, special, title, look))
+            chart(picture, f"{key}_chart")
             for each in LABELS.values():
                 st.caption(each)
             st.caption("Each map has a scale of its own. The rollout takes all heads of the layers up to this one.")
             frames = [frame_of(each).assign(reading=each.reading.weights) for each in maps]
-            download_row(figure, f"{key}_chart", title, title, pd.concat(frames))
+            tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in maps)
+            words = f"{title}. Every map has its own colours, from 0 to {tops}"
+            download_row(picture, f"{key}_chart", title, words, pd.concat(frames), trace.tokens)
 
 
 def _progress(trace: Trace) -> attention_maps.Progress:

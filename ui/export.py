@@ -1,51 +1,81 @@
 """How every figure is drawn and taken away: the chart, its table and the same row of downloads below."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.results.trace import Tokens
+from figures.caption import Caption, caption_of
 from figures.export import standalone_html
+from figures.picture import Picture
+from figures.style import Theme, theme
+from ui import cache, controls
 from ui.components.figure_download import figure_download
+from ui.export_controls import AS_SHOWN, picture_theme
 
 CHART_CONFIG = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
     "scrollZoom": False,
 }
+LONGEST_NAME = 150
+"""Characters of a file's name; file systems allow 255 bytes."""
 
 
-def chart(figure: Any, key: str, alt: str, on_select: Callable[[], None] | None = None) -> None:
-    """A figure as wide as its place; on_select is called when a part of it is clicked."""
+def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | None = None) -> None:
+    """A figure as wide as its place; on_select is called when a part of it is clicked.
+
+    Args:
+        figure: a Picture, drawn in the theme of the page, or a finished figure.
+        key: of the chart.
+        alt: what is seen; a picture says it itself.
+        on_select: called when a part of it was clicked.
+    """
     st.plotly_chart(
-        figure,
+        _drawn(figure, theme(controls.theme_name())),
         key=key,
         theme=None,
-        alt=alt,
+        alt=_alt(figure) or alt,
         config=CHART_CONFIG,
         on_select=on_select or "ignore",
         selection_mode="points",
     )
 
 
-def download_row(figure: Any, key: str, filename: str, caption: str, table: pd.DataFrame) -> None:
-    """PNG, SVG, HTML of the figure and CSV of its numbers.
+def download_row(
+    figure: Any,
+    key: str,
+    filename: str,
+    caption: str,
+    table: pd.DataFrame,
+    texts: Tokens | Sequence[str | None] = (),
+    models: Sequence[str] = (),
+) -> None:
+    """PNG, SVG and HTML of the figure in a theme of the reader's choice, and CSV of its numbers.
 
     Args:
-        figure: the plotly figure that stands on the page.
-        key: key of its chart.
-        filename: what is seen and of which model, without an ending.
-        caption: one line for below the figure.
+        figure: the picture that stands on the page; a finished figure can be had as it is shown only.
+        key: key of its chart, which begins with the page's name.
+        filename: what is seen and of which model, layer and head, without an ending.
+        caption: what is seen, for below the figure; model, revision, texts and colours are added to it.
         table: the numbers.
+        texts: what the models read, where the figure depends on it.
+        models: names of the models that the figure shows; the chosen one by default.
     """
-    name = re.sub(r"[^\w.-]+", "-", filename).strip("-")
+    name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        figure_download(key, name)
+        chosen = picture_theme(key) if isinstance(figure, Picture) else AS_SHOWN
+        look = theme(controls.theme_name() if chosen == AS_SHOWN else chosen)
+        words = _caption(figure, look, caption, models, texts)
+        again = None if chosen == AS_SHOWN else _drawn(figure, look)
+        figure_download(key, name, filename, words, look, _alt(figure), again)
         st.download_button(
             "HTML",
-            lambda: standalone_html(figure, filename, caption),
+            partial(_page, figure, look, filename, words),
             f"{name}.html",
             "text/html",
             key=f"{key}_html",
@@ -55,6 +85,35 @@ def download_row(figure: Any, key: str, filename: str, caption: str, table: pd.D
         st.download_button(
             "CSV", lambda: csv_text(table), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
         )
+
+
+def file_name(key: str, filename: str) -> str:
+    """The name of a figure's files, without an ending: the page, what is seen, the model."""
+    page = key.partition("_")[0]
+    whole = filename[len(page) :] if filename.lower().startswith(page) else f" {filename}"
+    return re.sub(r"[^\w.]+", "-", f"{page}{whole}")[:LONGEST_NAME].strip("-.")
+
+
+def _drawn(figure: Any, look: Theme) -> Any:
+    return figure.drawn(look) if isinstance(figure, Picture) else figure
+
+
+def _caption(
+    figure: Any, look: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
+) -> Caption:
+    """The caption of what is shown; every page's goes through here."""
+    named = [cache.source(name) for name in models or (controls.model_name(),)]
+    revisions = [(each.name, each.revision) for each in named]
+    read = (texts.text, texts.pair) if isinstance(texts, Tokens) else texts
+    return caption_of(_drawn(figure, look), words, revisions, read)
+
+
+def _page(figure: Any, look: Theme, title: str, caption: Caption) -> str:
+    return standalone_html(_drawn(figure, look), title, caption, look, _alt(figure))
+
+
+def _alt(figure: Any) -> str:
+    return figure.alt if isinstance(figure, Picture) else ""
 
 
 def numbers_table(

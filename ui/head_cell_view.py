@@ -9,7 +9,7 @@ from bertviz_core.results.head_cell import CellArithmetic, ScoreArithmetic
 from bertviz_core.results.trace import Trace
 from bertviz_core.visible import shortened, visible
 from figures.head_cell import cell_figure, mix_figure
-from figures.style import Theme, theme
+from figures.picture import Picture
 from figures.tokens_axis import labels
 from ui import controls, head_cache, head_controls, runs
 from ui.errors import told
@@ -37,27 +37,24 @@ def _cell(name: str, trace: Trace) -> None:
         head = head_controls.head_select(head_cache.projections(name, layer).num_heads)
         query, key = head_controls.query_position(trace.tokens), head_controls.key_position(trace.tokens)
     cell = head_cache.cell(name, trace, head_cache.Place(layer, head, query, key))
-    names, look = labels(trace.tokens), theme(controls.theme_name())
+    names = labels(trace.tokens)
     looking, looked = (shortened(visible(trace.tokens.tokens[place]), LONGEST) for place in (query, key))
     title = f"Layer {layer}, head {head}: {looking} ({query}) looks at {looked} ({key}) - {trace.model}"
-    figure = cell_figure(cell, names, title, look)
-    chart(
-        figure,
-        KEY,
-        f"{title}: weight {cell.score.weights[key]:.4f}",
-        partial(head_controls.take_key, KEY, ROW_OF_WEIGHTS),
-    )
+    alt = f"{title}: weight {cell.score.weights[key]:.4f}"
+    picture = Picture(title, alt, lambda look: cell_figure(cell, names, title, look))
+    chart(picture, KEY, on_select=partial(head_controls.take_key, KEY, ROW_OF_WEIGHTS))
     _checks(cell)
     frame = pd.DataFrame({"number": range(len(cell.score.query)), "q": cell.score.query, "k": cell.score.key})
     frame["product"] = cell.score.products
-    download_row(figure, KEY, f"attention layer {layer} head {head} cell {query} {key} {trace.model}", title, frame)
+    filename = f"attention layer {layer} head {head} cell {query} {key} {trace.model}"
+    download_row(picture, KEY, filename, title, frame, trace.tokens)
     folded_table(KEY, frame, f"Products: {title}")
     row = pd.DataFrame({"position": range(len(names)), "key": list(trace.tokens.tokens)})
     row["score"], row["weight"], row["in the map"] = cell.score.scores, cell.score.weights, cell.score.model_weights
     with st.expander("The row of weights as a table", key="heads_row", on_change="rerun") as place:
         if place.open:
             numbers_table(row, f"Row of weights: {title}")
-    _mix(cell, look, f"layer {layer}, head {head}, query {query} - {trace.model}")
+    _mix(cell, trace, f"layer {layer}, head {head}, query {query} - {trace.model}")
     weight, shape = float(cell.score.weights[key]), tuple(cell.mix.head_output.shape)
     code = CELL_CODE.format(query=query, key=key, scaling=cell.score.scaling, weight=weight, output=shape)
     explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
@@ -88,12 +85,13 @@ def _remarks(score: ScoreArithmetic) -> list[str]:
     return found
 
 
-def _mix(cell: CellArithmetic, look: Theme, where: str) -> None:
+def _mix(cell: CellArithmetic, trace: Trace, where: str) -> None:
     """What goes back: the mix of the values, through the head's columns of W_o."""
     st.subheader("What goes back", anchor=False)
     mix, title = cell.mix, f"What the head hands on: {where}"
-    figure = mix_figure(cell, title, look)
-    chart(figure, MIX, f"{title}: mix of values, its way through W_o, lengths of all heads' parts")
+    alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
+    picture = Picture(title, alt, lambda look: mix_figure(cell, title, look))
+    chart(picture, MIX)
     if mix.output_difference is None or mix.mix_difference is None:
         st.markdown("This family applies `W_o` as a bare tensor, so its output cannot be compared here.")
     else:
@@ -103,5 +101,5 @@ def _mix(cell: CellArithmetic, look: Theme, where: str) -> None:
             f"to the model's own **{mix.output_difference:.1e}**."
         )
     frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
-    download_row(figure, MIX, f"what goes back {where}", title, frame)
+    download_row(picture, MIX, f"what goes back {where}", title, frame, trace.tokens)
     folded_table(MIX, frame, title)

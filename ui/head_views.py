@@ -7,10 +7,11 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.heads import head_parameters
 from bertviz_core.results import Architecture
 from bertviz_core.results.heads import BLOCKS, Block, HeadParameters, HeadProjections, OneOrMany
-from figures.head_maps import norm_maps, product_maps
+from figures.head_maps import product_maps
 from figures.heads import SYMBOLS, Cut, projection_heatmap
-from figures.style import theme
+from figures.picture import Picture
 from figures.tokens_axis import labels
+from figures.trace_pictures import norms_picture
 from ui import cache, controls, head_cache, head_controls, models
 from ui.components.cell_click import cell_click
 from ui.errors import plain, told
@@ -55,12 +56,16 @@ def matrix_view(name: str) -> None:
     size = blocks.shape[2 if block == "output" else 1]
     steps(parts, block)
     title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {parts.model}"
-    figure = projection_heatmap(matrix, block, len(blocks), size, place, cut, title, theme(controls.theme_name()))
+    picture = Picture(
+        title,
+        f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns",
+        lambda look: projection_heatmap(matrix, block, len(blocks), size, place, cut, title, look),
+    )
     key = "heads_matrix"
-    chart(figure, key, f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns")
+    chart(picture, key)
     _clicked(key, parts, block, size)
     whole = pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
-    download_row(figure, key, f"{SYMBOLS[block]} layer {layer} {parts.model}", title, whole)
+    download_row(picture, key, f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}", title, whole)
     own = pd.DataFrame(blocks[place], columns=[str(index) for index in range(blocks.shape[2])])
     own.insert(0, "row", range(len(own)))
     folded_table(key, own, f"Block of head {place} of {title}")
@@ -113,13 +118,14 @@ def products_view(name: str) -> None:
     heads, seq, dim = found.one.shape
     _times(found)
     title = f"x times {SYMBOLS[block]} of layer {layer}: one product, and {heads} - {name}"
-    figure = product_maps(found, labels(tokens), title, theme(controls.theme_name()))
+    alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
+    picture = Picture(title, alt, lambda look: product_maps(found, labels(tokens), title, look))
     key = "heads_products"
-    chart(figure, key, f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits")
+    chart(picture, key)
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
     frame = pd.DataFrame(found.one.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
     frame.insert(0, "token", list(tokens.tokens))
-    download_row(figure, key, f"{SYMBOLS[block]} products layer {layer} {name}", title, frame)
+    download_row(picture, key, f"{SYMBOLS[block]} products layer {layer} {name}", title, frame, tokens)
     folded_table(key, frame, title)
     shape = found.inputs.shape
     explained(key, PRODUCTS_WORDS, PRODUCTS_CODE.format(layer=layer, inputs=shape, heads=heads, dim=dim))
@@ -158,16 +164,15 @@ def norms_view(name: str) -> None:
     norms = head_cache.norms(name)
     parts = head_cache.projections(name, 0)
     _parameters(head_parameters(parts), parts)
-    title = f"Norms of the heads' blocks, {len(norms)} layers - {parts.model}"
-    figure = norm_maps(norms, title, theme(controls.theme_name()))
-    key = "heads_norms"
-    chart(figure, key, f"{title}: four maps of layers by heads")
+    picture = norms_picture(norms, parts.model)
+    title, key = picture.title, "heads_norms"
+    chart(picture, key)
     st.caption("A small norm says that the numbers are small, not that the head is of no use.")
     frame = pd.DataFrame(
         [(layer, head, *row) for layer, rows in enumerate(norms.tolist()) for head, row in enumerate(rows)],
         columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)],
     )
-    download_row(figure, key, f"norms of heads {parts.model}", title, frame)
+    download_row(picture, key, f"norms of heads {parts.model}", title, frame)
     folded_table(key, frame, title)
     explained(key, NORMS_WORDS, NORMS_CODE.format(name=parts.stored["query"].name, heads=parts.num_heads))
 

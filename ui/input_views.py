@@ -8,10 +8,10 @@ from bertviz_core.embedding_sum import embedding_sum
 from bertviz_core.hidden_states import compare_word, occurrences
 from bertviz_core.results.trace import Trace
 from bertviz_core.weight_checks import pooler_check
-from figures.style import theme
-from figures.token_lines import embedding_norms, pooler_bars, word_curve
-from figures.tokens_axis import labels
-from ui import controls, models, runs, trace_controls
+from figures.picture import Picture
+from figures.token_lines import word_curve
+from figures.trace_pictures import embedding_lengths, input_picture, pooler_picture
+from ui import models, runs, trace_controls
 from ui.errors import plain, told
 from ui.export import chart, download_row, explained, numbers_table
 
@@ -23,21 +23,10 @@ def embedding_view(trace: Trace) -> None:
     first, last = trace_controls.token_range(len(trace.tokens), MANY)
     shown = slice(first, last + 1)
     parts = embedding_sum(models.loaded(trace.model), trace)
-    title = f"What each token's input is made of - {trace.model}"
-    lengths = {
-        name: np.linalg.norm(vector[shown], axis=-1)
-        for name, vector in (
-            ("word", parts.word),
-            ("position", parts.position),
-            ("token type", parts.token_type),
-            ("other", parts.other),
-            ("sum", parts.total),
-            ("after layer norm", parts.normalized),
-        )
-        if vector is not None
-    }
-    figure = embedding_norms(lengths, labels(trace.tokens)[shown], title, theme(controls.theme_name()))
-    chart(figure, "representations_embedding", f"{title}: lengths of the vectors that are added")
+    lengths = embedding_lengths(parts, shown)
+    picture = input_picture(lengths, trace, first)
+    title = picture.title
+    chart(picture, "representations_embedding")
     names = [name for name in ("word", "position", "token type", "other") if name in lengths]
     if parts.exact:
         st.markdown(
@@ -55,7 +44,8 @@ def embedding_view(trace: Trace) -> None:
     frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
     if parts.output.shape == trace.hidden_states[0].shape:
         frame["largest difference to layer 0"] = np.abs(parts.output - trace.hidden_states[0]).max(axis=-1)[shown]
-    download_row(figure, "representations_embedding", f"input embedding {trace.model}", title, frame)
+    filename = f"input embedding {trace.model}"
+    download_row(picture, "representations_embedding", filename, title, frame, trace.tokens)
     numbers_table(frame, title)
     explained(
         "representations_embedding",
@@ -86,13 +76,14 @@ def pooler_view(trace: Trace) -> None:
     st.markdown(
         f"Linear, then tanh, on that vector: max |pooler(CLS) - pooler_output| = **{check.max_difference:.2e}**."
     )
-    title = f"First token and pooler output - {trace.model}"
-    figure = pooler_bars(check, title, theme(controls.theme_name()))
-    chart(figure, "representations_pooler", f"{title}, dimension by dimension")
+    picture = pooler_picture(check, trace.model)
+    title = picture.title
+    chart(picture, "representations_pooler")
     frame = pd.DataFrame({"dimension": range(len(check.output)), "linear": check.linear, "tanh": check.output})
     if len(check.cls) == len(frame):
         frame.insert(1, "CLS", check.cls)
-    download_row(figure, "representations_pooler", f"pooler {trace.model}", title, frame)
+    filename = f"pooler {trace.model}"
+    download_row(picture, "representations_pooler", filename, title, frame, trace.tokens)
     numbers_table(frame, title, height=240)
     explained(
         "representations_pooler",
@@ -120,14 +111,16 @@ def word_view(trace: Trace) -> None:
         return
     comparison = compare_word(word, first, places[0][0], second, places[1][0])
     title = f'"{word}" in two texts - {trace.model}'
-    figure = word_curve(comparison, title, theme(controls.theme_name()))
-    chart(figure, "representations_word", f"{title}: cosine of the two occurrences at every layer")
+    alt = f"{title}: cosine of the two occurrences at every layer"
+    picture = Picture(title, alt, lambda look: word_curve(comparison, title, look))
+    chart(picture, "representations_word")
     last = float(comparison.cosine[-1])
     st.markdown(
         f"After the last layer the two occurrences have cosine **{last:.4f}**: what the contexts made of one word."
     )
     frame = pd.DataFrame({"layer": range(len(comparison.cosine)), "cosine": comparison.cosine})
-    download_row(figure, "representations_word", f"word {word} {trace.model}", title, frame)
+    filename = f"word {word} {trace.model}"
+    download_row(picture, "representations_word", filename, title, frame, (first_text, second_text))
     numbers_table(frame, title)
     explained(
         "representations_word",

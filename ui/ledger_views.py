@@ -5,25 +5,20 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.results import Ledger
-from figures.parameters import ROOT_ID, TreeForm, component_bar, layer_bars, model_bars, parameter_tree_figure
-from figures.style import theme
+from figures.ledger_pictures import (
+    FORMS,
+    components_picture,
+    layers_picture,
+    models_picture,
+    tree_picture,
+    tree_words,
+)
+from figures.parameters import ROOT_ID
 from ui import cache, controls, ledger_words
 from ui.errors import plain, told
 from ui.export import chart, download_row, explained, numbers_table
 from ui.ledger_tables import rows_frame, table_view
 from ui.text import bytes_text
-
-FORMS: tuple[TreeForm, ...] = ("sunburst", "treemap", "icicle")
-WAYS = {
-    "header": "counted from the header of its checkpoint file",
-    "config": "counted from its config, without its weights",
-    "module": "counted from the module in memory",
-}
-
-
-def origin(ledger: Ledger) -> str:
-    """Where the numbers come from, in words."""
-    return f"{ledger.architecture}, {WAYS[ledger.way]}"
 
 
 def balance(ledger: Ledger) -> None:
@@ -58,14 +53,12 @@ def tree_view(name: str, task: str | None) -> None:
     with st.container(key="halves_tree"):
         picture, rows = st.columns([1, 1], gap="medium")
     with picture:
-        title = f"Parameters of {ledger.model}: {ledger.total:,}"
-        figure = parameter_tree_figure(nodes, title, form, theme(controls.theme_name()))
-        key = "parameters_tree"
-        chart(figure, key, f"{form} of the modules of {name} by parameters", lambda: controls.take_click(key, ROOT_ID))
+        picture_of_tree, key = tree_picture(ledger, nodes, form), "parameters_tree"
+        chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID))
     with rows:
         table_view(ledger, module, wanted)
-    caption = f"{title} parameters in {ledger.tensors:,} tensors, {origin(ledger)}."
-    download_row(figure, key, f"parameters {form} {name}", caption, rows_frame(ledger.parameters))
+    table = rows_frame(ledger.parameters)
+    download_row(picture_of_tree, key, f"parameters {form} {name}", tree_words(ledger), table)
     explained("parameters_tree", *ledger_words.TREE)
 
 
@@ -75,8 +68,8 @@ def layers_view(name: str, task: str | None) -> None:
     if not ledger.layers:
         st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
         return
-    figure = layer_bars(ledger, f"Parameters of each layer - {ledger.model}", theme(controls.theme_name()))
-    chart(figure, "parameters_layers", f"Stacked bars of the parameters of each layer of {name}")
+    picture = layers_picture(ledger)
+    chart(picture, "parameters_layers")
     frame = pd.DataFrame(
         {
             "layer": [row.layer for row in ledger.layers],
@@ -98,7 +91,7 @@ def layers_view(name: str, task: str | None) -> None:
         st.markdown(
             f"**{runs} applications, {blocks} {'block' if blocks == 1 else 'blocks'}**: layers share parameters."
         )
-    download_row(figure, "parameters_layers", f"layers {name}", f"Parameters of each layer of {name}.", frame)
+    download_row(picture, "parameters_layers", f"layers {name}", picture.title, frame)
     numbers_table(frame, "Parameters of each layer by part")
     explained("parameters_layers", *ledger_words.LAYERS)
 
@@ -115,9 +108,9 @@ def components_view(name: str, task: str | None) -> None:
             "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
         }
     )
-    figure = component_bar(ledger, theme(controls.theme_name()))
-    chart(figure, "parameters_components", f"One bar of {name}, cut into its components")
-    download_row(figure, "parameters_components", f"components {name}", f"Components of {name}.", frame)
+    picture = components_picture(ledger)
+    chart(picture, "parameters_components")
+    download_row(picture, "parameters_components", f"components {name}", picture.title, frame)
     numbers_table(frame, "Components with parameters, share and arithmetic")
     explained("parameters_components", *ledger_words.COMPONENTS)
 
@@ -136,8 +129,8 @@ def compare_view(name: str, task: str | None) -> None:
     if not ledgers:
         st.info("Choose at least one model to see its bar.")
         return
-    figure = model_bars(ledgers, "Parameters by component", theme(controls.theme_name()))
-    chart(figure, "parameters_compare", "Bars of several models by component")
+    picture = models_picture(ledgers)
+    chart(picture, "parameters_compare")
     frame = pd.DataFrame(
         {
             "model": [each.model for each in ledgers],
@@ -153,6 +146,8 @@ def compare_view(name: str, task: str | None) -> None:
             "at float32": [bytes_text(each.total * 4) for each in ledgers],
         }
     )
-    download_row(figure, "parameters_compare", "models side by side", "Parameters by component.", frame)
+    shown = [each.model for each in ledgers]
+    filename = f"models side by side {' '.join(shown)}"
+    download_row(picture, "parameters_compare", filename, picture.title, frame, models=shown)
     numbers_table(frame, "Counts of several models")
     explained("parameters_compare", *ledger_words.COMPARE)

@@ -12,10 +12,17 @@ from bertviz_core.hidden_states import (
     token_paths,
 )
 from bertviz_core.results.trace import Trace
-from figures.hidden_states import layer_map, similarity_scrubber, values_heatmap
-from figures.style import theme
-from figures.token_lines import path_lines
 from figures.tokens_axis import labels
+from figures.trace_pictures import (
+    BEFORE,
+    INPUT,
+    LENGTH,
+    change_picture,
+    paths_picture,
+    paths_words,
+    similarity_picture,
+    values_picture,
+)
 from ui import controls, trace_controls
 from ui.components.cell_click import cell_click
 from ui.errors import plain
@@ -24,9 +31,9 @@ from ui.export import chart, download_row, explained, folded_table, numbers_tabl
 WINDOWS = (32, 64, 128, 256)
 MANY = 64
 MAPS = {
-    "length": ("norm", "How long each vector is."),
-    "against the layer before": ("cosine", "How much one layer turns a token: 1 is not at all."),
-    "against its own input": ("cosine", "What is left of the token's own embedding."),
+    LENGTH: "How long each vector is.",
+    BEFORE: "How much one layer turns a token: 1 is not at all.",
+    INPUT: "What is left of the token's own embedding.",
 }
 
 
@@ -40,10 +47,9 @@ def values_view(trace: Trace) -> None:
         first = trace_controls.first_dimension(hidden, window)
     values = trace.hidden_states[layer][:, first : first + window]
     names = labels(trace.tokens)
-    title = f"Hidden states of layer {layer}, dimensions {first} to {first + window - 1} - {trace.model}"
-    figure = values_heatmap(values, names, first, title, theme(controls.theme_name()))
-    key = "representations_values"
-    chart(figure, key, f"{title}: tokens by dimensions, symmetric scale")
+    picture = values_picture(trace, layer, first, window)
+    title, key = picture.title, "representations_values"
+    chart(picture, key)
     cell = cell_click(key)
     if cell and cell[0] < len(names) and cell[1] < hidden:
         token, dimension = cell
@@ -62,7 +68,7 @@ def values_view(trace: Trace) -> None:
     st.markdown(f"Outlier dimensions: **{found or 'none'}**.", help=outliers.rule)
     frame = pd.DataFrame(values, columns=[f"{first + index}" for index in range(window)])
     frame.insert(0, "token", list(trace.tokens.tokens))
-    download_row(figure, key, f"hidden states layer {layer} {trace.model}", title, frame)
+    download_row(picture, key, f"hidden states layer {layer} {trace.model}", title, frame, trace.tokens)
     folded_table(key, frame, title)
     explained(
         "representations_values",
@@ -78,19 +84,16 @@ def values_view(trace: Trace) -> None:
 def change_view(trace: Trace) -> None:
     """One number per token and layer."""
     chosen = controls.choice("What is shown", list(MAPS), "map")
-    unit, meaning = MAPS[chosen]
-    states = trace.hidden_states
-    measure = {"length": norms, "against the layer before": cosine_to_previous}.get(chosen, cosine_to_embedding)
-    values = measure(states)
-    first = len(states) - len(values)
-    words = "Length of each token's vector" if chosen == "length" else f"Cosine {chosen}"
-    title = f"{words}, layer by layer - {trace.model}"
-    figure = layer_map(values, labels(trace.tokens), first, title, unit, theme(controls.theme_name()))
-    chart(figure, "representations_change", f"{title}: tokens by layers")
-    st.caption(meaning)
+    values = {LENGTH: norms, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}[chosen](trace.hidden_states)
+    first = len(trace.hidden_states) - len(values)
+    picture = change_picture(values, trace, chosen)
+    title = picture.title
+    chart(picture, "representations_change")
+    st.caption(MAPS[chosen])
     frame = pd.DataFrame(values, columns=[f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)])
     frame.insert(0, "layer", range(first, first + len(values)))
-    download_row(figure, "representations_change", f"{words} {trace.model}", title, frame)
+    filename = f"{'length' if chosen == LENGTH else f'cosine {chosen}'} {trace.model}"
+    download_row(picture, "representations_change", filename, title, frame, trace.tokens)
     numbers_table(frame, title)
     explained(
         "representations_change",
@@ -106,14 +109,14 @@ def similarity_view(trace: Trace) -> None:
     """Token by token cosine; the layers run through in the browser."""
     first, last = trace_controls.token_range(len(trace.tokens), MANY)
     cosines = token_cosines(trace.hidden_states[:, first : last + 1])
-    names = labels(trace.tokens)[first : last + 1]
     shown = trace.tokens.tokens[first : last + 1]
-    title = f"Cosine of every token to every other - {trace.model}"
-    figure = similarity_scrubber(cosines, names, trace.num_hidden_layers, title, theme(controls.theme_name()))
-    chart(figure, "representations_similarity", f"{title}, with a slider over the layers")
+    picture = similarity_picture(cosines, trace, first)
+    title = picture.title
+    chart(picture, "representations_similarity")
     frame = pd.DataFrame(cosines[-1], columns=[f"{first + i} {token}" for i, token in enumerate(shown)])
     frame.insert(0, "token", list(shown))
-    download_row(figure, "representations_similarity", f"token similarity {trace.model}", title, frame)
+    filename = f"token similarity {trace.model}"
+    download_row(picture, "representations_similarity", filename, title, frame, trace.tokens)
     st.caption(f"The table holds layer {trace.num_hidden_layers}, the last.")
     numbers_table(frame, title)
     explained(
@@ -130,10 +133,9 @@ def paths_view(trace: Trace) -> None:
     """Tokens' ways through the layers in the plane of largest variance."""
     first, last = trace_controls.token_range(len(trace.tokens), 24)
     paths = token_paths(trace.hidden_states[:, first : last + 1])
-    names = labels(trace.tokens)[first : last + 1]
-    title = f"Tokens' paths over the layers - {trace.model}"
-    figure = path_lines(paths, names, title, theme(controls.theme_name()))
-    chart(figure, "representations_paths", f"{title}: a line per token, from the embedding to the last layer")
+    picture = paths_picture(paths, trace, first)
+    title = picture.title
+    chart(picture, "representations_paths")
     shown = float(paths.explained.sum())
     st.markdown(f"The plane holds **{shown:.1%}** of the variance of all layers; what lies outside it is not seen.")
     rows = [
@@ -142,7 +144,8 @@ def paths_view(trace: Trace) -> None:
         for layer in range(len(paths.points))
     ]
     frame = pd.DataFrame(rows, columns=["token", "layer", "first", "second"])
-    download_row(figure, "representations_paths", f"token paths {trace.model}", title, frame)
+    filename = f"token paths {trace.model}"
+    download_row(picture, "representations_paths", filename, paths_words(trace), frame, trace.tokens)
     numbers_table(frame, title, height=240)
     explained(
         "representations_paths",

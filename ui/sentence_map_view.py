@@ -7,6 +7,7 @@ import streamlit as st
 
 from bertviz_core.results.sentences import SentenceMap, SentenceVectors
 from bertviz_core.sentence_map import sentence_map, umap_available
+from figures.picture import Picture
 from figures.sentence_map import GROUPS, drawn, sentence_scatter
 from figures.style import theme
 from ui import controls, sentence_view_controls
@@ -32,15 +33,16 @@ def map_view(asked: Asked) -> None:
     placed = sentence_map(found.vectors, method)
     values = _values(asked.table.frame[column]) if column else None
     title = f"Map of {len(found.sentences):,} sentences, {asked.way(found)}"
-    figure = sentence_scatter(placed, found.sentences, title, theme(controls.theme_name()), column, values)
+    alt = f"{title}: a point per sentence"
+    picture = Picture(title, alt, lambda look: sentence_scatter(placed, found.sentences, title, look, column, values))
     event = st.plotly_chart(
-        figure,
+        picture.drawn(theme(controls.theme_name())),
         key=KEY,
         theme=None,
         config=MAP_CONFIG,
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
-        alt=f"{title}: a point per sentence",
+        alt=alt,
     )
     st.caption(_note(placed))
     shown = len(drawn(len(found.sentences)))
@@ -53,7 +55,8 @@ def map_view(asked: Asked) -> None:
     else:
         st.caption("Draw a line around points to list their sentences; double-click to let go.")
     frame = _frame(placed, found, column, values)
-    download_row(figure, KEY, f"sentence map {found.model}", title, frame)
+    filename = f"sentence map {found.pooling} layer {found.layer} {found.model}"
+    download_row(picture, KEY, filename, title, frame, found.sentences)
     folded_table(KEY, frame, title)
     explained(
         KEY,

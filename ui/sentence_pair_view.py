@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.results.sentences import TokenPairShares
+from figures.picture import Picture
 from figures.sentence_pairs import Unit, pair_heatmap
-from figures.style import theme
 from ui import controls, sentence_controls, sentence_runs, sentence_view_controls
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table, numbers_table
@@ -32,15 +32,17 @@ def pair_view(asked: Asked) -> None:
         st.warning(f"An approximation. {plain(found.note)}")
     pooling = sentence_controls.POOLING_WORDS[found.pooling]
     title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {asked.model}"
-    figure = pair_heatmap(found, unit, title, theme(controls.theme_name()))
+    alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
+    picture = Picture(title, alt, lambda look: pair_heatmap(found, unit, title, look))
     key = "sentences_pair"
-    chart(figure, key, f"{title}: a row per piece of the first sentence, a column per piece of the second")
+    chart(picture, key)
     if found.exact:
         st.caption(plain(found.note))
     if asked.measure != "cosine":
         st.caption("The cells add up to the cosine, whatever measure is chosen above.")
     frame = _cells(found, unit)
-    download_row(figure, key, f"token pairs {asked.model}", title, frame)
+    filename = f"{unit[:-1]} pairs {found.pooling} layer {found.layer} {asked.model}"
+    download_row(picture, key, filename, title, frame, (sentences[first], sentences[second]))
     folded_table(key, frame, title)
     with st.container(key="halves_pair"):
         left, right = st.columns([3, 4])

@@ -12,9 +12,9 @@ from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentences import sentence_vectors
 from bertviz_core.token_pairs import token_pair_shares
 from ui import models, sentence_models
+from ui.jobs import Job, Progress
 from ui.runs import run_tokens
 from ui.sentence_controls import allow_job, job_allowed
-from ui.jobs import Job, Progress
 from ui.text import duration
 
 ASK = 4_000

@@ -10,9 +10,9 @@ import streamlit as st
 
 from bertviz_core.results.sentences import SentenceVectors
 from bertviz_core.sentence_export import about_json, csv_bytes, npy_bytes, parquet_bytes
+from figures.picture import Picture
 from figures.sentences import vectors_heatmap
-from figures.style import theme
-from ui import controls, sentence_view_controls
+from ui import sentence_view_controls
 from ui.components.cell_click import cell_click
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table
@@ -30,8 +30,9 @@ def vectors_view(asked: Asked) -> None:
     first = sentence_view_controls.first_row(len(found.sentences), ROWS)
     rows, sentences = found.vectors[first : first + ROWS], found.sentences[first : first + ROWS]
     title = f"Sentence vectors, {asked.way(found)}"
-    figure = vectors_heatmap(rows, sentences, first, title, theme(controls.theme_name()))
-    chart(figure, KEY, f"{title}: a row per sentence, a column per dimension, symmetric scale")
+    alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
+    picture = Picture(title, alt, lambda look: vectors_heatmap(rows, sentences, first, title, look))
+    chart(picture, KEY)
     cell = cell_click(KEY)
     if cell and cell[0] < len(rows) and cell[1] < found.dimensions:
         row, dimension = cell
@@ -44,7 +45,8 @@ def vectors_view(asked: Asked) -> None:
     _downloads(found)
     frame = pd.DataFrame(rows, columns=[f"{dimension}" for dimension in range(found.dimensions)])
     frame.insert(0, "sentence", list(sentences))
-    download_row(figure, KEY, f"vectors shown {found.model}", title, frame)
+    filename = f"vectors shown {found.pooling} layer {found.layer} {found.model}"
+    download_row(picture, KEY, filename, title, frame, sentences)
     folded_table(KEY, frame, title)
     explained(
         KEY,

@@ -16,10 +16,11 @@ from bertviz_core.results.sentences import (
     SentenceVectors,
 )
 from bertviz_core.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
+from figures.picture import Picture
 from figures.sentence_axis import MEASURE_WORDS
-from figures.sentences import blocks_heatmap, neighbour_bars, similarity_heatmap
-from figures.style import theme
-from ui import controls, sentence_controls, sentence_runs, sentence_view_controls
+from figures.sentence_pictures import pairs_picture, way
+from figures.sentences import blocks_heatmap, neighbour_bars
+from ui import sentence_runs, sentence_view_controls
 from ui.components.cell_click import cell_click
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table, numbers_table
@@ -56,7 +57,7 @@ class Asked:
 
     def way(self, found: SentenceVectors) -> str:
         """Pooling, layer and model, for a title."""
-        return f"{sentence_controls.POOLING_WORDS[found.pooling]} of layer {found.layer} - {found.model}"
+        return way(found)
 
 
 def similarity_view(asked: Asked) -> None:
@@ -75,10 +76,9 @@ def _every_pair(asked: Asked, found: SentenceVectors) -> None:
         clusters = cluster_order(cosines)
     order = np.arange(len(cells)) if clusters is None else clusters.order
     word = MEASURE_WORDS[asked.measure]
-    title = f"{word[0].upper()}{word[1:]} of sentences, {asked.way(found)}"
-    figure = similarity_heatmap(cells, found.sentences, asked.measure, title, theme(controls.theme_name()), clusters)
-    key = "sentences_similarity"
-    chart(figure, key, f"{title}: a row and a column per sentence")
+    picture = pairs_picture(cells, found, asked.measure, clusters)
+    title, key = picture.title, "sentences_similarity"
+    chart(picture, key)
     cell = cell_click(key)
     if cell and max(cell) < len(order):
         _one_cell(int(order[cell[0]]), int(order[cell[1]]), cells, found, word)
@@ -88,7 +88,8 @@ def _every_pair(asked: Asked, found: SentenceVectors) -> None:
     frame = pd.DataFrame(ordered, columns=[f"{number + 1}" for number in order.tolist()])
     frame.insert(0, "sentence", [found.sentences[number] for number in order.tolist()])
     frame.insert(0, "number", [number + 1 for number in order.tolist()])
-    download_row(figure, key, f"sentence {word} {found.model}", title, frame)
+    filename = f"sentence {word} {found.pooling} layer {found.layer} {found.model}"
+    download_row(picture, key, filename, title, frame, found.sentences)
     folded_table(key, frame, title)
 
 
@@ -110,8 +111,9 @@ def _blocks(asked: Asked, found: SentenceVectors) -> None:
         "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
     )
     key = "sentences_blocks"
-    figure = blocks_heatmap(summary, found.sentences, title, theme(controls.theme_name()))
-    chart(figure, key, f"{title}: a row and a column per block")
+    alt = f"{title}: a row and a column per block"
+    picture = Picture(title, alt, lambda look: blocks_heatmap(summary, found.sentences, title, look))
+    chart(picture, key)
     cell = cell_click(key)
     if cell and max(cell) < len(summary.sizes):
         st.markdown(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")
@@ -121,7 +123,8 @@ def _blocks(asked: Asked, found: SentenceVectors) -> None:
     frame = pd.DataFrame(summary.similarity, columns=[f"block {block + 1}" for block in range(len(summary.sizes))])
     frame.insert(0, "sentences", summary.sizes)
     frame.insert(0, "nearest to its middle", [found.sentences[index] for index in summary.examples.tolist()])
-    download_row(figure, key, f"sentence blocks {found.model}", title, frame)
+    filename = f"sentence blocks {found.pooling} layer {found.layer} {found.model}"
+    download_row(picture, key, filename, title, frame, found.sentences)
     folded_table(key, frame, title)
 
 
@@ -160,15 +163,17 @@ def query_view(asked: Asked) -> None:
     one = sentence_runs.vectors(asked.model, (query,), asked.plan, "float32")
     near = nearest(one.vectors[0], found.vectors, min(NEIGHBOURS, len(found.sentences)), asked.measure)
     title = f"Nearest to the query, {asked.way(found)}"
-    figure = neighbour_bars(near, found.sentences, title, theme(controls.theme_name()))
+    alt = f"{title}: a bar per sentence, the nearest at the top"
+    picture = Picture(title, alt, lambda look: neighbour_bars(near, found.sentences, title, look))
     key = "sentences_query"
-    chart(figure, key, f"{title}: a bar per sentence, the nearest at the top")
+    chart(picture, key)
     rows = zip(near.score.tolist(), near.index.tolist(), strict=True)
     frame = pd.DataFrame(
         [(score, index + 1, found.sentences[index]) for score, index in rows],
         columns=[MEASURE_WORDS[near.measure], "number", "sentence"],
     )
-    download_row(figure, key, f"nearest sentences {found.model}", title, frame)
+    filename = f"nearest sentences {found.pooling} layer {found.layer} {found.model}"
+    download_row(picture, key, filename, f"{title}. Query: {query}", frame, found.sentences)
     numbers_table(frame, title)
     explained(
         key,

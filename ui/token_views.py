@@ -6,7 +6,7 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.results.trace import Tokens
 from bertviz_core.visible import shortened, visible
-from figures.style import theme
+from figures.picture import Picture
 from figures.tokens import neighbour_bars
 from figures.tokens_axis import visible as label
 from ui import controls, models, token_controls
@@ -120,15 +120,15 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
         return
     short = shortened(visible(token), 24)
     title = f'Nearest rows to "{short}" - {name}'
-    figure = neighbour_bars(
-        [label(each) for each in spelled], found.cosine, found.norms, title, theme(controls.theme_name())
-    )
-    chart(figure, CHART_KEY, f"{title}: cosines of the nearest rows of the embedding table")
+    names = [label(each) for each in spelled]
+    alt = f"{title}: cosines of the nearest rows of the embedding table"
+    picture = Picture(title, alt, lambda look: neighbour_bars(names, found.cosine, found.norms, title, look))
+    chart(picture, CHART_KEY)
     st.markdown(f"Row {token_id} of the embedding table, **{plain(short)}**, has the norm **{found.norm:.4f}**.")
     frame = pd.DataFrame(
         {"token": list(spelled), "id": found.ids, "cosine": found.cosine.round(4), "norm": found.norms.round(4)}
     )
-    download_row(figure, CHART_KEY, f"nearest to {short} {name}", f"{title}. Cosines of static rows.", frame)
+    download_row(picture, CHART_KEY, f"nearest to {short} {name}", f"{title}. Cosines of static rows.", frame, tokens)
     with st.expander("The neighbours as a table"):
         form = {"id": "%d", "cosine": "%.4f", "norm": "%.4f"}
         config = {column: st.column_config.NumberColumn(format=each) for column, each in form.items()}

@@ -1,17 +1,29 @@
-"""The HTML file of a figure: complete in itself, and no text in it becomes a tag."""
+"""Files of a figure: complete in themselves, with their caption, and no text in them becomes a tag."""
 
 import re
+import struct
+import xml.etree.ElementTree as ElementTree
+import zlib
 from html.parser import HTMLParser
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from figures.export import standalone_html
+from figures.caption import Caption, caption_of, colour_range, spelled, wrapped
+from figures.export import captioned_svg, described_png, framed, standalone_html
+from figures.hidden_states import layer_map, similarity_scrubber, values_heatmap
 from figures.parameters import parameter_tree_figure
-from figures.style import DARK, LIGHT, layout
+from figures.picture import Picture
+from figures.style import DARK, LIGHT, PRINT, layout
 from tests.figures.hand_made import TREE
 
 EVIL = '</title></script><script>alert(1)</script><img src="http://evil.example/x.png">&'
+CAPTION = Caption("Its caption", (("tiny", "abc"),))
+SVG = "{http://www.w3.org/2000/svg}"
+DRAWING = '<svg class="main-svg" xmlns="http://www.w3.org/2000/svg" width="400" height="300"><g/></svg>'
 LOADED = ("src", "href", "data", "srcset", "action", "poster")
 
 
@@ -38,7 +50,7 @@ class Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return standalone_html(parameter_tree_figure(TREE, "Tree", "sunburst", LIGHT), "A tree", "Its caption.")
+    return standalone_html(parameter_tree_figure(TREE, "Tree", "sunburst", LIGHT), "A tree", CAPTION, LIGHT)
 
 
 def test_the_page_loads_nothing(page: str) -> None:
@@ -62,22 +74,148 @@ def test_the_page_offers_no_upload(page: str) -> None:
 
 def test_title_and_caption_are_text() -> None:
     figure = go.Figure(layout=layout(LIGHT, "Empty"))
-    plain, evil = Tags(standalone_html(figure, "A", "B")), Tags(standalone_html(figure, EVIL, EVIL))
+    plain, evil = (
+        Tags(standalone_html(figure, text, Caption(text, ((text, text),), (text,)), LIGHT, text))
+        for text in ("quiet", EVIL)
+    )
     assert [tag for tag, _ in evil.tags] == [tag for tag, _ in plain.tags]
     assert evil.text["title"] == EVIL
-    assert evil.text["p"] == EVIL
+    assert evil.text["p"].startswith(f"{EVIL}. Model: {EVIL}, revision {EVIL}. Text: “{EVIL}”.")
+    label = next(attributes["aria-label"] for tag, attributes in evil.tags if attributes.get("role") == "img")
+    assert label == f"{EVIL}. {evil.text['p']}"
 
 
 def test_a_label_cannot_end_the_script() -> None:
     tags = []
     for label in ("quiet", EVIL):
         figure = go.Figure(go.Sunburst(ids=["a"], labels=[label], parents=[""]), layout(LIGHT, label))
-        tags.append([tag for tag, _ in Tags(standalone_html(figure, "A", "B")).tags])
+        tags.append([tag for tag, _ in Tags(standalone_html(figure, "A", CAPTION, LIGHT)).tags])
     assert tags[0] == tags[1]
 
 
 def test_the_page_has_the_ground_of_its_figure() -> None:
     figure = go.Figure(layout=layout(DARK, "Dark"))
-    body = next(attributes for tag, attributes in Tags(standalone_html(figure, "A", "B")).tags if tag == "body")
+    body = next(
+        attributes for tag, attributes in Tags(standalone_html(figure, "A", CAPTION, DARK)).tags if tag == "body"
+    )
     assert DARK.paper in (body["style"] or "")
     assert DARK.text in (body["style"] or "")
+
+
+def test_a_page_for_print_stands_still_and_others_do_not() -> None:
+    figure = go.Figure(layout=layout(PRINT, "Paper"))
+    still, moving = (
+        standalone_html(figure, "A", CAPTION, look).rpartition("Plotly.newPlot")[2] for look in (PRINT, LIGHT)
+    )
+    assert re.search(r'"staticPlot":\s*true', still)
+    assert "staticPlot" not in moving
+
+
+def test_a_caption_says_model_revision_text_and_colours() -> None:
+    caption = Caption("A map.", (("org/name", "0a1b"),), ("I love\nit", "and you?"), "cosine, −1 to 1")
+    assert caption.line == (
+        "A map. Model: org/name, revision 0a1b. Texts: “I love it” and “and you?” Colours: cosine, −1 to 1."
+    )
+
+
+def test_many_texts_are_counted_and_a_long_one_is_cut() -> None:
+    line = Caption("", (), ("x" * 500, "b", "c")).line
+    assert line == f"3 texts, the first “{'x' * 119}…”."
+
+
+def test_characters_that_act_are_spelled_out() -> None:
+    assert spelled("a\u202eb\x00 \t c\ud800") == "aU+202EbU+0000 cU+D800"
+
+
+def test_a_title_is_not_said_twice() -> None:
+    figure = go.Figure(layout=layout(LIGHT, "a &lt; b"))
+    assert caption_of(figure, "a < b", [("m", "r")]).words == ""
+    assert caption_of(figure, "a < b, counted", [("m", "r")], ("", None, "t")) == Caption(
+        "a < b, counted", (("m", "r"),), ("t",), ""
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_the_range_is_that_of_the_numbers_in_their_own_unit(scale: float) -> None:
+    values = np.linspace(-1.5, 1.0, 6, dtype=np.float32).reshape(2, 3) * scale
+    names = ["a", "b"]
+    signed = values_heatmap(values, names, 0, "t", LIGHT)
+    assert colour_range(signed) == f"value, −{1.5 * scale:.3g} to {1.5 * scale:.3g}"
+    assert (
+        colour_range(layer_map(np.abs(values), [*names, "c"], 0, "t", "norm", DARK)) == f"norm, 0 to {1.5 * scale:.4g}"
+    )
+    many = np.resize(values, (400, 300))
+    assert colour_range(values_heatmap(many, ["x"] * 400, 0, "t", LIGHT)) == colour_range(signed)
+
+
+def test_a_figure_without_a_scale_has_no_range_and_bare_numbers_have_their_own() -> None:
+    assert colour_range(go.Figure(go.Bar(y=[1, 2]))) == ""
+    assert colour_range(go.Figure(go.Heatmap(z=[[1, 2]], showscale=False, colorbar={"title": "x"}))) == ""
+    marks = go.Scatter(x=[1, 2], y=[1, 2], marker={"color": [3, -4], "colorbar": {"title": {"text": "year"}}})
+    assert colour_range(go.Figure(marks)) == "year, −4 to 3"
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(60, 900))
+def test_no_letter_of_a_caption_is_lost_and_lines_are_short(text: str, pixels: int) -> None:
+    line = spelled(text)
+    lines = wrapped(line, pixels, 14)
+    assert "".join(lines).replace(" ", "") == line.replace(" ", "")
+    assert all(14 * 0.34 * len(each) <= pixels for each in lines)
+
+
+def test_the_caption_stands_below_the_drawing_and_above_the_edge() -> None:
+    caption = Caption("word " * 60, (("tiny", "abc"),))
+    root = ElementTree.fromstring(captioned_svg(DRAWING, EVIL, caption, DARK, EVIL))
+    heights = [float(each.attrib["y"]) for each in root.iter(f"{SVG}tspan")]
+    assert len(heights) > 5
+    assert min(heights) > 300
+    assert max(heights) < float(root.attrib["height"])
+    assert all(low < high for low, high in zip(heights, heights[1:], strict=False))
+    assert root.findtext(f"{SVG}title") == EVIL
+    assert (root.findtext(f"{SVG}desc") or "").startswith(EVIL)
+    assert [each.tag.removeprefix(SVG) for each in root] == ["title", "desc", "rect", "svg", "text"]
+    assert root.attrib["role"] == "img"
+
+
+def test_what_is_no_drawing_is_refused() -> None:
+    for refused in (lambda: captioned_svg("<p/>", "", CAPTION, LIGHT), lambda: framed("<p/>", LIGHT)):
+        with pytest.raises(ValueError, match="size|width"):
+            refused()
+    with pytest.raises(ValueError, match="PNG"):
+        described_png(b"GIF", "words")
+
+
+def test_a_described_png_is_whole() -> None:
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
+    rest = chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
+    found = described_png(head + rest, "Zwei Wörter −1")
+    words = b"Description\0\0\0\0\0" + "Zwei Wörter −1".encode()
+    assert found == head + chunk(b"iTXt", words) + rest
+
+
+def test_print_keeps_the_layer_of_a_slider_in_words_and_nothing_to_move() -> None:
+    cosines = np.eye(3, dtype=np.float32)[None].repeat(4, axis=0)
+    picture = Picture("t", "a", lambda look: similarity_scrubber(cosines, ["a", "b", "c"], 2, "t", look))
+    paper = picture.drawn(PRINT)
+    assert not paper.layout.sliders
+    assert not paper.frames
+    assert [note.text for note in paper.layout.annotations] == ["<b>layer 2</b>"]
+    assert len(picture.drawn(LIGHT).layout.sliders) == 1
+    assert picture.drawn(PRINT) is paper
+
+
+def test_bars_and_lines_differ_in_print_by_more_than_colour() -> None:
+    bars = Picture("t", "a", lambda look: go.Figure([go.Bar(y=[1], name=name) for name in "abc"], layout(look, "t")))
+    lines = Picture(
+        "t",
+        "a",
+        lambda look: go.Figure([go.Scatter(y=[1], mode="lines", name=name) for name in "abb"], layout(look, "t")),
+    )
+    assert len({bar.marker.pattern.shape for bar in bars.drawn(PRINT).data}) == 3
+    assert not any(bar.marker.pattern.shape for bar in bars.drawn(LIGHT).data)
+    first, second, third = (line.line.dash for line in lines.drawn(PRINT).data)
+    assert first != second == third

@@ -8,8 +8,8 @@ import pytest
 import streamlit  # noqa: F401  it changes plotly's default template
 
 from figures.architecture import model_stack
-from figures.parameters import TreeForm, layer_bars, model_bars, parameter_tree_figure
-from figures.style import LIGHT, THEMES, Theme, text_on, theme, words
+from figures.parameters import LAYER_PARTS, TreeForm, layer_bars, model_bars, parameter_tree_figure
+from figures.style import LIGHT, PRINT, THEMES, Theme, diverging, sequential, text_on, theme, words
 from tests.figures.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
 
 READABLE = 4.5
@@ -107,9 +107,9 @@ def test_a_figure_leaves_its_results_and_theme_as_they_were(build: Callable[[The
     assert build(LIGHT).to_json() == build(LIGHT).to_json()
 
 
-def test_both_themes_know_the_same_colours() -> None:
-    light, dark = THEMES.values()
-    assert set(light.colours) == set(dark.colours)
+def test_all_themes_know_the_same_colours() -> None:
+    assert len({frozenset(look.colours) for look in THEMES.values()}) == 1
+    assert list(THEMES) == ["light", "dark", "print"]
     assert all(name == look.name for name, look in THEMES.items())
 
 
@@ -124,3 +124,42 @@ def test_every_part_has_a_colour_and_words_without_underscores() -> None:
     for part in parts:
         assert part in LIGHT.colours
         assert "_" not in words(part)
+
+
+def greys(scale: list[list[float | str]]) -> list[float]:
+    """What a copying machine makes of a scale."""
+    return [luminance(str(colour)) for _, colour in scale]
+
+
+def test_print_is_black_on_white() -> None:
+    assert (PRINT.paper, PRINT.text) == ("#FFFFFF", "#000000")
+
+
+@pytest.mark.parametrize("build", [sequential, diverging])
+def test_scales_in_print_go_one_way_in_grey(build: Callable[[Theme], list[list[float | str]]]) -> None:
+    found = greys(build(PRINT))
+    assert found in (sorted(found), sorted(found, reverse=True))
+    assert contrast(str(build(PRINT)[0][1]), str(build(PRINT)[-1][1])) > 7
+
+
+@every_theme
+def test_a_scale_of_counts_begins_at_the_paper_and_leaves_it(look: Theme) -> None:
+    steps = [str(colour) for _, colour in sequential(look)]
+    assert steps[0] == look.paper
+    away = [contrast(look.paper, step) for step in steps]
+    assert away == sorted(away)
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        [part for part in LAYER_PARTS if part != "query_key_value" and part != "attention_other"],
+        ["query_key_value", "attention_output", "attention_other", "feed_forward", "layer_norm", "other"],
+        ["embeddings", "feed_forward", "pooler", "task head"],
+        ["embeddings", "encoder", "pooler", "task head"],
+        ["feed_forward", "decoder"],
+    ],
+)
+def test_neighbours_in_print_differ_in_grey(stack: list[str]) -> None:
+    for one, other in zip(stack, stack[1:], strict=False):
+        assert contrast(PRINT.colours[one], PRINT.colours[other]) > 1.3, (one, other)

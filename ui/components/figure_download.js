@@ -1,21 +1,172 @@
-// PNG and SVG of a chart that is already on the page: the chart's own export, asked for in another format.
+// PNG and SVG of a chart that is on the page: plotly's own drawing, with the caption below it and its words inside.
+const SVG = "http://www.w3.org/2000/svg";
+
 export default function ({ data, parentElement }) {
-  const chart = () => document.querySelector(`.st-key-${CSS.escape(data.chart)} .js-plotly-plot`);
   for (const format of ["png", "svg"]) {
     const button = parentElement.querySelector(`[data-format=${format}]`);
+    button.dataset.theme = data.theme;
     button.setAttribute("aria-label", `Download ${data.filename} as ${format.toUpperCase()}`);
-    button.onclick = () => {
-      const plot = chart();
+    button.onclick = async () => {
+      const plot = document.querySelector(`.st-key-${CSS.escape(data.chart)} .js-plotly-plot`);
       const camera = plot && plot.querySelector('.modebar-btn[data-attr="toImage"], .modebar-btn[data-title^="Download"]');
       if (!camera) return;
-      const before = plot._context.toImageButtonOptions;
-      const size = plot.getBoundingClientRect();
-      plot._context.toImageButtonOptions = {
-        format, filename: data.filename, scale: format === "png" ? 2 : 1,
-        width: Math.round(size.width), height: Math.round(size.height),
-      };
-      camera.click();
-      plot._context.toImageButtonOptions = before;
+      const picture = captioned(await drawing(plot, camera, data), data);
+      const blob = new Blob([picture.text], { type: "image/svg+xml;charset=utf-8" });
+      save(format === "svg" ? blob : await painted(blob, picture, data), `${data.filename}.${format}`);
     };
   }
+}
+
+// What plotly saves when its camera is pressed, taken over on its way to the reader. It copies data, layout and
+// settings before the click returns, so what is lent to the chart for it is never drawn on the page.
+function drawing(plot, camera, data) {
+  const own = { data: plot.data, layout: plot.layout, options: plot._context.toImageButtonOptions };
+  const size = plot.getBoundingClientRect();
+  return new Promise((resolve, reject) => {
+    const taken = (event) => {
+      const link = event.target;
+      if (!(link instanceof HTMLAnchorElement) || link.dataset.captioned || link.download !== `${data.filename}.svg`) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      document.removeEventListener("click", taken, true);
+      fetch(link.href).then((answer) => answer.text()).then(resolve, reject);
+    };
+    document.addEventListener("click", taken, true);
+    const drawn = data.figure ? carried(JSON.parse(data.figure), own, data.note) : own;
+    const font = { ...drawn.layout.font, family: data.font };
+    try {
+      plot.data = drawn.data;
+      plot.layout = { ...drawn.layout, font };
+      plot._context.toImageButtonOptions = {
+        format: "svg", filename: data.filename, scale: 1, width: Math.round(size.width), height: Math.round(size.height),
+      };
+      camera.click();
+    } finally {
+      plot.data = own.data;
+      plot.layout = own.layout;
+      plot._context.toImageButtonOptions = own.options;
+    }
+  });
+}
+
+// The figure of another theme as the reader has moved it on the page: part of an axis, opened module, layer.
+function carried(figure, own, noteName) {
+  for (const [name, axis] of Object.entries(own.layout)) {
+    if (/^[xy]axis\d*$/.test(name) && axis?.range && figure.layout[name]) {
+      Object.assign(figure.layout[name], { range: axis.range, autorange: axis.autorange ?? false });
+    }
+  }
+  figure.data.forEach((trace, index) => {
+    if (own.data[index]?.level) trace.level = own.data[index].level;
+  });
+  const slider = own.layout.sliders?.[0];
+  if (slider) {
+    figure.data.forEach((trace, index) => {
+      if (own.data[index]?.z) trace.z = own.data[index].z;
+    });
+    const at = slider.active ?? 0;
+    if (figure.layout.sliders?.[0]) figure.layout.sliders[0].active = at;
+    const note = figure.layout.annotations?.find((each) => each.name === noteName);
+    if (note) note.text = `<b>${slider.currentvalue?.prefix ?? ""}${slider.steps[at].label}</b>`;
+  }
+  return figure;
+}
+
+// The drawing, its caption below in as many lines as it needs, and what it shows in words.
+function captioned(drawn, data) {
+  const { letters, line, edge } = data.sizes;
+  const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
+  const width = parseFloat(inner.getAttribute("width"));
+  const height = parseFloat(inner.getAttribute("height"));
+  const lines = wrapped(data.caption, width - 2 * edge, `${letters}px ${data.font}`);
+  const whole = height + line * lines.length + edge;
+  const root = element("svg", { width, height: whole, viewBox: `0 0 ${width} ${whole}`, role: "img" });
+  root.append(
+    element("title", {}, data.title),
+    element("desc", {}, data.alt ? `${data.alt.replace(/\.$/, "")}. ${data.caption}` : data.caption),
+    element("rect", { width, height: whole, fill: data.paper }),
+    document.importNode(inner, true),
+  );
+  const text = element("text", { "font-family": data.font, "font-size": letters, fill: data.text });
+  lines.forEach((words, index) => {
+    text.append(element("tspan", { x: edge, y: height + line * (index + 1) - 6 }, words));
+  });
+  root.append(text);
+  return { text: new XMLSerializer().serializeToString(root), width, height: whole, words: root.children[1].textContent };
+}
+
+function element(name, attributes, words = "") {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = words;
+  return made;
+}
+
+// Lines that fit a width; a word longer than a line is broken.
+function wrapped(text, width, font) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = font;
+  const lines = [""];
+  const fits = (words) => pen.measureText(words).width <= width;
+  for (const word of text.split(" ")) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if (fits(longer)) {
+      lines[lines.length - 1] = longer;
+      continue;
+    }
+    if (lines.at(-1)) lines.push("");
+    for (const letter of word) {
+      if (!fits(lines.at(-1) + letter)) lines.push("");
+      lines[lines.length - 1] += letter;
+    }
+  }
+  return lines;
+}
+
+async function painted(drawing, picture, data) {
+  const address = URL.createObjectURL(drawing);
+  try {
+    const image = new Image();
+    image.src = address;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round(picture.width * data.sizes.scale);
+    canvas.height = Math.round(picture.height * data.sizes.scale);
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    return described(new Uint8Array(await blob.arrayBuffer()), picture.words);
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+// The image with a chunk "Description" behind its header (PNG specification, 11.3.4.5, iTXt).
+function described(png, words) {
+  const content = new TextEncoder().encode(`iTXtDescription\0\0\0\0\0${words}`);
+  const chunk = new Uint8Array(content.length + 8);
+  const view = new DataView(chunk.buffer);
+  view.setUint32(0, content.length - 4);
+  chunk.set(content, 4);
+  view.setUint32(content.length + 4, crc(content));
+  return new Blob([png.slice(0, 33), chunk, png.slice(33)], { type: "image/png" });
+}
+
+function crc(bytes) {
+  let rest = 0xffffffff;
+  for (const byte of bytes) {
+    rest ^= byte;
+    for (let bit = 0; bit < 8; bit++) rest = rest & 1 ? (rest >>> 1) ^ 0xedb88320 : rest >>> 1;
+  }
+  return (rest ^ 0xffffffff) >>> 0;
+}
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.dataset.captioned = true;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  URL.revokeObjectURL(link.href);
 }

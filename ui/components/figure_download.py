@@ -1,8 +1,14 @@
 """Buttons that save a chart as PNG (twice its size) or SVG, in the browser: the server needs no image renderer."""
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+
+from figures.caption import Caption
+from figures.export import CAPTION_SIZE, EDGE, LINE, SCALE
+from figures.picture import STILL
+from figures.style import FILE_FONT, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
 _CSS = """
@@ -22,8 +28,32 @@ _component = st.components.v2.component(
 )
 
 
-def figure_download(chart_key: str, filename: str) -> None:
-    """The two buttons for the chart of this key."""
-    _component(
-        key=f"{chart_key}_images", data={"chart": chart_key, "filename": filename}, width="content", height="content"
-    )
+def figure_download(
+    chart_key: str, filename: str, title: str, caption: Caption, look: Theme, alt: str = "", again: Any = None
+) -> None:
+    """The two buttons for a chart.
+
+    Args:
+        chart_key: key of the chart on the page.
+        filename: without an ending.
+        title: of the picture, for who does not see it.
+        caption: stands below the picture.
+        look: theme of the files.
+        alt: what is seen.
+        again: the figure in that theme; None where the chart is saved as it stands on the page.
+    """
+    data = {
+        "chart": chart_key,
+        "filename": filename,
+        "title": title,
+        "caption": caption.line,
+        "alt": alt,
+        "figure": again.to_json() if again is not None else None,
+        "theme": look.name if again is not None else "",
+        "paper": look.paper,
+        "text": look.text,
+        "font": FILE_FONT,
+        "note": STILL,
+        "sizes": {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE},
+    }
+    _component(key=f"{chart_key}_images", data=data, width="content", height="content")

@@ -1,0 +1,117 @@
+"""What the command `figure` was asked for, what it makes of it, and the model in between."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bertviz_core.errors import TextError
+from bertviz_core.settings import Settings
+from bertviz_core.visible import visible
+
+if TYPE_CHECKING:
+    from bertviz_core.loading import LoadedModel
+    from bertviz_core.results.trace import Trace
+    from figures.picture import Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for on the command line."""
+
+    model: str
+    """Name of the model."""
+    texts: tuple[str, ...]
+    """Texts, or sentences."""
+    pair: str | None
+    """A second text of the same input."""
+    layer: str
+    """As it was typed; "" for the page's own."""
+    head: str
+    """As it was typed."""
+    form: str
+    """Of the tree of parameters."""
+    depth: int
+    """Levels of that tree."""
+    first: int
+    """First dimension of the hidden states."""
+    window: int
+    """Dimensions drawn; 0 for the page's own."""
+    measure: str
+    """What one number per token and layer is."""
+    words: bool
+    """Whether pieces become words."""
+    pooling: str
+    """Of sentences; "" for the checkpoint's own."""
+    task: str | None
+    """Task whose class is counted."""
+
+    def text(self) -> str:
+        """The one text of a figure that shows one.
+
+        Raises:
+            TextError: there is none, or more than one.
+        """
+        if len(self.texts) != 1:
+            raise TextError(
+                f"This figure shows one text, and {len(self.texts) or 'none'} came; put it in quotes behind the model."
+            )
+        return self.texts[0]
+
+    def number(self, option: str, given: str, count: int, default: int, first: str = "") -> int:
+        """A layer or head, read here so that a wrong one is told its range.
+
+        Raises:
+            TextError: there is none of this number.
+        """
+        if not given.strip():
+            return default
+        if given.strip() not in map(str, range(count)):
+            what = f"There is no {option} {visible(given[:20])!r} in {self.model!r}"
+            raise TextError(f"{what}; give --{option} 0{first} to {count - 1}.")
+        return int(given)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """A picture and what its caption says."""
+
+    picture: "Picture"
+    """The figure, before it is drawn."""
+    words: str
+    """What is seen, for the caption."""
+    models: tuple[tuple[str, str], ...]
+    """(name, revision) of the model."""
+    texts: tuple[str | None, ...] = ()
+    """What was read."""
+    notices: tuple[str, ...] = ()
+    """What a reader must know."""
+
+
+def settings() -> Settings:
+    """The settings of a command, which may open any folder."""
+    return Settings.from_environment(any_folder=True)
+
+
+def loaded(asked: Asked) -> "LoadedModel":
+    """The model with its weights."""
+    from bertviz_core.loading import load_model
+    from bertviz_core.sources import resolve
+
+    current = settings()
+    return load_model(resolve(asked.model, current), current)
+
+
+def traced(asked: Asked) -> "tuple[LoadedModel, Trace]":
+    """The model, and what it makes of the text."""
+    from bertviz_core.cli_text import tokenized
+    from bertviz_core.trace import trace
+
+    read = tokenized(asked.model, asked.text(), asked.pair)
+    model = loaded(asked)
+    return model, trace(model, read)
+
+
+def of_trace(picture: "Picture", trace: "Trace", words: str = "") -> Made:
+    """A picture of one run."""
+    read = trace.tokens
+    notices = (*read.notices, *trace.notices)
+    return Made(picture, words or picture.title, ((trace.model, trace.revision),), (read.text, read.pair), notices)

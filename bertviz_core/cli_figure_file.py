@@ -1,0 +1,105 @@
+"""A figure written as a file: HTML by itself, SVG and PNG by a Chrome or Chromium that is on this machine."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.visible import visible
+
+if TYPE_CHECKING:
+    from figures.caption import Caption
+    from figures.picture import Picture
+    from figures.style import Theme
+
+ENDINGS = (".png", ".svg", ".html")
+SECONDS = 90
+NOWHERE = "127.0.0.1:9"
+"""Where whatever the browser would ask the network for goes: nobody answers there."""
+NO_BROWSER = (
+    "A {ending} file is drawn by Chrome or Chromium, and there is none on the PATH or at BROWSER_PATH: install one, "
+    "such as the package chromium, or write an .html file, which needs no browser."
+)
+
+
+def check_file(out: Path) -> None:
+    """Refuse a name that cannot be written, before any model is run.
+
+    Raises:
+        TextError: it has another ending, or its folder does not exist.
+    """
+    if out.suffix.lower() not in ENDINGS:
+        raise TextError(f"{visible(out.name)!r} has no ending that is written; name a file {', '.join(ENDINGS)}.")
+    if not out.absolute().parent.is_dir():
+        raise TextError(f"There is no folder {visible(str(out.parent))!r}; make it first.")
+
+
+def file_content(
+    ending: str, picture: "Picture", caption: "Caption", look: "Theme", width: int, height: int | None
+) -> bytes:
+    """The content of a file with a figure and, below it, its caption.
+
+    Args:
+        ending: one of ENDINGS.
+        picture: the figure.
+        caption: what stands below it.
+        look: theme.
+        width: of the figure in pixels; a PNG has twice as many.
+        height: of the figure, without the caption; the figure's own by default.
+
+    Raises:
+        BertvizError: there is no browser for PNG and SVG, or it fails.
+    """
+    from figures.export import in_file, standalone_html
+
+    figure = in_file(picture.drawn(look))
+    if height is not None:
+        figure.update_layout(height=height)
+    if ending == ".html":
+        return standalone_html(figure, picture.title, caption, look, picture.alt).encode("utf-8", "replace")
+    try:
+        from kaleido.errors import ChromeNotFoundError, KaleidoError
+    except ImportError as error:
+        raise BertvizError(
+            f"A {ending} file needs the package kaleido; install it, or write an .html file, which needs no more."
+        ) from error
+    try:
+        return asyncio.run(_drawn(ending, picture, caption, look, figure.update_layout(width=width)))
+    except ChromeNotFoundError as error:
+        raise BertvizError(NO_BROWSER.format(ending=ending)) from error
+    except (KaleidoError, TimeoutError, OSError, RuntimeError) as error:
+        said = visible(" ".join(str(error).split())[:200]) or type(error).__name__
+        raise BertvizError(
+            f"The browser that draws {ending} files failed ({said}); try again, or write an .html file."
+        ) from error
+
+
+async def _drawn(ending: str, picture: "Picture", caption: "Caption", look: "Theme", figure: object) -> bytes:
+    import kaleido
+
+    from figures.export import SCALE, captioned_svg, described_png, description, framed
+
+    page = kaleido.PageGenerator(mathjax=False)
+    async with kaleido.Kaleido(n=1, timeout=SECONDS, page_generator=page, proxy_server=NOWHERE) as browser:
+        size = {"width": figure.layout.width, "height": figure.layout.height or 450}  # type: ignore[attr-defined]  # a plotly figure, whose types say nothing
+        drawing = await browser.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
+        svg = captioned_svg(drawing.decode(), picture.title, caption, look, picture.alt)
+        if ending == ".svg":
+            return svg.encode("utf-8", "replace")
+        whole, width, height = framed(svg, look)
+        opts = {"format": "png", "scale": SCALE, "width": width, "height": height}
+        return described_png(await browser.calc_fig(whole, opts=opts), description(picture.alt, caption))
+
+
+def write_file(out: Path, content: bytes) -> None:
+    """Write a file whole: beside its place first, so that a kill leaves no half of one.
+
+    Raises:
+        BertvizError: the disk refuses.
+    """
+    part = out.with_name(f"{out.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(out)
+    except OSError as error:
+        raise BertvizError(f"{visible(out.name)!r} cannot be written ({error.strerror}).") from error

@@ -1,0 +1,79 @@
+"""Figures of the command line that need no text: parameters, layers, components, the stack, the heads' norms."""
+
+from typing import TYPE_CHECKING
+
+from bertviz_core.cli_figure_asked import Asked, Made, loaded, settings
+from bertviz_core.errors import TextError
+from bertviz_core.results import Ledger
+from bertviz_core.visible import visible
+
+if TYPE_CHECKING:
+    from bertviz_core.sources import ModelSource
+    from figures.picture import Picture
+
+
+def parameters(asked: Asked) -> Made:
+    """The tree of modules."""
+    from bertviz_core.tree import parameter_tree, tree_depth
+    from figures.ledger_pictures import FORMS, tree_picture, tree_words
+
+    form = next((each for each in FORMS if each == asked.form), None)
+    if form is None:
+        raise TextError(f"There is no --form {visible(asked.form[:20])!r}; choose {', '.join(FORMS)}.")
+    source, ledger = _ledger(asked)
+    nodes = parameter_tree(ledger, min(asked.depth, tree_depth(ledger)))
+    return _of_ledger(source, tree_picture(ledger, nodes, form), tree_words(ledger))
+
+
+def layers(asked: Asked) -> Made:
+    """The layers as stacked bars.
+
+    Raises:
+        TextError: the model has no numbered layers.
+    """
+    from figures.ledger_pictures import layers_picture
+
+    source, ledger = _ledger(asked)
+    if not ledger.layers:
+        raise TextError(f"No numbered layers were found among the names of {asked.model!r}; draw its parameters.")
+    return _of_ledger(source, layers_picture(ledger))
+
+
+def components(asked: Asked) -> Made:
+    """The model as one bar."""
+    from figures.ledger_pictures import components_picture
+
+    source, ledger = _ledger(asked)
+    return _of_ledger(source, components_picture(ledger))
+
+
+def overview(asked: Asked) -> Made:
+    """The stack of the model's blocks."""
+    from bertviz_core.architecture import describe
+    from figures.ledger_pictures import stack_picture, stack_words
+
+    source, ledger = _ledger(asked)
+    return _of_ledger(source, stack_picture(describe(source, ledger), ledger), stack_words(ledger))
+
+
+def heads(asked: Asked) -> Made:
+    """Norms of the heads' blocks."""
+    from bertviz_core.heads import block_norms
+    from figures.trace_pictures import norms_picture
+
+    model = loaded(asked)
+    picture = norms_picture(block_norms(model), model.name)
+    return Made(picture, picture.title, ((model.name, model.revision),), notices=model.notices)
+
+
+def _ledger(asked: Asked) -> "tuple[ModelSource, Ledger]":
+    from bertviz_core.parameters import source_ledger
+    from bertviz_core.sources import resolve
+
+    current = settings()
+    source = resolve(asked.model, current)
+    return source, source_ledger(source, current, asked.task)
+
+
+def _of_ledger(source: "ModelSource", picture: "Picture", words: str = "") -> Made:
+    return Made(picture, words or picture.title, ((source.name, source.revision),))

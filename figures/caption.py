@@ -1,0 +1,165 @@
+"""What stands below a figure that is taken away: model, revision, text and the range of its colours."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+LONGEST_TEXT = 120
+"""Characters of a text that stand in a caption."""
+SPELLED = 2
+"""Up to so many texts are spelled out; of more the first, and their number."""
+NARROW, WIDE, USUAL = 0.34, 1.0, 0.6
+"""Widths of letters as shares of the letter's height."""
+CAPITAL = 0.78
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What a figure was made of, as text of the project's own and of its user's; nothing in it is markup."""
+
+    words: str
+    """What is seen; may be empty."""
+    models: tuple[tuple[str, str], ...]
+    """(name, revision) of every model."""
+    texts: tuple[str, ...] = ()
+    """What the models read, where the figure depends on it."""
+    colours: str = ""
+    """Unit and range of the colours, where they are numbers."""
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        words = spelled(self.words).rstrip(". ")
+        named = [f"{spelled(name)}, revision {spelled(revision)}" for name, revision in self.models]
+        models = f"Model{'s' if len(named) > 1 else ''}: {'; '.join(named)}" if named else ""
+        colours = f"Colours: {self.colours}" if self.colours else ""
+        parts = (words, models, _texts(self.texts), colours)
+        return " ".join(part if part.endswith((".”", "?”", "!”")) else f"{part}." for part in parts if part)
+
+
+def caption_of(
+    figure: go.Figure, words: str, models: Sequence[tuple[str, str]], texts: Sequence[str | None] = ()
+) -> Caption:
+    """The caption of a figure; the range of the colours is read off the figure itself.
+
+    Args:
+        figure: the figure as it is drawn.
+        words: what is seen; left out where the figure's own title says the same.
+        models: (name, revision) of the models that it shows.
+        texts: what they read; empty ones and None are left out.
+    """
+    said = "" if _unescaped(figure.layout.title.text or "") == words else words
+    return Caption(said, tuple(models), tuple(text for text in texts if text), colour_range(figure))
+
+
+def colour_range(figure: go.Figure) -> str:
+    """Unit and ends of every colour bar of a figure, "cosine, −1 to 1"; "" where it has none."""
+    found = [f"{_unescaped(unit)}, {low} to {high}" for unit, low, high in _scales(figure)]
+    return "; ".join(dict.fromkeys(found))
+
+
+def spelled(text: str) -> str:
+    """A stranger's text on one line, characters without a picture by their code."""
+    return "".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in " ".join(text.split()))
+
+
+def wrapped(text: str, pixels: float, size: float) -> list[str]:
+    """The text as lines that fit a width, by how wide letters are in most typefaces; a long word is broken.
+
+    Args:
+        text: one line.
+        pixels: width of the lines.
+        size: height of the letters in pixels.
+    """
+    lines, room = [""], pixels
+    for word in text.split(" "):
+        width = _width(word, size)
+        gap = _width(" ", size) if lines[-1] else 0.0
+        if gap + width <= room:
+            lines[-1] += f"{' ' if gap else ''}{word}"
+            room -= gap + width
+            continue
+        if lines[-1]:
+            lines.append("")
+            room = pixels
+        for letter in word:
+            if room < _width(letter, size):
+                lines.append("")
+                room = pixels
+            lines[-1] += letter
+            room -= _width(letter, size)
+    return lines
+
+
+def _texts(texts: Sequence[str]) -> str:
+    if not texts:
+        return ""
+    if len(texts) > SPELLED:
+        return f"{len(texts):,} texts, the first {_quoted(texts[0])}"
+    return f"Text{'s' if len(texts) > 1 else ''}: {' and '.join(map(_quoted, texts))}"
+
+
+def _quoted(text: str) -> str:
+    text = spelled(text)
+    return f"“{text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + '…'}”"
+
+
+def _width(text: str, size: float) -> float:
+    return size * sum(_letter(each) for each in text)
+
+
+def _letter(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF":
+        return WIDE
+    if letter in " iljtfrI.,:;'|!()[]":
+        return NARROW
+    return CAPITAL if letter.isupper() or letter in "mw@%—…" else USUAL
+
+
+def _scales(figure: go.Figure) -> Iterator[tuple[str, str, str]]:
+    """(unit, low, high) of every colour bar that is drawn."""
+    layout = figure.layout.to_plotly_json()
+    for name, axis in layout.items():
+        if name.startswith("coloraxis") and axis.get("colorbar"):
+            yield _ends(axis["colorbar"], axis.get("cmin"), axis.get("cmax"), None)
+    for trace in figure.data:
+        if "colorbar" in trace and _shows(trace):
+            yield _ends(trace.colorbar.to_plotly_json(), trace.zmin, trace.zmax, trace.z)
+        elif "marker" in trace and "colorbar" in trace.marker and _shows(trace.marker):
+            marker = trace.marker
+            yield _ends(marker.colorbar.to_plotly_json(), marker.cmin, marker.cmax, marker.color)
+
+
+def _shows(scale: Any) -> bool:
+    return bool(scale.colorbar.to_plotly_json()) and scale.showscale is not False
+
+
+def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: Any) -> tuple[str, str, str]:
+    """The ends as the bar writes them, which is in real units; else as numbers."""
+    title = bar.get("title") or {}
+    unit = (title.get("text") if isinstance(title, dict) else str(title)) or "value"
+    ticks = bar.get("ticktext")
+    if ticks is not None and len(ticks) > 1:
+        return unit, _minus(ticks[0]), _minus(ticks[-1])
+    if (low is None or high is None) and values is not None:
+        numbers = np.asarray(values, dtype=np.float64)
+        low = float(np.nanmin(numbers)) if low is None else low
+        high = float(np.nanmax(numbers)) if high is None else high
+    return unit, _end(low), _end(high)
+
+
+def _end(number: float | None) -> str:
+    return _minus(f"{number:.4g}") if number is not None else "?"
+
+
+def _minus(number: str) -> str:
+    return str(number).replace("-", "−")
+
+
+def _unescaped(text: str) -> str:
+    """What a reader sees of a label that figures.style.escape made."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,0 +1,74 @@
+"""A figure before it is drawn: what it is called, what is seen in it, and the function that draws it in any theme."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import plotly.graph_objects as go
+
+from figures.style import TEXT_SIZE, Theme
+
+PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+STILL = "slider"
+"""Name of the note that stands where the figure has a slider on a screen."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """What a page shows, a file holds and the command line writes: the same figure, drawn anew in each theme."""
+
+    title: str
+    """Stands alone on a slide."""
+    alt: str
+    """What is seen, for a reader who does not see it."""
+    draw: Callable[[Theme], go.Figure]
+    """Draws it; the colours are the theme's alone."""
+    kept: dict[str, go.Figure] = field(default_factory=dict, repr=False)
+    """Theme -> the figure, where it has been drawn."""
+
+    def drawn(self, look: Theme) -> go.Figure:
+        """The figure in a theme; in print without what only a screen can move, and readable without colours."""
+        if look.name not in self.kept:
+            figure = self.draw(look)
+            self.kept[look.name] = printed(figure, look) if look.name == "print" else figure
+        return self.kept[look.name]
+
+
+def printed(figure: go.Figure, look: Theme) -> go.Figure:
+    """The figure for paper: no sliders, buttons or paths to click; bars with hatchings, lines with dashes."""
+    for slider in figure.layout.sliders:
+        figure.add_annotation(_note(slider, look))
+    figure.layout.sliders = figure.layout.updatemenus = ()  # an update would add nothing to them
+    figure.frames = []
+    figure.update_layout(hovermode=False, dragmode=False)
+    figure.update_traces(selector={"type": "treemap"}, pathbar={"visible": False})
+    bars = [trace for trace in figure.data if trace.type == "bar" and trace.name]
+    lines = [trace for trace in figure.data if trace.type == "scatter" and trace.name and "lines" in (trace.mode or "")]
+    # One hatching or dash per name: a name that stands in two plots looks the same in both.
+    for traces, mark in ((bars, _hatched), (lines, _dashed)):
+        names = list(dict.fromkeys(trace.name for trace in traces))
+        for trace in traces if len(names) > 1 else ():
+            mark(trace, names.index(trace.name), look)
+    return figure
+
+
+def _note(slider: Any, look: Theme) -> dict[str, Any]:
+    """Where a slider stands, in words."""
+    step = slider.steps[slider.active or 0]
+    words = f"{slider.currentvalue.prefix or ''}{step.label}"
+    place = {"x": 1, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    font = {"size": TEXT_SIZE + 1, "color": look.text}
+    return {"name": STILL, "text": f"<b>{words}</b>", "showarrow": False, "font": font, **place}
+
+
+def _hatched(trace: Any, place: int, look: Theme) -> None:
+    shape = PATTERNS[place % len(PATTERNS)]
+    line = {"color": look.edge, "width": 1}
+    pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": look.text, "size": 7, "solidity": 0.15}
+    trace.update(marker={"line": line, "pattern": pattern})
+
+
+def _dashed(trace: Any, place: int, look: Theme) -> None:
+    if (trace.line.dash or "solid") == "solid":
+        trace.update(line={"dash": DASHES[place % len(DASHES)]})

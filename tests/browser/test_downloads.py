@@ -1,0 +1,125 @@
+"""Files that a browser hands out: captioned, twice the size, in any theme, with nothing to fetch and nothing to run."""
+
+import struct
+import xml.etree.ElementTree as ElementTree
+import zlib
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from bertviz_core.bundled import BUNDLED_SHA256
+from figures.style import DARK, LIGHT, PRINT, THEMES
+from tests.browser.conftest import WAIT_MS, Watch
+
+pytestmark = pytest.mark.browser
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = "<img src=x onerror=alert(1)> & python </svg>"
+MODEL = "all-MiniLM-L6-v2"
+NAMED = f"Model: {MODEL}, revision {BUNDLED_SHA256[:12]}."
+
+
+def opened(page: Page, address: str) -> None:
+    """A page whose chart is drawn and whose downloads are there."""
+    page.goto(address)
+    page.wait_for_selector(".heatmaplayer image", state="attached", timeout=3 * WAIT_MS)  # the first one imports torch
+    expect(page.get_by_role("button", name="as PNG")).to_be_visible()
+
+
+def choose(page: Page, theme: str) -> None:
+    """Choose the theme of the files; the row's buttons are then given the figure again."""
+    group = page.get_by_role("radiogroup", name="Theme of the files")
+    group.get_by_role("radio", name=theme, exact=True).click()
+    expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-theme", theme)
+
+
+def saved(page: Page, name: str, folder: Path) -> Path:
+    """The file that a button gives."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def words_of(root: ElementTree.Element) -> str:
+    """The caption that stands below a drawing."""
+    return " ".join("".join(each.itertext()) for each in root.findall(f"{SVG}text/{SVG}tspan"))
+
+
+def png_chunks(content: bytes) -> dict[bytes, bytes]:
+    """Kind -> content of a PNG's chunks, each with a right checksum."""
+    found, at = {}, 8
+    while at < len(content):
+        (length,) = struct.unpack(">I", content[at : at + 4])
+        kind, inside = content[at + 4 : at + 8], content[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", content[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + inside)
+        found[kind] = inside
+        at += 12 + length
+    return found
+
+
+@pytest.mark.parametrize(("page", "shown"), [("light", LIGHT), ("dark", DARK)], indirect=["page"])
+def test_a_file_as_shown_has_the_pages_colours_and_a_caption(
+    page: Page, server: str, shown: object, tmp_path: Path
+) -> None:
+    opened(page, f"{server}/representations?layer=3&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%26+python+%3C%2Fsvg%3E")
+    size = page.locator(".js-plotly-plot").bounding_box()
+    assert size is not None
+    path = saved(page, "as SVG", tmp_path)
+    assert path.name == f"representations-hidden-states-layer-3-{MODEL}.svg"
+    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    assert float(root.attrib["width"]) == round(size["width"])
+    height = float(root.attrib["height"])
+    assert height > round(size["height"])
+    assert f"{NAMED} Text: “{EVIL}”. Colours: value, −" in words_of(root)
+    assert words_of(root) in (root.findtext(f"{SVG}desc") or "")
+    assert root.findtext(f"{SVG}title")
+    assert root.find(f"{SVG}rect").attrib["fill"] == shown.paper  # type: ignore[union-attr, attr-defined]  # a theme
+    assert not [each for each in root.iter() if each.tag.endswith(("script", "foreignObject", "img"))]
+    chunks = png_chunks(saved(page, "as PNG", tmp_path).read_bytes())
+    assert struct.unpack(">II", chunks[b"IHDR"][:8]) == (2 * round(size["width"]), round(2 * height))
+    assert chunks[b"iTXt"].startswith(b"Description\0")
+    assert words_of(root).encode() in chunks[b"iTXt"]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_theme_is_drawn_anew_and_the_page_stays_as_it_is(
+    page: Page, server: str, browser: Browser, theme: str, tmp_path: Path
+) -> None:
+    look = THEMES[theme]
+    opened(page, f"{server}/representations?states=Token+similarity")
+    page.locator(".slider-rail-touch-rect").first.click(position={"x": 5, "y": 5}, force=True)
+    expect(page.locator(".slider-label").first).to_have_text("layer 0")
+    choose(page, theme)
+    root = ElementTree.fromstring(saved(page, "as SVG", tmp_path).read_text(encoding="utf-8"))
+    assert root.find(f"{SVG}rect").attrib["fill"] == look.paper  # type: ignore[union-attr]  # a missing one fails too
+    assert root.findall(f"{SVG}text")[0].attrib["fill"] == look.text
+    texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
+    assert "layer 0" in texts
+    sliders = [each for each in root.iter() if "slider-container" in each.get("class", "")]
+    assert bool(sliders) is (theme != "print")
+    assert page.locator(".js-plotly-plot .main-svg").first.evaluate("e => e.style.background") == "rgb(255, 255, 255)"
+    expect(page.locator(".slider-label").first).to_have_text("layer 0")
+
+    path = saved(page, "HTML", tmp_path)
+    with browser.new_context(offline=True) as context:
+        alone = context.new_page()
+        watch = Watch(alone)
+        alone.goto(path.as_uri())
+        alone.wait_for_selector(".heatmaplayer image", state="attached")
+        expect(alone.get_by_text(NAMED)).to_be_visible()
+        expect(alone.get_by_role("img", name=NAMED)).to_be_visible()
+        assert alone.locator(".modebar-btn").count() == 0 or theme != "print"
+        assert not watch.faults()
+        requested = alone.evaluate("performance.getEntriesByType('resource').map(each => each.name)")
+        assert not [each for each in requested if not each.startswith(("data:", "blob:", "file:"))]
+
+
+def test_print_is_white_on_a_dark_page(page: Page, server: str, tmp_path: Path) -> None:
+    page.emulate_media(color_scheme="dark")
+    opened(page, f"{server}/representations")
+    choose(page, "print")
+    root = ElementTree.fromstring(saved(page, "as SVG", tmp_path).read_text(encoding="utf-8"))
+    assert root.find(f"{SVG}rect").attrib["fill"] == PRINT.paper  # type: ignore[union-attr]  # a missing one fails too
+    assert page.locator(".js-plotly-plot .main-svg").first.evaluate("e => e.style.background") == "rgb(17, 21, 27)"

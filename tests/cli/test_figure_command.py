@@ -1,0 +1,229 @@
+"""`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request."""
+
+import asyncio
+import json
+import re
+import struct
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core import cli_figure, cli_figure_file
+from bertviz_core.bundled import BUNDLED_SHA256
+from bertviz_core.cli_figure_names import NAMES
+from figures.style import DARK, LIGHT, PRINT, THEMES
+from tests.cli.conftest import Command
+from tests.pages.opened import _decoded, opened
+
+MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
+EVIL = "<img src=x onerror=alert(1)></svg> & python"
+SVG = "{http://www.w3.org/2000/svg}"
+CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
+    "parameters --form icicle --depth 4": ((), ("parameters", {"form": "icicle", "depth": "4"})),
+    "layers": ((), ("parameters", {"view": "Layers"})),
+    "overview": ((), ("overview", {})),
+    "heads": ((), ("heads", {"heads": "All heads"})),
+    "hidden --layer 0 --first 7 --window 32": (
+        (TEXT,),
+        ("representations", {"layer": "0", "from": "7", "window": "32"}),
+    ),
+    "norms --map before": ((TEXT,), ("representations", {"states": "Change", "map": "against the layer before"})),
+    "similarity": ((TEXT,), ("representations", {"states": "Token similarity"})),
+    "input": ((TEXT,), ("representations", {"states": "Input"})),
+    "pooler": ((TEXT,), ("representations", {"states": "[CLS] and pooler"})),
+    "paths": ((TEXT,), ("representations", {"states": "Paths"})),
+    "sentences": (("One river.", "One bank.", "Two rivers."), ("sentences", {})),
+    "poolings": (("One river.", "One bank.", "Two rivers."), ("sentences", {"compare": "Poolings"})),
+}
+
+
+@pytest.fixture
+def run(command: Command) -> Command:
+    """The command of this file."""
+    return partial(command, "figure")
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[go.Figure]]:
+    """The figures that the command is about to write."""
+    found: list[go.Figure] = []
+
+    def keep(ending: str, picture: Any, caption: Any, look: Any, width: int, height: int | None) -> bytes:
+        found.append(picture.drawn(look))
+        return b"kept"
+
+    monkeypatch.setattr(cli_figure, "file_content", keep)
+    return found
+
+
+def as_sent(figure: go.Figure) -> dict[str, Any]:
+    """A figure as a browser gets it, typed arrays decoded."""
+    return _decoded(json.loads(figure.to_json()))
+
+
+@pytest.mark.parametrize("words", CASES, ids=CASES)
+def test_a_file_has_the_picture_of_the_page(
+    words: str, run: Command, taken: list[go.Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, (page, address) = CASES[words]
+    name, *options = words.split()
+    done = run(name, MODEL, *given, *options, "-o", str(tmp_path / "a.svg"))
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    more = {"sentences": "\n".join(given)} if page == "sentences" else {}
+    at = opened(page, **address, **more)
+    assert not at.exception
+    shown = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
+    written = as_sent(taken[0])
+    for part in ("data", "layout"):
+        assert json.dumps(written[part], sort_keys=True) == json.dumps(shown[part], sort_keys=True)  # NaN equals NaN
+
+
+def test_a_map_of_attention_is_that_of_the_page(run: Command, taken: list[go.Figure], tmp_path: Path) -> None:
+    run("attention", MODEL, TEXT, "--layer", "2", "--head", "7", "-o", str(tmp_path / "a.png"))
+    at = opened("attention", at="2", head="7")
+    at.session_state["attention_heads_figure"] = True
+    shown = _decoded(json.loads(at.run().get("plotly_chart")[0].proto.spec))
+    assert as_sent(taken[0])["data"] == shown["data"]
+    assert as_sent(taken[0])["layout"] == shown["layout"]
+    np.testing.assert_allclose(np.array(shown["data"][0]["z"]).reshape(8, 8).sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_an_html_file_needs_no_browser_and_no_network(
+    theme: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
+    out = tmp_path / "a.html"
+    done = run("norms", MODEL, EVIL, "--theme", theme, "-o", str(out))
+    assert (done.returncode, done.stdout) == (0, "")
+    page = out.read_text(encoding="utf-8")
+    assert THEMES[theme].paper in page
+    assert f"revision {BUNDLED_SHA256[:12]}" in page
+    assert "“&lt;img src=x onerror=alert(1)&gt;&lt;/svg&gt; &amp; python”" in page
+    assert "<img src=x" not in page
+    assert "mathjax" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL | re.IGNORECASE).lower()
+
+
+def test_without_a_browser_one_sentence_says_what_is_missing(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROWSER_PATH", "/nonexistent/chromium")
+    done = run("layers", MODEL, "-o", str(tmp_path / "a.png"))
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "Chromium" in line
+    assert "BROWSER_PATH" in line
+    assert ".html" in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_renderer_one_sentence_says_so(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "kaleido.errors", None)
+    done = run("layers", MODEL, "-o", str(tmp_path / "a.svg"))
+    assert done.returncode == 2
+    assert "kaleido" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_browser_that_fails_is_one_sentence(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kaleido.errors import KaleidoError
+
+    async def fail(*_: Any) -> bytes:
+        raise KaleidoError(525, "the page\nwent away")
+
+    monkeypatch.setattr(cli_figure_file, "_drawn", fail)
+    done = run("layers", MODEL, "-o", str(tmp_path / "a.svg"))
+    assert done.returncode == 2
+    assert "went away" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: Path) -> None:
+    png, svg = tmp_path / "a.png", tmp_path / "a.svg"
+    options = ("--layer", "5", "--head", "3", "--theme", "dark", "--width", "700", "--height", "450")
+    assert run("attention", MODEL, EVIL, *options, "-o", str(svg)).returncode == 0
+    assert run("attention", MODEL, EVIL, *options, "-o", str(png)).returncode == 0
+    root = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert width == 700
+    assert height > 450
+    spans = ["".join(each.itertext()) for each in root.findall(f"{SVG}text/{SVG}tspan")]
+    caption = " ".join(spans)
+    assert f"Model: {MODEL}, revision {BUNDLED_SHA256[:12]}." in caption
+    assert f"Text: “{EVIL}”." in caption
+    assert "Colours: weight, 0 to 0." in caption
+    assert root.findtext(f"{SVG}title") == f"Attention of layer 5, head 3 - {MODEL}"
+    assert caption in (root.findtext(f"{SVG}desc") or "")
+    assert root.find(f"{SVG}rect").attrib["fill"] == DARK.paper  # type: ignore[union-attr]  # a missing one fails too
+    assert not list(root.iter(f"{SVG}script")) + list(root.iter(f"{SVG}img"))
+    content = png.read_bytes()
+    assert struct.unpack(">II", content[16:24]) == (1400, round(2 * height))
+    assert b"iTXtDescription\0" in content
+    assert EVIL.encode() in content
+
+
+def test_what_can_be_drawn_is_listed(command: Command) -> None:
+    done = command("figure", "--list")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(NAMES)
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("sunset", MODEL), "sunset"),
+        (("layers", MODEL, "--theme", "sepia"), "sepia"),
+        (("parameters", MODEL, "--form", "pie"), "pie"),
+        (("norms", MODEL, TEXT, "--map", "width"), "width"),
+        (("attention", MODEL, TEXT, "--layer", "6"), "0 to 5"),
+        (("attention", MODEL, TEXT, "--head", "-1"), "0 to 11"),
+        (("hidden", MODEL, TEXT, "--layer", "7"), "0 (the embedding output) to 6"),
+        (("hidden", MODEL, TEXT, "--first", "384"), "0 to 383"),
+        (("hidden", MODEL), "none"),
+        (("hidden", MODEL, "a", "b"), "2 came"),
+        (("sentences", MODEL), "none came"),
+        (("sentences", MODEL, "a", "b", "--pooling", "sum"), "sum"),
+        (("poolings", MODEL, "a"), "second sentence"),
+        (("layers", "no-such-model"), "no-such-model"),
+        (("heads", "bert-base-uncased"), "not on this machine"),
+    ],
+)
+def test_what_a_user_can_cause_is_one_line(arguments: tuple[str, ...], said: str, run: Command, tmp_path: Path) -> None:
+    done = run(*arguments, "-o", str(tmp_path / "a.html"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("file", "said"), [("a.pdf", ".png, .svg, .html"), ("a", ".png"), ("none/a.svg", "folder")])
+def test_a_file_that_cannot_be_written_is_refused_before_a_model_is_run(
+    file: str, said: str, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asyncio, "run", None)
+    done = run("hidden", "no-such-model", TEXT, "-o", str(tmp_path / file))
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_print_has_no_slider_and_light_has_one(run: Command, taken: list[go.Figure], tmp_path: Path) -> None:
+    for theme in ("light", "print"):
+        run("similarity", MODEL, TEXT, "--layer", "2", "--theme", theme, "-o", str(tmp_path / "a.svg"))
+    light, paper = taken
+    assert len(light.layout.sliders) == 1
+    assert light.layout.paper_bgcolor == LIGHT.paper
+    assert not paper.layout.sliders
+    assert not paper.frames
+    assert [note.text for note in paper.layout.annotations] == ["<b>layer 2</b>"]
+    assert paper.layout.font.color == PRINT.text

@@ -1,0 +1,209 @@
+"""What every view hands out: its files' names, and a caption with model, revision, text and colours."""
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.io as pio
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.bundled import BUNDLED_SHA256
+from bertviz_core.sources import resolve
+from figures.style import DARK, LIGHT, PRINT, sequential
+from tests.pages.opened import SHELL, opened
+from ui.controls import settings
+from ui.export_controls import CHOICES
+
+MODEL = "all-MiniLM-L6-v2"
+TEXT = "“I love my pet python.”"
+NAMED = f"{MODEL}, revision {BUNDLED_SHA256[:12]}."
+
+
+class View(NamedTuple):
+    """A view, and what its downloads must say."""
+
+    page: str
+    address: dict[str, str]
+    names: tuple[str, ...]
+    read: str = ""
+    colours: str = ""
+    state: dict[str, Any] = {}
+
+
+def of_text(page: str, address: dict[str, str], *names: str, colours: str = "", **state: Any) -> View:
+    """A view that depends on the text of the sidebar."""
+    return View(page, address, names, TEXT, colours, state)
+
+
+SIX = "texts, the first “"
+VIEWS = {
+    "stack": View("overview", {}, (f"overview-stack-{MODEL}",)),
+    "tree": View("parameters", {}, (f"parameters-sunburst-{MODEL}",)),
+    "layers": View("parameters", {"view": "Layers"}, (f"parameters-layers-{MODEL}",)),
+    "components": View("parameters", {"view": "Components"}, (f"parameters-components-{MODEL}",)),
+    "models": View("parameters", {"view": "Compare models"}, (f"parameters-models-side-by-side-{MODEL}-bert-tiny",)),
+    "tokens": of_text("tokens", {}, f"tokens-nearest-to-python-{MODEL}"),
+    "values": of_text(
+        "representations", {"layer": "3"}, f"representations-hidden-states-layer-3-{MODEL}", colours="value, −"
+    ),
+    "change": of_text(
+        "representations", {"states": "Change"}, f"representations-length-{MODEL}", colours="norm, 0 to "
+    ),
+    "similarity": of_text(
+        "representations",
+        {"states": "Token similarity"},
+        f"representations-token-similarity-{MODEL}",
+        colours="cosine, −1 to 1",
+    ),
+    "input": of_text("representations", {"states": "Input"}, f"representations-input-embedding-{MODEL}"),
+    "pooler": of_text("representations", {"states": "[CLS] and pooler"}, f"representations-pooler-{MODEL}"),
+    "paths": of_text("representations", {"states": "Paths"}, f"representations-token-paths-{MODEL}"),
+    "word": View(
+        "representations",
+        {"states": "One word, two texts"},
+        (f"representations-word-python-{MODEL}",),
+        f"{TEXT} and “I love coding in python.”",
+    ),
+    "matrix": View(
+        "heads",
+        {"at": "2", "head": "5"},
+        (f"heads-W_q-layer-2-head-5-{MODEL}",),
+        colours="weight, ≤ −",
+    ),
+    "products": of_text(
+        "heads",
+        {"heads": "Same numbers", "at": "1"},
+        f"heads-W_q-products-layer-1-{MODEL}",
+        colours="value, ≤ −",
+    ),
+    "cell": of_text(
+        "heads",
+        {"heads": "One cell", "at": "1", "head": "4"},
+        "heads-attention-layer-1-head-4-cell-",
+        "heads-what-goes-back-layer-1-head-4-",
+    ),
+    "norms": View("heads", {"heads": "All heads"}, (f"heads-norms-of-heads-{MODEL}",), colours="Frobenius norm, "),
+    "map": of_text(
+        "attention",
+        {"at": "2", "head": "7"},
+        f"attention-of-layer-2-head-7-{MODEL}",
+        colours="weight, 0 to 0.",
+        attention_heads_figure=True,
+    ),
+    "beside": of_text(
+        "attention",
+        {"at": "2", "head": "7"},
+        f"attention-Layer-2-head-7-three-readings-{MODEL}",
+        attention_beside=True,
+    ),
+    "sentences": View("sentences", {}, (f"sentences-sentence-cosine-mean-layer-6-{MODEL}",), SIX, "cosine, −1 to 1"),
+    "poolings": View(
+        "sentences", {"compare": "Poolings"}, (f"sentences-poolings-{MODEL}", f"sentences-pooling-maps-{MODEL}"), SIX
+    ),
+    "alike": View(
+        "sentences",
+        {"compare": "Why alike?"},
+        (f"sentences-token-pairs-mean-layer-6-{MODEL}",),
+        " and “",
+        "adds to the cosine, −",
+    ),
+    "query": View(
+        "sentences",
+        {"compare": "Query"},
+        (f"sentences-nearest-sentences-mean-layer-6-{MODEL}",),
+        SIX,
+        state={"query_sentence": "a snake"},
+    ),
+    "placed": View("sentences", {"compare": "Map"}, (f"sentences-sentence-map-mean-layer-6-{MODEL}",), SIX),
+    "vectors": View(
+        "sentences", {"compare": "Vectors"}, (f"sentences-vectors-shown-mean-layer-6-{MODEL}",), SIX, "value, −"
+    ),
+}
+
+
+def at_view(view: View) -> AppTest:
+    """The page with this view open."""
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page(f"../pages/{view.page}.py")
+    for name, value in view.address.items():
+        at.query_params[name] = value
+    for name, value in view.state.items():
+        at.session_state[name] = value
+    return at.run()
+
+
+def rows(at: AppTest) -> list[dict[str, Any]]:
+    """What the buttons for images of a page were given."""
+    found = [each.proto.json for each in at.get("bidi_component") if each.proto.component_name == "figure_download"]
+    return [json.loads(each) for each in found]
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
+def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
+    at = at_view(view)
+    assert not at.exception
+    found = rows(at)
+    charts = list(at.get("plotly_chart"))
+    assert len(found) == len(charts) == len(view.names)
+    for row, start in zip(found, view.names, strict=True):
+        assert row["filename"].startswith(start)
+        assert MODEL in row["filename"]
+        assert NAMED in row["caption"] or f"{NAMED[:-1]};" in row["caption"]
+        assert (view.read in row["caption"]) if view.read else "“" not in row["caption"]
+        assert row["alt"]
+        assert row["title"]
+        assert row["figure"] is None
+    assert f"Colours: {view.colours}" in found[0]["caption"] if view.colours else "Colours:" not in found[0]["caption"]
+    labels = [button.label for button in at.get("download_button")]
+    assert labels.count("HTML") == len(charts)
+    assert labels.count("CSV") >= len(charts)
+
+
+def test_several_models_are_named_with_their_revisions() -> None:
+    (row,) = rows(at_view(VIEWS["models"]))
+    for name in ("bert-tiny", "bert-large-uncased", "albert-base-v2"):
+        assert f"{name}, revision {resolve(name, settings()).revision}" in row["caption"]
+
+
+@pytest.mark.parametrize(("name", "look"), [("light", LIGHT), ("dark", DARK), ("print", PRINT)])
+def test_a_theme_is_chosen_once_and_the_figure_is_drawn_in_it(name: str, look: Any) -> None:
+    at = opened("heads", heads="One cell")
+    at.button_group(key="heads_cell_theme").set_value(name).run()
+    assert not at.exception
+    found = rows(at)
+    assert [row["paper"] for row in found] == [look.paper] * 2
+    assert [row["text"] for row in found] == [look.text] * 2
+    for row in found:
+        figure = pio.from_json(row["figure"])
+        assert figure.layout.paper_bgcolor == look.paper
+        assert figure.layout.font.color == look.text
+
+
+def test_a_scale_is_that_of_the_theme_and_the_numbers_are_the_pages() -> None:
+    at = opened("representations", states="Change")
+    at.button_group(key="representations_change_theme").set_value("dark").run()
+    (row,) = rows(at)
+    figure, shown = pio.from_json(row["figure"]), pio.from_json(at.get("plotly_chart")[0].proto.spec)
+    assert [list(step) for step in figure.data[0].colorscale] == sequential(DARK)
+    assert [list(step) for step in shown.data[0].colorscale] == sequential(LIGHT)
+    np.testing.assert_array_equal(figure.data[0].z, shown.data[0].z)
+
+
+def test_the_choice_is_kept_on_another_page() -> None:
+    at = opened("parameters", view="Layers")
+    at.button_group(key="parameters_layers_theme").set_value("print").run()
+    at.switch_page("../pages/overview.py").run()
+    (row,) = rows(at)
+    assert at.button_group(key="overview_stack_theme").value == "print"
+    assert row["text"] == PRINT.text
+
+
+def test_as_it_is_shown_comes_first() -> None:
+    assert CHOICES == ("as shown", "light", "dark", "print")
+
+
+def test_markup_in_a_text_stays_text() -> None:
+    evil = "<img src=x onerror=alert(1)> **b**\u202e"
+    (row,) = rows(opened("representations", text=evil))
+    assert "“<img src=x onerror=alert(1)> **b**U+202E”" in row["caption"]
