@@ -1,14 +1,15 @@
 """Run every measurement and print one table: what was done, our median, the alternative's median, the budget."""
 
-import platform
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import attention, layers, ledger, sentences, server, trace
-from benchmarks.timing import Row
+from benchmarks import attention, compare, layers, ledger, load_report, report, sentences, server, trace
+from benchmarks.timing import Row, table
 
 MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     ledger.rows,
+    compare.rows,
+    load_report.rows,
     trace.rows,
     sentences.rows,
     server.rows,
@@ -19,11 +20,10 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
 
 def main() -> None:
     """Print the table; exit code 1 if a budget is missed."""
-    print(f"Python {platform.python_version()}, {platform.machine()}, {platform.processor() or 'processor unnamed'}")
+    print(report.machine())
     rows = [row for measure in MEASUREMENTS for row in measure()]
-    width = max(len(row.work) for row in rows)
-    for row in rows:
-        print(f"{row.work.ljust(width)}  {row.ours:>12}  {row.alternative:<44}  {row.budget:<22}  {row.verdict}")
+    print(table(rows))
+    report.write("bench", rows)
     sys.exit(0 if all(row.met for row in rows) else 1)
 
 

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -25,6 +25,15 @@ class Row:
     def verdict(self) -> str:
         """Whether the budget holds, in a word."""
         return "ok" if self.met else "MISSED"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows one below the other, as a terminal shows them."""
+    width, ours, other = (max(len(getattr(row, name)) for row in rows) for name in ("work", "ours", "alternative"))
+    return "\n".join(
+        f"{row.work.ljust(width)}  {row.ours:>{ours}}  {row.alternative:<{other}}  {row.budget:<22}  {row.verdict}"
+        for row in rows
+    )
 
 
 def median_s(work: Callable[[], object], runs: int) -> float:

@@ -1,0 +1,165 @@
+"""Which tensor of a model each key of a checkpoint fills, worked out on shapes by transformers' own rules.
+
+The steps are those of `transformers.core_model_loading.convert_and_load_state_dict_in_model` and of
+`PreTrainedModel._finalize_model_loading`: rename each key (old names, the family's conversions, the base model's
+prefix), put tensors together where the family fuses or splits them, compare shapes, tie, leave out what the class
+says. Every tensor is on the meta device, so that shapes follow and no value is ever needed.
+"""
+
+import copy
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.parts import TASK_HEAD, component_of
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+Shape = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class KeyMatch:
+    """What becomes of the names of a model and of the keys of a file."""
+
+    filled: dict[str, Shape] = field(default_factory=dict)
+    """Names of the model that the file fills, with their shape."""
+    mismatched: dict[str, tuple[Shape, Shape]] = field(default_factory=dict)
+    """Names of the model -> shape in the file, shape in the model."""
+    missing: set[str] = field(default_factory=set)
+    """Names of the model that the file lacks, tied ones that are filled elsewhere left out."""
+    unused: dict[str, list[str]] = field(default_factory=dict)
+    """Keys that the model has not, as transformers names them -> their names in the file."""
+    sources: dict[str, list[str]] = field(default_factory=dict)
+    """Names of the model -> names in the file of what fills them."""
+    ignored_missing: dict[str, str] = field(default_factory=dict)
+    """Missing names that the class keeps out of the report -> why."""
+    ignored_unused: dict[str, str] = field(default_factory=dict)
+    """Unused keys that are kept out of the report -> why."""
+    shadowed: dict[str, str] = field(default_factory=dict)
+    """Names in the file of tensors that give way to another one for the same name of the model -> that name."""
+    not_converted: list[str] = field(default_factory=list)
+    """Names whose stored tensors cannot be put together."""
+
+
+class KeyMatcher:
+    """Matches keys with one model on the meta device, as often as asked."""
+
+    def __init__(self, model: "PreTrainedModel") -> None:
+        self.model = model
+        self.wanted: dict[str, torch.Tensor] = model.state_dict()
+        named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+        owners: dict[int, str] = {}
+        self.owner: dict[str, str] = {}
+        """Name -> the first name under which the same tensor stands."""
+        for name, tensor in named:
+            if name in self.wanted:
+                self.owner[name] = owners.setdefault(id(tensor), name)
+
+    def match(self, stored: Mapping[str, Shape]) -> KeyMatch:
+        """What becomes of these keys: name in the file -> shape."""
+        found = KeyMatch()
+        converted: dict[str, Any] = {}
+        for key, name, converter, pattern in self._renamed(stored):
+            if name not in self.wanted:
+                for target in converter.target_patterns if converter else ("",):
+                    unused = name.replace(converter.target_patterns[0], target) if converter else name
+                    found.unused.setdefault(unused, []).append(key)
+            elif name in found.sources and name not in converted:
+                found.shadowed[key] = name  # the loader, too, keeps the first
+            elif name in converted or converter is not None:
+                gathered = converted.setdefault(name, copy.deepcopy(converter))
+                gathered.add_tensor(name, key, pattern or key, _shaped(stored[key]))
+                found.sources.setdefault(name, []).append(key)
+            else:
+                found.sources[name] = [key]
+                self._take(found, name, stored[key])
+        for name, gathered in converted.items():
+            self._convert(found, name, gathered)
+        self._finish(found)
+        return found
+
+    def matched(self, found: KeyMatch) -> int:
+        """How many of the model's tensors are filled, tied ones counted once."""
+        return len({self.owner.get(name, name) for name in found.filled})
+
+    def component(self, name: str) -> str:
+        """Component of a name that the model may not have: what does not begin like the base model is a head's."""
+        base, prefix = self.model.base_model, self.model.base_model_prefix
+        inner = name.removeprefix(f"{prefix}.")
+        return component_of(inner, prefix, wrapped=False) if hasattr(base, inner.partition(".")[0]) else TASK_HEAD
+
+    @property
+    def total(self) -> int:
+        """How many tensors the model has, tied ones counted once."""
+        return len({self.owner.get(name, name) for name in self.wanted})
+
+    def _renamed(self, stored: Iterable[str]) -> "Iterable[tuple[str, str, Any, str | None]]":
+        """Per key, in the loader's order: key, its name in the model, the converter that takes it, its pattern."""
+        from transformers.conversion_mapping import get_model_conversion_mapping
+        from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
+
+        steps = get_model_conversion_mapping(self.model)
+        renamings = [step for step in steps if isinstance(step, WeightRenaming)]
+        converters = [step for step in steps if isinstance(step, WeightConverter)]
+        by_pattern = {pattern: step for step in converters for pattern in step.source_patterns}
+        prefix = self.model.base_model_prefix
+        for key in sorted(stored, key=dot_natural_key):
+            name, pattern = rename_source_key(key, renamings, converters, prefix, self.wanted)
+            if name not in self.wanted and key in self.wanted:
+                name, pattern = rename_source_key(key, [], [], prefix, self.wanted)
+            yield key, name, None if pattern is None else by_pattern[pattern], pattern
+
+    def _take(self, found: KeyMatch, name: str, shape: Shape) -> None:
+        wanted = tuple(self.wanted[name].shape)
+        if shape == wanted:
+            found.filled[name] = shape
+        else:
+            found.mismatched[name] = (shape, wanted)
+
+    def _convert(self, found: KeyMatch, name: str, converter: Any) -> None:
+        """Put the gathered tensors together, as the family's converter does with real ones."""
+        told = SimpleNamespace(conversion_errors={}, missing_keys=set(self.wanted))
+        keys = found.sources.pop(name)
+        try:
+            made = converter.convert(name, model=self.model, config=self.model.config, loading_info=told)
+        except Exception:  # whatever a wrong shape or a missing part leads to; the loader notes it and goes on
+            found.not_converted.append(name)
+            return
+        for target, value in made.items():
+            tensor = value[0] if isinstance(value, list) else value
+            if target in self.wanted:
+                found.sources[target] = keys
+                self._take(found, target, tuple(tensor.shape))
+            else:
+                found.unused.setdefault(target, []).extend(keys)
+
+    def _finish(self, found: KeyMatch) -> None:
+        """Tie, and leave out what the class's own rules leave out."""
+        missing = self.wanted.keys() - found.filled.keys() - found.mismatched.keys()
+        self.model.tie_weights(missing_keys=missing, recompute_mapping=False)
+        told = SimpleNamespace(missing_keys=set(missing), unexpected_keys=set(found.unused))
+        self.model._adjust_missing_and_unexpected_keys(told)
+        found.missing = told.missing_keys
+        for name in missing - told.missing_keys:
+            found.ignored_missing[name] = self._rule("_keys_to_ignore_on_load_missing", name)
+        for name in found.unused.keys() - told.unexpected_keys:
+            found.ignored_unused[name] = self._rule("_keys_to_ignore_on_load_unexpected", name)
+
+    def _rule(self, attribute: str, name: str) -> str:
+        """The rule of the class that keeps a name out of the report."""
+        patterns = sorted(getattr(self.model, attribute, None) or ())
+        rule = next((pattern for pattern in patterns if re.search(pattern, name)), None)
+        if rule is not None:
+            return f"{type(self.model).__name__}.{attribute} has {rule!r}"
+        return "a table that the model computes itself; older files still hold it"
+
+
+def _shaped(shape: Shape) -> "torch.Tensor":
+    import torch
+
+    return torch.empty(shape, device="meta")

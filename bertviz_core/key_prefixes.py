@@ -1,0 +1,142 @@
+"""A foreign prefix on the keys of a checkpoint, recognised by where the rest of the name fits, and its repair.
+
+A file that was saved from a wrapper (a Lightning module's `net.`, DataParallel's `module.`, torch.compile's
+`_orig_mod.`) holds every tensor under a name that the class does not know. transformers then fills nothing and prints
+a table. No list of prefixes is kept here: what is in front of the longest end of a name that the model has, too, is a
+candidate, and the candidate after which most tensors are filled is proposed.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from bertviz_core.checkpoint import INDEX_FILE
+from bertviz_core.key_match import KeyMatch, KeyMatcher, Shape
+from bertviz_core.parts import TASK_HEAD
+from bertviz_core.results.load_report import Action, PrefixRepair
+
+MAX_CANDIDATES = 8
+"""Changes that are tried in full, those that most names speak for first."""
+MAX_ENDS = 8
+"""Names of the model with the same end beyond which the end tells nothing."""
+Change = tuple[str, str]
+"""Prefix taken away, prefix put in its place."""
+
+
+def best_repair(
+    matcher: KeyMatcher, found: KeyMatch, stored: Mapping[str, Shape], files: Sequence[str]
+) -> PrefixRepair | None:
+    """The change of prefix after which the file fills most tensors of the model; None where none clearly helps.
+
+    Clearly: it fills parts of the base model, and as many tensors as half of the keys without a place, or half of the
+    tensors without a key. A change other than stripping must fill half of the model: the parts of different heads can
+    share a name's end.
+
+    Args:
+        matcher: the model's names and shapes.
+        found: what becomes of the keys as they are.
+        stored: names and shapes in the file.
+        files: names of the checkpoint's files.
+    """
+    lost = {key for keys in found.unused.values() for key in keys}
+    if not lost or not (found.missing or found.mismatched):
+        return None
+    before, wanted = matcher.matched(found), matcher.total
+    enough = (min(len(lost), wanted - before) + 1) // 2
+    best: tuple[int, int, Change] | None = None
+    for change in _candidates(matcher, lost, stored):
+        renamed = _renamed_all(change, stored)
+        if len(renamed) < len(stored):
+            continue  # two keys would meet under one name
+        then = matcher.match(renamed)
+        after = matcher.matched(then)
+        least = max(enough, (wanted + 1) // 2) if change[1] else enough
+        gained = then.filled.keys() - found.filled.keys()
+        in_base = any(matcher.component(name) != TASK_HEAD for name in gained)
+        if in_base and after - before >= least and (best is None or (after, -_size(change)) > best[:2]):
+            best = (after, -_size(change), change)
+    if best is None:
+        return None
+    after, _, change = best
+    old, new = change
+    action: Action = "strip" if not new else "replace" if old else "add"
+    keys = sum(_renamed(change, key) != key for key in stored)
+    return PrefixRepair(action, old, new, keys, before, after, wanted, repair_code(change, files))
+
+
+def renamed_key(repair: PrefixRepair, key: str) -> str:
+    """A key's name after the repair."""
+    return _renamed((repair.old, repair.new), key)
+
+
+def repair_code(change: Change, files: Sequence[str]) -> str:
+    """Lines of Python that rename the keys of a checkpoint's files, in the folder where they are."""
+    old, new = change
+    name = f"{new!r} + name" if not old else f"name.removeprefix({old!r})"
+    if old and new:
+        name = f"{new!r} + name.removeprefix({old!r}) if name.startswith({old!r}) else name"
+    lines = [
+        "import json, os" if len(files) > 1 else "import os",
+        "from safetensors.torch import load_file, save_file",
+        "",
+        "def repaired(name):",
+        f"    return {name}",
+        "",
+        f"for file in {list(files)!r}:   # in the model's folder",
+        "    tensors = {repaired(name): values for name, values in load_file(file).items()}",
+        '    save_file(tensors, file + ".new", metadata={"format": "pt"})',
+        '    os.replace(file + ".new", file)',
+    ]
+    if len(files) > 1:
+        lines += [
+            f"index = json.load(open({INDEX_FILE!r}))",
+            'index["weight_map"] = {repaired(name): file for name, file in index["weight_map"].items()}',
+            f'json.dump(index, open({INDEX_FILE!r}, "w"))',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]) -> list[Change]:
+    """Changes that would give keys without a place one, by how many keys speak for each."""
+    ends: dict[str, list[str]] = {}
+    for name in matcher.wanted:
+        for end in _ends(name):
+            ends.setdefault(end, []).append(name)
+    votes: Counter[Change] = Counter()
+    for key in lost:
+        for end in _ends(key):
+            names = ends.get(end, ())
+            fitting = [name for name in names if tuple(matcher.wanted[name].shape) == stored[key]]
+            if fitting and len(names) <= MAX_ENDS:
+                votes.update(_changes(key, end, fitting))
+                break
+    ranked = sorted(votes.items(), key=lambda each: (-each[1], _size(each[0]), each[0]))
+    return [change for change, _ in ranked[:MAX_CANDIDATES]]
+
+
+def _changes(key: str, end: str, names: Sequence[str]) -> set[Change]:
+    """The changes that turn a key into one of these names, or strip it to the end that they share."""
+    old = key.removesuffix(end)
+    found = {(old, name.removesuffix(end)) for name in names}
+    return {*found, (old, "")} - {("", "")} if old else found - {("", "")}
+
+
+def _ends(name: str) -> Iterator[str]:
+    """The name, and what is left of it after each dot, the longest first."""
+    yield name
+    for place, letter in enumerate(name):
+        if letter == ".":
+            yield name[place + 1 :]
+
+
+def _renamed(change: Change, key: str) -> str:
+    old, new = change
+    return new + key.removeprefix(old) if key.startswith(old) else key
+
+
+def _renamed_all(change: Change, stored: Mapping[str, Shape]) -> dict[str, Shape]:
+    return {_renamed(change, key): shape for key, shape in stored.items()}
+
+
+def _size(change: Change) -> int:
+    """Characters that a change has to name: of two that do the same, the shorter is proposed."""
+    return len(change[0]) + 2 * len(change[1])

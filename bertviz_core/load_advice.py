@@ -1,0 +1,164 @@
+"""What a load report means, in words: what can be used, what is random, what to do."""
+
+from collections.abc import Sequence
+
+from bertviz_core.results.load_report import KeyRow, LoadReport
+from bertviz_core.safetensors_header import shown
+
+FEW = 4
+"""Modules whose names are written out in a sentence."""
+
+
+def share_text(fraction: float) -> str:
+    """A share as a percentage that says 100 % of nothing less, with as many digits as that takes."""
+    if fraction in (0.0, 1.0):
+        return f"{fraction:.0%}"
+    digits = 1
+    while digits < 9 and float(f"{100 * fraction:.{digits}f}") in (0.0, 100.0):
+        digits += 1
+    return f"{100 * fraction:.{digits}f}%"
+
+
+def suggestion(report: LoadReport) -> str:
+    """What the report means and what to do, one to four sentences."""
+    if report.repair is not None:
+        return _repair(report)
+    wrong, new = _rows(report, "wrong shape"), _rows(report, "new")
+    parts = [*_conversion(report), *_wrong(report, wrong), *_new(report, new)]
+    if not parts:
+        parts.append(
+            f"Ready to use: all {report.wanted:,} tensors of {report.architecture} come from the file; "
+            "nothing is random."
+        )
+    return " ".join([*parts, *_unused(report), *_ignored(report)])
+
+
+def _repair(report: LoadReport) -> str:
+    repair = report.repair
+    if repair is None:
+        return ""
+    words = {"strip": f"carry {shown(repair.old)} in front", "add": f"lack {shown(repair.new)} in front"}.get(
+        repair.action, f"begin with {shown(repair.old)} in place of {shown(repair.new)}"
+    )
+    rest = repair.wanted - repair.after
+    left = f" The other {rest:,} would still be new." if rest else ""
+    return (
+        f"Do not load it as it is: only {repair.before:,} of {repair.wanted:,} tensors would come from the file, the "
+        f"rest would be random. {repair.keys:,} keys of the file {words}; with that repaired, {repair.after:,} of "
+        f"{repair.wanted:,} match.{left}"
+    )
+
+
+def _conversion(report: LoadReport) -> list[str]:
+    if not report.not_converted:
+        return []
+    return [
+        f"The stored tensors of {_names(report.not_converted)} cannot be put together as the family does it; "
+        "from_pretrained refuses the file. Check that no part of it is missing."
+    ]
+
+
+def _wrong(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
+    if not rows:
+        return []
+    first = rows[0]
+    told = (
+        f"{_counted(rows, 'tensor')} {'has' if len(rows) == 1 else 'have'} another shape in the file "
+        f"({first.name}: {first.checkpoint_shape} there, {first.model_shape} in the model), so from_pretrained refuses "
+        "it; with ignore_mismatched_sizes=True random numbers take their place."
+    )
+    return [told, *_wrong_cause(report, rows)]
+
+
+def _wrong_cause(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
+    """What most likely made the shapes differ."""
+    head = [row for row in rows if row.component == "task head" and row.checkpoint_shape]
+    if len(head) == len(rows) and report.num_labels is not None:
+        labels = head[-1].checkpoint_shape or (0,)
+        return [
+            f"The file's head has {labels[0]:,} labels, {report.num_labels:,} were asked for; ask for {labels[0]:,}."
+        ]
+    first_axes = {(row.checkpoint_shape or (0,))[0] for row in rows}
+    words = [row for row in rows if row.component == "embeddings" and "position" not in row.name]
+    if words and len(first_axes) == 1:
+        return [f"The vocabulary was probably resized: set vocab_size to {first_axes.pop():,} in config.json."]
+    return ["Compare the sizes in config.json with those of the model that was saved."]
+
+
+def _new(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
+    if not rows:
+        return []
+    head = [row for row in rows if row.component == "task head"]
+    pooler = [row for row in rows if row.component == "pooler"]
+    rest = [row for row in rows if row.component not in ("task head", "pooler")]
+    told = []
+    if rest:
+        told.append(
+            f"{_counted(rest, 'tensor')} of the model itself {_are(rest)} not in the file "
+            f"({_names([row.name for row in rest])}) and would be random: do not use it like this. The file may be cut "
+            "short, be of another family, or have other sizes than config.json says."
+        )
+    if head:
+        told.append(
+            f"The head for {report.task} is new: {_names([row.name for row in head])} {_are(head)} not in the file and "
+            "would be random numbers. Train it before you use it."
+        )
+    if pooler:
+        told.append(
+            f"The pooler is new ({_names([row.name for row in pooler])}): hidden states are sound, "
+            "pooler_output would be random until it is trained."
+        )
+    return told
+
+
+def _unused(report: LoadReport) -> list[str]:
+    rows = _rows(report, "unused")
+    head = [row for row in rows if row.component == "task head"]
+    rest = [row for row in rows if row.component not in ("task head", "pooler")]
+    told = []
+    if head:
+        told.append(f"{_counted(head, 'key')} of the file, of another task's head, {_are(head)} not used; no harm.")
+    if any(row.component == "pooler" for row in rows):
+        told.append("The file's pooler is not used: this class has none.")
+    if rest:
+        told.append(
+            f"{_counted(rest, 'key')} of the file that belong to the model itself {_are(rest)} not used "
+            f"({_names([row.name for row in rest])}): the config may ask for fewer layers than the file holds."
+        )
+    return told
+
+
+def _ignored(report: LoadReport) -> list[str]:
+    lacking = [row for row in report.ignored if row.model_shape is not None and not row.buffer]
+    if not lacking:
+        return []
+    return [
+        f"{_names([row.name for row in lacking])} {_are(lacking)} not in the file either; transformers does not say "
+        "so, by a rule of the class."
+    ]
+
+
+def _rows(report: LoadReport, status: str) -> list[KeyRow]:
+    return [row for row in report.rows if row.status == status]
+
+
+def _names(names: Sequence[str]) -> str:
+    """The names, those of one module as "classifier.{weight,bias}", and how many more there are."""
+    modules: dict[str, list[str]] = {}
+    for name in names:
+        module, _, leaf = name.rpartition(".")
+        modules.setdefault(module, []).append(leaf)
+    listed = [
+        f"{module}.{{{','.join(leaves)}}}" if len(leaves) > 1 else f"{module}.{leaves[0]}".lstrip(".")
+        for module, leaves in modules.items()
+    ]
+    more = sum(len(leaves) for leaves in list(modules.values())[FEW:])
+    return ", ".join(listed[:FEW]) + (f" and {more:,} more" if more else "")
+
+
+def _counted(rows: Sequence[KeyRow], noun: str) -> str:
+    return f"1 {noun}" if len(rows) == 1 else f"{len(rows):,} {noun}s"
+
+
+def _are(rows: Sequence[KeyRow]) -> str:
+    return "is" if len(rows) == 1 else "are"

@@ -1,0 +1,153 @@
+"""What the head of a task adds to the base model, from two classes built on the meta device; no file is needed."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.load_report import LABELLED, with_labels
+from bertviz_core.parameters import module_ledger
+from bertviz_core.results import Ledger, Parameter
+from bertviz_core.results.task_heads import HeadDifference, HeadMark, HeadNode
+from bertviz_core.settings import Settings
+from bertviz_core.skeleton import build_skeleton
+from bertviz_core.sources import ModelSource, resolve
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+SAME_DEPTH = 2
+"""Levels down to which modules are listed that the base model has, too."""
+
+
+def head_difference(name: str, task: str, settings: Settings, num_labels: int | None = None) -> HeadDifference:
+    """The difference between a task's class and the base model of a model by name.
+
+    The law: base_total - removed + added = total, where no shape changes between the two.
+
+    Args:
+        name: a model's name (bertviz_core.sources).
+        task: one of bertviz_core.tasks.TASKS.
+        settings: what may be opened.
+        num_labels: outputs of a classification head; None for as many as the config names.
+
+    Raises:
+        BertvizError: the model is not there, or has no class for the task or for the base model.
+    """
+    return source_head_difference(resolve(name, settings), task, num_labels)
+
+
+def source_head_difference(source: ModelSource, task: str, num_labels: int | None = None) -> HeadDifference:
+    """The difference for a resolved model; see head_difference."""
+    config = with_labels(source.config, task, num_labels)
+    base, model = build_skeleton(source.name, source.config), build_skeleton(source.name, config, task)
+    base_ledger = module_ledger(source.name, base, way="config")
+    ledger = module_ledger(source.name, model, way="config")
+    images = _images(base_ledger, ledger, model.base_model_prefix)
+    inside = _Inside(ledger, {image: name for name, image in images.items() if image})
+    removed = [row for row in base_ledger.parameters if row.tied_to is None and not images[row.name]]
+    nodes = [
+        HeadNode("changed" if inside.added or removed else "same", 0, "", ledger.architecture, None, ledger.total, None)
+    ]
+    nodes += _below(model, "", 1, inside)
+    nodes += _removed(base, removed)
+    return HeadDifference(
+        model=source.name,
+        task=task,
+        architecture=ledger.architecture,
+        base_architecture=base_ledger.architecture,
+        num_labels=int(model.config.num_labels) if task in LABELLED else None,
+        base_total=base_ledger.total,
+        total=ledger.total,
+        added=sum(row.numel for row in inside.added),
+        removed=sum(row.numel for row in removed),
+        nodes=tuple(nodes),
+    )
+
+
+class _Inside:
+    """What is below each module of the class with the head."""
+
+    def __init__(self, ledger: Ledger, known: Mapping[str, str]) -> None:
+        self.rows = {row.name: row for row in ledger.parameters}
+        self.added = [row for row in ledger.parameters if row.tied_to is None and row.name not in known]
+        self.numel: dict[str, int] = {}
+        self.marks: dict[str, set[HeadMark]] = {}
+        for row in ledger.parameters:
+            mark: HeadMark = "same" if row.name in known else "added"
+            for path in _paths(row.name):
+                self.numel[path] = self.numel.get(path, 0) + (row.numel if row.tied_to is None else 0)
+                self.marks.setdefault(path, set()).add(mark)
+
+    def mark(self, path: str) -> HeadMark:
+        """What a module or parameter is beside the base model."""
+        marks = self.marks[path]
+        return next(iter(marks)) if len(marks) == 1 else "changed"
+
+
+def _images(base: Ledger, ledger: Ledger, prefix: str) -> dict[str, str]:
+    """Name in the base model -> name in the class with the head; "" where that has none."""
+    names = {row.name for row in ledger.parameters}
+    images = {}
+    for row in base.parameters:
+        under = f"{prefix}.{row.name}"
+        images[row.name] = under if under in names else row.name if row.name in names else ""
+    return images
+
+
+def _below(module: "torch.nn.Module", path: str, depth: int, inside: _Inside) -> Iterator[HeadNode]:
+    """The modules and parameters below one, in the order of the class; what the base model has only to a depth."""
+    for name, child in module.named_children():
+        at = f"{path}.{name}" if path else name
+        if at not in inside.marks:
+            continue  # no parameters: dropout, activations
+        mark = inside.mark(at)
+        kind, folded = _kind(child)
+        yield HeadNode(mark, depth, at, kind, None, inside.numel[at], None)
+        if not folded and (mark != "same" or depth < SAME_DEPTH):
+            yield from _below(child, at, depth + 1, inside)
+    for name, _ in module.named_parameters(recurse=False, remove_duplicate=False):
+        at = f"{path}.{name}" if path else name
+        if inside.mark(at) == "added":
+            yield _parameter(inside.rows[at], "added", depth)
+
+
+def _kind(module: "torch.nn.Module") -> tuple[str, bool]:
+    """Class of a module, and whether it stands for equal layers, which are not listed one by one."""
+    from torch.nn import ModuleList
+
+    held = [child for child in module.children() if any(True for _ in child.parameters())]
+    layers = module if isinstance(module, ModuleList) else held[0] if len(held) == 1 else None
+    if isinstance(layers, ModuleList) and len(layers) > 1:
+        classes = {type(layer).__name__ for layer in layers}
+        if len(classes) == 1:
+            return f"{len(layers)} × {classes.pop()}", True
+    return type(module).__name__, False
+
+
+def _removed(base: "PreTrainedModel", rows: list[Parameter]) -> Iterator[HeadNode]:
+    """The parameters of the base model that the class leaves out, each module above them once."""
+    names = {row.name for row in rows}
+    tops: dict[str, list[Parameter]] = {}
+    for row in rows:
+        tops.setdefault(row.name.partition(".")[0], []).append(row)
+    for top, below in tops.items():
+        module: Any = getattr(base, top)
+        if below[0].name != top:
+            numel = sum(row.numel for row in below)
+            whole = {f"{top}.{name}" for name, _ in module.named_parameters()} <= names
+            yield HeadNode("removed" if whole else "changed", 1, top, type(module).__name__, None, numel, None)
+        for row in below:
+            yield _parameter(row, "removed", 2)
+
+
+def _parameter(row: Parameter, mark: HeadMark, depth: int) -> HeadNode:
+    numel = row.numel if row.tied_to is None else 0
+    return HeadNode(mark, depth, row.name, "parameter", row.shape, numel, row.tied_to)
+
+
+def _paths(name: str) -> Iterator[str]:
+    """A name and all modules above it."""
+    yield name
+    for place, letter in enumerate(name):
+        if letter == ".":
+            yield name[:place]

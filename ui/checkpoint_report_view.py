@@ -1,0 +1,167 @@
+"""The load report: what of the model would come from the file, what it means, and what the task's head adds."""
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import BertvizError, UnsupportedModelError
+from bertviz_core.load_advice import share_text
+from bertviz_core.load_report import LABELLED, source_load_report
+from bertviz_core.results.load_report import KeyRow, LoadReport
+from bertviz_core.results.task_heads import HeadDifference
+from bertviz_core.sources import resolve
+from bertviz_core.task_heads import source_head_difference
+from figures.load_report import share_bars
+from figures.picture import Picture
+from figures.task_heads import head_tree
+from ui import cache, load_report_words
+from ui.checkpoint_controls import keys_filter, labels_input, load_task_select, own_task
+from ui.controls import settings
+from ui.errors import plain
+from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.text import bytes_text, count
+
+KEY, HEAD_KEY = "checkpoint_report", "checkpoint_head"
+MAX_ROWS = 20_000
+
+
+def origin(name: str) -> str:
+    """One line about the checkpoint: its class and where it comes from."""
+    found = cache.source(name)
+    saved = (found.config.get("architectures") or [found.model_type])[0]
+    return f"{saved}, {'its file is here' if found.has_weights else 'its file is not on this machine'}"
+
+
+def report_view(name: str) -> None:
+    """The report for a task that the reader chooses, or why there is none; the head's difference in any case."""
+    tasks = cache.tasks(name)
+    if not tasks:
+        raise UnsupportedModelError(f"transformers has no class of {name!r} for any of the tasks that are told here.")
+    config = cache.source(name).config
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        task = load_task_select(tasks, own_task((config.get("architectures") or [""])[0], tasks))
+        labels = labels_input(len(config.get("id2label") or ()) or 2) if task in LABELLED else None
+    try:
+        report = _report(*_source_key(name), task, labels)
+    except BertvizError as error:
+        st.warning(plain(str(error)), icon=":material/description:")
+    else:
+        _reported(report)
+    _difference(_head(*_source_key(name), task, labels))
+
+
+def _reported(report: LoadReport) -> None:
+    values = {
+        "Matched": f"{report.matched:,} of {report.wanted:,}",
+        "New": count(len(report.new)),
+        "Unused": count(len(report.unused)),
+        "Wrong shape": count(len(report.mismatched)),
+        "From the file": share_text(report.fraction_from_file),
+    }
+    with st.container(horizontal=True):
+        for label, value in values.items():
+            st.metric(label, value, help=load_report_words.HELP[label])
+    sound = report.matched == report.wanted
+    told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
+    told(plain(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
+    _repair(report)
+    title = f"What {report.architecture} takes from the file - {report.model}"
+    alt = f"Bars of the components of {report.model} by what comes from the file"
+    picture = Picture(title, alt, lambda look: share_bars(report.shares, title, look))
+    chart(picture, KEY)
+    st.caption(load_report_words.READING)
+    words = f"{title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
+    download_row(picture, KEY, f"load report {report.task} {report.model}", words, rows_frame(report.rows))
+    _keys(report)
+    read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers alone, from the Hub"
+    st.caption(
+        f"The file: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}. Read for this: {read}."
+    )
+    explained(KEY, load_report_words.REPORT, load_report_words.report_code(report))
+
+
+def _repair(report: LoadReport) -> None:
+    repair = report.repair
+    if repair is None:
+        return
+    st.markdown(
+        f":material/build: **{plain(repair.words)}: {repair.before:,} → {repair.after:,} of {repair.wanted:,}** "
+        f"tensors match once {repair.keys:,} keys are renamed."
+    )
+    st.code(repair.code, language="python")
+
+
+@st.fragment
+def _keys(report: LoadReport) -> None:
+    """Every name with what becomes of it, narrowed by status and search."""
+    counts: dict[str, int] = {}
+    for row in report.rows:
+        counts[row.status] = counts.get(row.status, 0) + 1
+    state, wanted = keys_filter(counts)
+    rows = [
+        row
+        for row in report.rows
+        if state in ("all", row.status)
+        and any(wanted.lower() in name.lower() for name in (row.name, *row.stored_names))
+    ]
+    # What has no counterpart comes first: it is what the report is about.
+    rows.sort(key=lambda row: row.status == "matched")
+    st.markdown(f"**{len(rows):,} keys**, " + ", ".join(f"{number:,} {each}" for each, number in counts.items()))
+    numbers_table(rows_frame(rows[:MAX_ROWS]), "Keys of the model and the file with their status", 330, first=330)
+    if len(rows) > MAX_ROWS:
+        st.caption(f"The first {MAX_ROWS:,} of {len(rows):,} rows; search to narrow them, the CSV has all.")
+
+
+def rows_frame(rows: list[KeyRow] | tuple[KeyRow, ...]) -> pd.DataFrame:
+    """The rows of the table of keys."""
+    return pd.DataFrame(
+        {
+            "name": [row.name for row in rows],
+            "status": [row.status for row in rows],
+            "component": [row.component for row in rows],
+            "in the model": ["" if row.model_shape is None else str(row.model_shape) for row in rows],
+            "in the file": ["" if row.checkpoint_shape is None else str(row.checkpoint_shape) for row in rows],
+            "count": [row.numel for row in rows],
+            "name in the file": [", ".join(row.stored_names) for row in rows],
+            "note": [row.note for row in rows],
+        }
+    )
+
+
+def _difference(difference: HeadDifference) -> None:
+    """The tree of the class beside the base model, what is added and left out marked."""
+    st.subheader("What the head adds", anchor=False)
+    st.markdown(f"{difference.architecture}: {load_report_words.added_words(difference)}")
+    title = f"{difference.architecture} beside {difference.base_architecture} - {difference.model}"
+    alt = f"Module tree of {difference.architecture}, the lines of the head marked"
+    picture = Picture(title, alt, lambda look: head_tree(difference, title, look))
+    chart(picture, HEAD_KEY)
+    frame = pd.DataFrame(
+        {
+            "name": [node.name or difference.architecture for node in difference.nodes],
+            "class": [node.kind for node in difference.nodes],
+            "shape": ["" if node.shape is None else str(node.shape) for node in difference.nodes],
+            "parameters": [node.numel for node in difference.nodes],
+            "beside the base model": [node.mark for node in difference.nodes],
+            "tied to": [node.tied_to or "" for node in difference.nodes],
+        }
+    )
+    words = f"{title}: {difference.base_total:,} and {difference.total:,} parameters."
+    download_row(picture, HEAD_KEY, f"head {difference.task} {difference.model}", words, frame)
+    folded_table(HEAD_KEY, frame, title)
+    explained(HEAD_KEY, load_report_words.DIFFERENCE, load_report_words.difference_code(difference))
+
+
+def _source_key(name: str) -> tuple[str, str, str, bool]:
+    found = cache.source(name)
+    return found.name, found.kind, found.revision, found.has_weights
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the header")
+def _report(name: str, kind: str, revision: str, has_weights: bool, task: str, labels: int | None) -> LoadReport:
+    current = settings()
+    return source_load_report(resolve(name, current), task, current, labels)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Building the class")
+def _head(name: str, kind: str, revision: str, has_weights: bool, task: str, labels: int | None) -> HeadDifference:
+    return source_head_difference(resolve(name, settings()), task, labels)
