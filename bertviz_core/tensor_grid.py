@@ -1,9 +1,11 @@
-"""Where the tensors of a checkpoint stand, and one number of each of them as a map of layers by places in a layer."""
+"""Where the tensors of a checkpoint stand, and one number of each of them as a map of places in a layer by layers."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from bertviz_core.parameters import header_ledger
 from bertviz_core.parts import inside_layer
@@ -11,7 +13,7 @@ from bertviz_core.results import Ledger, Parameter
 from bertviz_core.results.weights import TensorGrid, TensorLocation
 from bertviz_core.tensor_reading import Checkpoint
 
-MAX_COLUMNS = 40
+MAX_PLACES = 48
 MAX_OUTSIDE = 24
 NUMBER = re.compile(r"\d+")
 BUFFER = "buffer"
@@ -28,7 +30,7 @@ def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
     for row in ledger.parameters:
         if row.stored_name is not None:
             rows.setdefault(row.stored_name, []).append(row)
-    found = [_location(stored, parts, checkpoint.model_type) for stored, parts in rows.items()]
+    found = _apart([_location(stored, parts, checkpoint.model_type) for stored, parts in rows.items()])
     # What is listed twice under one name in the module (a fused tensor's slice) has its row already.
     others = (tensor.name for tensor in checkpoint.header.tensors if tensor.name not in rows)
     return (*found, *(TensorLocation(name, name, BUFFER, None, name, "other") for name in others))
@@ -37,36 +39,36 @@ def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
 def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> TensorGrid:
     """One number per tensor as a map; every tensor that is no buffer has its cell.
 
-    Where a layer has more than MAX_COLUMNS tensors (a mixture of experts), those whose names differ only in numbers
+    Where a layer has more than MAX_PLACES tensors (a mixture of experts), those whose names differ only in numbers
     share a cell, which shows the largest of them.
     """
     rows = [(tensor, value) for tensor, value in zip(tensors, numbers, strict=True) if tensor.component != BUFFER]
     inside = [(tensor, value) for tensor, value in rows if tensor.layer is not None]
     outside = [(tensor, value) for tensor, value in rows if tensor.layer is None]
-    columns = list(dict.fromkeys(tensor.inside for tensor, _ in inside))
-    folded = len(columns) > MAX_COLUMNS
+    places = list(dict.fromkeys(tensor.inside for tensor, _ in inside))
+    folded = len(places) > MAX_PLACES
     if folded:
-        columns = list(dict.fromkeys(NUMBER.sub("*", name) for name in columns))
-    kept = {name: index for index, name in enumerate(columns[:MAX_COLUMNS])}
+        places = list(dict.fromkeys(NUMBER.sub("*", name) for name in places))
+    kept = {name: index for index, name in enumerate(places[:MAX_PLACES])}
     stacks = list(dict.fromkeys(tensor.component for tensor, _ in inside))
     order = sorted({(stacks.index(tensor.component), tensor.layer or 0) for tensor, _ in inside})
-    places = {place: index for index, place in enumerate(order)}
-    values = np.full((len(order), len(kept)), np.nan, dtype=np.float32)
-    names = [[""] * len(kept) for _ in order]
+    columns = {place: index for index, place in enumerate(order)}
+    values = np.full((len(kept), len(order)), np.nan, dtype=np.float32)
+    names = [[""] * len(order) for _ in kept]
     dropped = 0
     for tensor, value in inside:
-        column = kept.get(NUMBER.sub("*", tensor.inside) if folded else tensor.inside)
-        if column is None:
+        row = kept.get(NUMBER.sub("*", tensor.inside) if folded else tensor.inside)
+        if row is None:
             dropped += 1
             continue
-        row = places[stacks.index(tensor.component), tensor.layer or 0]
+        column = columns[stacks.index(tensor.component), tensor.layer or 0]
         if not names[row][column] or not value <= values[row, column]:
             values[row, column], names[row][column] = value, tensor.name
     labels = [f"{stacks[stack]} {layer}" if len(stacks) > 1 else str(layer) for stack, layer in order]
     shown, rest = outside[:MAX_OUTSIDE], outside[MAX_OUTSIDE:]
     return TensorGrid(
+        places=tuple(kept),
         layers=tuple(labels),
-        columns=tuple(kept),
         values=values,
         names=tuple(map(tuple, names)),
         outside=tuple(tensor.name for tensor, _ in shown),
@@ -75,12 +77,24 @@ def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> 
     )
 
 
-def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> TensorLocation:
+def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> tuple[TensorLocation, str]:
+    """Where a tensor stands, and its name with * for the numbers of its layer."""
     row = parts[0]
     name = row.name if len(parts) == 1 else stored
-    inside = None
-    if row.layer is not None:
-        inside = inside_layer(name, model_type) or inside_layer(row.name, model_type)
-    place = name if inside is None else inside[1]
     part = row.part if len(parts) == 1 else "query_key_value"
-    return TensorLocation(stored, name, row.component, row.layer, place, part)
+    if row.layer is None:
+        return TensorLocation(stored, name, row.component, None, name, part), name
+    found, numbered = inside_layer(name, model_type), name
+    if found is None:
+        found, numbered = inside_layer(row.name, model_type), row.name
+    counters, inside = found or ((), numbered)
+    for counter in reversed(counters):
+        numbered = f"{numbered[: counter.start]}*{numbered[counter.stop :]}"
+    return TensorLocation(stored, name, row.component, row.layer, inside, part), numbered
+
+
+def _apart(found: Sequence[tuple[TensorLocation, str]]) -> list[TensorLocation]:
+    """The places, two of one layer never under one name: XLM has layer_norm1.0.weight and layer_norm2.0.weight."""
+    times = Counter((tensor.component, tensor.layer, tensor.inside) for tensor, _ in found)
+    shared = {inside for (_, layer, inside), count in times.items() if layer is not None and count > 1}
+    return [replace(tensor, inside=numbered) if tensor.inside in shared else tensor for tensor, numbered in found]

@@ -125,6 +125,7 @@ def number_pieces(place: TensorPlace) -> Iterator[Float[np.ndarray, " numbers"]]
     return (decoded(raw, place.tensor.dtype) for raw in raw_pieces(place))
 
 
+@np.errstate(invalid="ignore")  # a NaN that signals is a NaN
 def decoded(raw: bytes, dtype: str) -> Float[np.ndarray, " numbers"]:
     """Stored numbers as float64, each exactly itself; whole numbers beyond 2^53 are rounded to the nearest.
 

@@ -124,13 +124,13 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorGrid:
-    """One number per tensor as a map: layers by places inside a layer, and a list of what stands outside."""
+    """One number per tensor as a map: places inside a layer by layers, and a list of what stands outside."""
 
+    places: tuple[str, ...]
+    """Name inside the layer of every row, in the way of the data."""
     layers: tuple[str, ...]
-    """Label of every row: the layer's number, with its stack where there are two."""
-    columns: tuple[str, ...]
-    """Name inside the layer of every column, in the way of the data."""
-    values: Float[np.ndarray, "layers columns"]
+    """Label of every column: the layer's number, with its stack where there are two."""
+    values: Float[np.ndarray, "places layers"]
     """The number of every cell; NaN where there is no such tensor or it has no number."""
     names: tuple[tuple[str, ...], ...]
     """The tensor of every cell, "" for none; where several share a cell, the one with the largest number."""
@@ -145,5 +145,5 @@ class TensorGrid:
         """The tensor of a cell, "" for none; column -1 is the list of those outside."""
         if column == -1:
             return self.outside[row] if 0 <= row < len(self.outside) else ""
-        inside = 0 <= row < len(self.layers) and 0 <= column < len(self.columns)
+        inside = 0 <= row < len(self.places) and 0 <= column < len(self.layers)
         return self.names[row][column] if inside else ""

@@ -1,0 +1,115 @@
+"""What two models make of one text: how far their hidden states and their attentions are apart."""
+
+from collections.abc import Callable
+from math import log
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attention import attention_block, head_batches, row_tiles
+from bertviz_core.errors import TextError
+from bertviz_core.hidden_states import cosine
+from bertviz_core.results.compare import Behaviour
+from bertviz_core.results.trace import Tokens, Trace
+
+DIVERGENCE_CELLS = 2**18
+"""Cells that are compared at once: 2 MiB in float64, a few of which stay in a processor's cache."""
+Progress = Callable[[int, int], None]
+"""Called with the count of layers that are done and of all layers; may raise to stop."""
+
+
+def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
+    """What two models make of the same tokens: cosines of their hidden states, divergences of their attentions.
+
+    What they do not have alike (layers, hidden size, heads) is not compared, and said in a notice.
+
+    Raises:
+        TextError: the models read the text as different ids.
+    """
+    require_same_ids(first.model, first.tokens, second.model, second.tokens)
+    notices: list[str] = []
+    layers = min(first.num_hidden_layers, second.num_hidden_layers)
+    if first.num_hidden_layers != second.num_hidden_layers:
+        notices.append(
+            f"{first.model} has {first.num_hidden_layers} layers and {second.model} has {second.num_hidden_layers}: "
+            f"layer by layer the first {layers} are compared."
+        )
+    widths = first.hidden_states.shape[-1], second.hidden_states.shape[-1]
+    cosines = None
+    if widths[0] == widths[1]:
+        cosines = cosine(first.hidden_states[: layers + 1], second.hidden_states[: layers + 1])
+    else:
+        notices.append(
+            f"Their vectors have {widths[0]} and {widths[1]} numbers, so hidden states have no cosine to each other."
+        )
+    divergences = None
+    heads = first.num_attention_heads, second.num_attention_heads
+    if "none" in (first.attention_way, second.attention_way):
+        unknown = first if first.attention_way == "none" else second
+        notices.append(f"There is no attention of {unknown.model} to be compared. {unknown.attention_note}")
+    elif heads[0] != heads[1]:
+        notices.append(
+            f"Their layers have {heads[0]} and {heads[1]} heads, so no head of one is the same head of the other."
+        )
+    else:
+        divergences = attention_divergences(first, second, layers, progress)
+    return Behaviour(first.model, second.model, first.tokens, cosines, divergences, tuple(notices))
+
+
+def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) -> None:
+    """Nothing, where two models read a text as the same ids.
+
+    Raises:
+        TextError: they do not; says where they part.
+    """
+    if np.array_equal(tokens.input_ids, others.input_ids):
+        return
+    if len(tokens) != len(others):
+        found = f"{len(tokens)} and {len(others)} tokens"
+    else:
+        place = int(np.flatnonzero(tokens.input_ids != others.input_ids)[0])
+        ids = f"{int(tokens.input_ids[place])} and {int(others.input_ids[place])}"
+        found = f"different ids, first at position {place} ({ids})"
+    raise TextError(
+        f"{first!r} and {second!r} read this text as {found}, so no token of one has a partner in the other; "
+        "compare two models of one vocabulary."
+    )
+
+
+def attention_divergences(
+    first: Trace, second: Trace, layers: int, progress: Progress | None = None
+) -> Float[np.ndarray, "layers heads"]:
+    """Jensen-Shannon divergence of every head's attention in two runs, mean over the queries, in nats.
+
+    Raises:
+        UnsupportedModelError: one model's attention is not known.
+        ValueError: other counts of tokens or heads.
+    """
+    seq, heads = len(first.tokens), first.num_attention_heads
+    if (seq, heads) != (len(second.tokens), second.num_attention_heads):
+        raise ValueError(f"{seq} tokens, {heads} heads against {len(second.tokens)}, {second.num_attention_heads}")
+    found = np.zeros((layers, heads))
+    for layer in range(layers):
+        for batch in head_batches(heads, seq, DIVERGENCE_CELLS):
+            for rows in row_tiles(seq, cells=DIVERGENCE_CELLS):
+                one, two = (attention_block(trace, layer, batch, rows) for trace in (first, second))
+                found[layer, batch] += jensen_shannon(one, two).sum(axis=-1)
+        if progress:
+            progress(layer + 1, layers)
+    return np.clip(found / max(seq, 1), 0, log(2)).astype(np.float32)
+
+
+def jensen_shannon(
+    first: Float[np.ndarray, "*rows keys"], second: Float[np.ndarray, "*rows keys"]
+) -> Float[np.ndarray, "*rows"]:
+    """(KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2, in nats: 0 for equal rows, ln 2 for rows that never meet.
+
+    Symmetric (Lin 1991, Divergence measures based on the Shannon entropy, section 4).
+    """
+    one, two = first.astype(np.float64), second.astype(np.float64)
+    middle = (one + two) / 2
+    total = np.zeros(one.shape[:-1])
+    for part in (one, two):
+        ratio = np.divide(part, middle, out=np.ones_like(part), where=part > 0)
+        total += np.einsum("...k,...k->...", part, np.log(ratio, out=ratio))
+    return np.asarray(np.clip(total / 2, 0, log(2)))

@@ -1,0 +1,195 @@
+"""Two checkpoints side by side: which names, which shapes, and how far each tensor moved, read in pieces."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from bertviz_core.catalog import type_facts
+from bertviz_core.names import module_tensors
+from bertviz_core.parameters import collection_paused
+from bertviz_core.results.compare import ChangeHistograms, CheckpointComparison, ResizedTensor, TensorChange
+from bertviz_core.results.weights import Histogram, TensorLocation
+from bertviz_core.tensor_grid import locations
+from bertviz_core.tensor_reading import (
+    Checkpoint,
+    TensorPlace,
+    decoded,
+    is_readable,
+    number_pieces,
+    placed_tensors,
+    raw_pieces,
+)
+from bertviz_core.weight_statistics import BINS, Tell, dot, even_edges, histogram_counts
+
+MAX_PREFIX_PARTS = 3
+Matched = tuple[tuple[str, str], list[tuple[str, str]]]
+"""What is taken off in front of each side's names, and pairs of stored names."""
+
+
+def compare_checkpoints(first: Checkpoint, second: Checkpoint, tell: Tell | None = None) -> CheckpointComparison:
+    """What changed from the first checkpoint to the second; of the same file twice, exact zeros.
+
+    Names meet as the module has them (LayerNorm.gamma is LayerNorm.weight) and behind what one side has in front of
+    them all, so that a classifier (bert.encoder...) compares with its base (encoder...).
+
+    Raises:
+        CheckpointError: a file is damaged, or changed while it was read.
+    """
+    with collection_paused():
+        prefixes, pairs = matched_names(first, second)
+        order = {location.name: location for location in locations(first)}
+    partners = dict(pairs)
+    places, others = placed_tensors(first), placed_tensors(second)
+    common = [location for name, location in order.items() if name in partners]
+    same = [each for each in common if places[each.name].tensor.shape == others[partners[each.name]].tensor.shape]
+    readable = [
+        each
+        for each in same
+        if is_readable(places[each.name].tensor.dtype) and is_readable(others[partners[each.name]].tensor.dtype)
+    ]
+    total, done, changes = sum(places[each.name].tensor.nbytes for each in readable), 0, []
+    for location in readable:
+        changes.append(_changed(location, places[location.name], others[partners[location.name]], tell, done, total))
+        done += places[location.name].tensor.nbytes
+    taken, kept, known = set(partners.values()), set(readable), set(same)
+    resized = [(each.name, others[partners[each.name]].tensor.shape) for each in common if each not in known]
+    return CheckpointComparison(
+        first=first.name,
+        second=second.name,
+        prefixes=prefixes,
+        added=tuple(place.tensor for name, place in others.items() if name not in taken),
+        removed=tuple(place.tensor for name, place in places.items() if name not in partners),
+        resized=tuple(ResizedTensor(name, places[name].tensor.shape, shape) for name, shape in resized),
+        tensors=tuple(changes),
+        unread=tuple(each.name for each in same if each not in kept),
+        relative_change=_ratio(
+            math.hypot(*(each.difference_norm for each in changes)), math.hypot(*(each.first_norm for each in changes))
+        ),
+    )
+
+
+def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
+    """Which stored names of two checkpoints mean the same tensor; the prefixes are those that let the most names meet.
+
+    Of several ways that let as many meet, the one that takes off the least.
+    """
+    names, others = _module_names(first), _module_names(second)
+    best: tuple[int, int] | None = None
+    found: tuple[str, str, dict[str, str], dict[str, str]] = ("", "", names, others)
+    for prefix in _prefixes(names):
+        bare = _without(names, prefix)
+        for other in _prefixes(others):
+            bare_others = _without(others, other)
+            score = (len(bare.keys() & bare_others.keys()), -len(prefix) - len(other))
+            if best is None or score > best:
+                best, found = score, (prefix, other, bare, bare_others)
+    prefix, other, bare, bare_others = found
+    return (prefix, other), [(stored, bare_others[name]) for name, stored in bare.items() if name in bare_others]
+
+
+def change_histograms(first: TensorPlace, second: TensorPlace, bins: int = BINS) -> ChangeHistograms:
+    """Values of one tensor in both checkpoints over the same bins, and of their difference; read twice.
+
+    Raises:
+        CheckpointError: a file changed while it was read.
+        ValueError: the shapes differ.
+    """
+    if first.tensor.shape != second.tensor.shape:
+        raise ValueError(f"{first.tensor.shape} against {second.tensor.shape}")
+    ends = [[math.inf, -math.inf], [math.inf, -math.inf]]
+    for one, two in zip(number_pieces(first), number_pieces(second), strict=True):
+        with np.errstate(invalid="ignore"):
+            for end, values in zip((ends[0], ends[0], ends[1]), (one, two, two - one), strict=True):
+                kept = values[np.isfinite(values)]
+                if kept.size:
+                    end[:] = min(end[0], float(kept.min())), max(end[1], float(kept.max()))
+    values_range, difference_range = ([0.0 if math.isinf(end) else end for end in pair] for pair in ends)
+    edges, steps = (
+        even_edges(values_range[0], values_range[1], bins),
+        even_edges(difference_range[0], difference_range[1], bins),
+    )
+    counts = np.zeros((3, bins), dtype=np.int64)
+    for one, two in zip(number_pieces(first), number_pieces(second), strict=True):
+        with np.errstate(invalid="ignore"):
+            for row, (values, limits) in enumerate(((one, edges), (two, edges), (two - one, steps))):
+                counts[row] += histogram_counts(values, limits)
+    numel = math.prod(first.tensor.shape)
+    made = (
+        Histogram(limits, row, numel - int(row.sum()))
+        for limits, row in zip((edges, edges, steps), counts, strict=True)
+    )
+    return ChangeHistograms(first.tensor.name, *made)
+
+
+def _changed(
+    location: TensorLocation, first: TensorPlace, second: TensorPlace, tell: Tell | None, done: int, total: int
+) -> TensorChange:
+    """How far one tensor moved; sums of squares in float64, and nothing subtracted where the bytes are the same."""
+    squares, largest, changed = np.zeros(3), 0.0, 0
+    formats = first.tensor.dtype, second.tensor.dtype
+    with np.errstate(over="ignore", invalid="ignore"):
+        for raw, other in zip(raw_pieces(first), raw_pieces(second), strict=True):
+            one = decoded(raw, formats[0])
+            if raw == other and formats[0] == formats[1]:
+                squares[1:] += dot(one, one)
+            else:
+                two = decoded(other, formats[1])
+                difference = two - one
+                squares += (dot(difference, difference), dot(one, one), dot(two, two))
+                largest = float(np.maximum(largest, np.abs(difference).max(initial=0)))  # NaN stays NaN
+                changed += int(np.count_nonzero(difference))
+            done += len(raw)
+            if tell:
+                tell(done, total, location.name)
+        norms = np.sqrt(squares).tolist()
+    return TensorChange(
+        location=location,
+        second_name=second.tensor.name,
+        shape=first.tensor.shape,
+        dtype=first.tensor.dtype,
+        second_dtype=second.tensor.dtype,
+        relative_change=_ratio(norms[0], norms[1]),
+        difference_norm=norms[0],
+        first_norm=norms[1],
+        second_norm=norms[2],
+        largest_difference=largest,
+        changed=changed,
+    )
+
+
+def _ratio(difference: float, norm: float) -> float:
+    if difference == 0:
+        return 0.0
+    return math.inf if norm == 0 else difference / norm
+
+
+def _module_names(checkpoint: Checkpoint) -> dict[str, str]:
+    """Name in the module -> stored name; a stored tensor that the module cuts into several keeps its own name."""
+    facts = type_facts(checkpoint.model_type)
+    tensors = checkpoint.header.tensors
+    named = module_tensors(tensors, facts, base_only=False) if facts else [(each.name, (), each) for each in tensors]
+    times = Counter(tensor.name for _, _, tensor in named)
+    return {tensor.name if times[tensor.name] > 1 else name: tensor.name for name, _, tensor in named}
+
+
+def _prefixes(names: Iterable[str]) -> Sequence[str]:
+    """What at least half of the names begin with, whole modules of it, and "" for nothing."""
+    heads: Counter[str] = Counter()
+    total = 0
+    for name in names:
+        total += 1
+        parts = name.split(".")[:-1]
+        heads.update(".".join(parts[:count]) + "." for count in range(1, min(len(parts), MAX_PREFIX_PARTS) + 1))
+    return ["", *(head for head, count in heads.items() if 2 * count >= total)]
+
+
+def _without(names: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The names without the prefix where they have it; a name that would then be another's keeps it."""
+    if not prefix:
+        return dict(names)
+    return {
+        bare if (bare := name.removeprefix(prefix)) == name or bare not in names else name: stored
+        for name, stored in names.items()
+    }

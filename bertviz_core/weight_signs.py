@@ -1,0 +1,150 @@
+"""Signs that weights were never trained or are broken, each as a plain sentence that names the tensors.
+
+A sign is only told where training, or ordinary use, does not leave it: a module counts as never trained where its
+weights have the moments of the initialiser's distribution and its bias is exactly 0, which one step of training ends.
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Any
+
+from bertviz_core.initialisers import Spread, initial_spread, spreads
+from bertviz_core.parts import NORM
+from bertviz_core.results.weights import CheckpointStatistics, Finding, TensorStatistics, Trouble
+from bertviz_core.safetensors_header import shown
+from bertviz_core.tensor_grid import BUFFER
+
+MIN_BIASED, MIN_BARE = 64, 4096
+"""Fewest numbers of a weight that can be told from a trained one: with a bias that is exactly 0, and without a bias."""
+TYPE_TABLE = "token_type"
+"""RoBERTa keeps a table of token types that it does not use, all zero."""
+NAMED = 3
+CHECKED = (
+    "weights that still have their initialiser's mean, spread and shape (within 5 standard errors of a sample of their "
+    "size) beside a bias of exactly 0",
+    "normalisations that are still 1 and 0",
+    "NaN",
+    "infinities",
+    "matrices and normalisations that are 0 throughout",
+    "layers that hold the same bytes",
+)
+
+
+def weight_signs(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """What is suspicious in a checkpoint, the worst first; () where nothing is."""
+    tensors = [tensor for tensor in statistics.tensors if tensor.location.component != BUFFER]
+    return (
+        *_counted("NaN", tensors, lambda each: each.nan),
+        *_counted("infinity", tensors, lambda each: each.infinite),
+        *_never_trained(tensors, statistics, config),
+        *_all_zero(tensors),
+        *_identical_layers(tensors),
+    )
+
+
+def _never_trained(
+    tensors: Sequence[TensorStatistics], statistics: CheckpointStatistics, config: Mapping[str, Any]
+) -> Iterator[Finding]:
+    known = spreads(statistics.standard_deviations, config)
+    biases = {tensor.name.removesuffix(".bias"): tensor for tensor in tensors if tensor.name.endswith(".bias")}
+    found = [tensor for tensor in tensors if _is_new(tensor, biases.get(_module(tensor)), known)]
+    weights = [tensor for tensor in tensors if not tensor.name.endswith(".bias")]
+    if not found:
+        return
+    if 2 * len(found) >= len(weights):
+        yield _new("The model looks never trained", found, known, biases)
+        return
+    for component in dict.fromkeys(tensor.location.component for tensor in found):
+        words = {"task head": "The task head", "pooler": "The pooler"}.get(component, f"Part of the {component}")
+        own = [tensor for tensor in found if tensor.location.component == component]
+        yield _new(f"{words} looks never trained", own, known, biases)
+
+
+def _new(words: str, found: Sequence[TensorStatistics], known: Sequence[Spread], biased: Container[str]) -> Finding:
+    drawn = [(tensor, spread) for tensor in found if (spread := initial_spread(tensor, known)) is not None]
+    facts = []
+    if drawn:
+        having = [_module(tensor) in biased for tensor, _ in drawn]
+        beside = " with a bias of exactly 0" if all(having) else " with any bias exactly 0" if any(having) else ""
+        facts.append(f"the numbers still follow the initialiser ({drawn[0][1].words}){beside}")
+    if len(drawn) < len(found):
+        facts.append("normalisations are still exactly 1 and 0")
+    verb = "is" if len(found) == 1 else "are"
+    sentence = f"{words}: {_named(found)} {verb} as made, {'; '.join(facts)}. Train it before its output is used."
+    return Finding("never trained", sentence, tuple(tensor.name for tensor in found))
+
+
+def _is_new(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequence[Spread]) -> bool:
+    """Whether a module's weight, and its bias where it has one, are as the initialiser makes them."""
+    if weight.name.endswith(".bias") or weight.finite < weight.numel:
+        return False
+    if bias is not None and not _is_constant(bias, 0.0):
+        return False
+    if NORM.search(weight.location.module_name):
+        return len(weight.shape) == 1 and _is_constant(weight, 1.0)
+    enough = weight.numel >= (MIN_BARE if bias is None else MIN_BIASED)
+    return enough and initial_spread(weight, known) is not None
+
+
+def _all_zero(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
+    found = [
+        tensor
+        for tensor in tensors
+        if _is_constant(tensor, 0.0)
+        and not tensor.name.endswith("bias")
+        and (len(tensor.shape) > 1 or tensor.name.endswith(".weight"))
+        and TYPE_TABLE not in tensor.name
+    ]
+    if found:
+        verb = "holds" if len(found) == 1 else "hold"
+        words = f"{_named(found)} {verb} nothing but 0, which training does not leave; save the checkpoint again."
+        yield Finding("all zero", words, tuple(tensor.name for tensor in found))
+
+
+def _counted(
+    trouble: Trouble, tensors: Sequence[TensorStatistics], count: Callable[[TensorStatistics], int]
+) -> Iterator[Finding]:
+    found = [tensor for tensor in tensors if count(tensor)]
+    if found:
+        total = sum(count(tensor) for tensor in found)
+        what = "NaN" if trouble == "NaN" else "infinite"
+        verb = "holds" if len(found) == 1 else "hold"
+        words = f"{_named(found)} {verb} {total:,} values that are {what}; whatever is computed with them is broken."
+        yield Finding(trouble, words, tuple(tensor.name for tensor in found))
+
+
+def _identical_layers(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
+    """Layers of a stack whose tensors are all the same bytes, where a matrix among them is not constant."""
+    layers: dict[tuple[str, int], dict[str, bytes]] = {}
+    varied = set()
+    for tensor in tensors:
+        if tensor.location.layer is not None:
+            place = (tensor.location.component, tensor.location.layer)
+            layers.setdefault(place, {})[tensor.location.inside] = tensor.digest
+            if tensor.std > 0 and len(tensor.shape) > 1:
+                varied.add(place)
+    groups: dict[tuple[str, frozenset[tuple[str, bytes]]], list[int]] = {}
+    for (component, layer), held in layers.items():
+        if (component, layer) in varied:
+            groups.setdefault((component, frozenset(held.items())), []).append(layer)
+    for (component, _), same in groups.items():
+        if len(same) > 1:
+            named = f"{', '.join(map(str, same[:-1]))} and {same[-1]}"
+            own = [
+                each.name for each in tensors if each.location.component == component and each.location.layer in same
+            ]
+            words = f"The layers {named} of the {component} hold the same bytes in all {len(own) // len(same)} tensors"
+            yield Finding("identical layers", f"{words}; one is a copy of the other, or was never trained.", tuple(own))
+
+
+def _module(tensor: TensorStatistics) -> str:
+    return tensor.name.removesuffix(".weight")
+
+
+def _is_constant(tensor: TensorStatistics, value: float) -> bool:
+    return tensor.numel > 0 and tensor.finite == tensor.numel and tensor.minimum == tensor.maximum == value
+
+
+def _named(tensors: Sequence[TensorStatistics]) -> str:
+    names = [shown(tensor.name).strip("'") for tensor in tensors[:NAMED]]
+    rest = len(tensors) - len(names)
+    return f"{', '.join(names)} and {rest:,} more" if rest else ", ".join(names)

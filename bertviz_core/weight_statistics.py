@@ -1,0 +1,184 @@
+"""Statistics of every tensor of a checkpoint, read in pieces: as exact as of the whole array, in little memory."""
+
+import math
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.parameters import collection_paused
+from bertviz_core.results.weights import CheckpointStatistics, Histogram, TensorLocation, TensorStatistics
+from bertviz_core.tensor_grid import locations
+from bertviz_core.tensor_reading import (
+    Checkpoint,
+    TensorPlace,
+    decoded,
+    is_readable,
+    number_pieces,
+    placed_tensors,
+    raw_pieces,
+)
+
+Tell = Callable[[int, int, str], None]
+"""Called as tell(bytes read, bytes in all, name of the tensor); what it raises (SupersededError) ends the reading."""
+BINS = 101
+"""An odd count, so that a bin stands around 0 where the range is symmetric."""
+SPREADS = ("initializer_range", "init_std", "embed_init_std", "initializer_std")
+"""Entries of a config that say how far newly made weights are spread."""
+COMMON_SPREAD = 0.02
+"""What transformers takes where a config says nothing (PreTrainedModel._init_weights)."""
+
+
+class _Sums:
+    """What is added up piece by piece; squares around the first value too, so that no digits of the std are lost."""
+
+    def __init__(self) -> None:
+        self.shift: float | None = None
+        self.count = self.zeros = self.nan = self.infinite = 0
+        self.total = self.shifted = self.shifted_squares = self.squares = self.fourths = 0.0
+        self.minimum, self.maximum = math.inf, -math.inf
+
+    def add(self, values: Float[np.ndarray, " numbers"]) -> None:
+        finite = np.isfinite(values)
+        if not finite.all():
+            nan = int(np.isnan(values).sum())
+            self.nan += nan
+            self.infinite += values.size - int(finite.sum()) - nan
+            values = values[finite]
+        if not values.size:
+            return
+        self.shift = float(values[0]) if self.shift is None else self.shift
+        self.minimum, self.maximum = min(self.minimum, float(values.min())), max(self.maximum, float(values.max()))
+        self.count += values.size
+        self.zeros += values.size - int(np.count_nonzero(values))
+        squares = values * values
+        self.squares += float(squares.sum())
+        self.fourths += dot(squares, squares)
+        deviation = values - self.shift
+        self.shifted += float(deviation.sum())
+        self.shifted_squares += dot(deviation, deviation)
+
+    @property
+    def mean(self) -> float:
+        return math.nan if self.shift is None else self.shift + self.shifted / self.count
+
+    @property
+    def std(self) -> float:
+        if not self.count:
+            return math.nan
+        return math.sqrt(max(self.shifted_squares - self.shifted**2 / self.count, 0.0) / self.count)
+
+
+def checkpoint_statistics(checkpoint: Checkpoint, tell: Tell | None = None) -> CheckpointStatistics:
+    """Statistics of every tensor, in the way of the data through the model; each byte of the file is read once.
+
+    Raises:
+        CheckpointError: a file changed while it was read.
+    """
+    with collection_paused():
+        found_locations = locations(checkpoint)
+    places = placed_tensors(checkpoint)
+    total, done = checkpoint.nbytes, 0
+    found, unread = [], []
+    for location in found_locations:
+        place = places[location.name]
+        if not is_readable(place.tensor.dtype):
+            unread.append(location.name)
+        else:
+            found.append(tensor_statistics(place, location, _counted(tell, done, total, location.name)))
+        done += place.tensor.nbytes
+    spreads = standard_deviations(checkpoint.config)
+    return CheckpointStatistics(checkpoint.name, checkpoint.revision, tuple(found), tuple(unread), total, spreads)
+
+
+def tensor_statistics(
+    place: TensorPlace, location: TensorLocation, tell: Callable[[int], None] | None = None
+) -> TensorStatistics:
+    """Statistics of one tensor; tell is called with the bytes of it that are read.
+
+    Sums are in float64; the variance is that around the mean over the count, from sums around the first value (Chan,
+    Golub & LeVeque 1983, "shifted data").
+
+    Raises:
+        CheckpointError: the file changed while it was read.
+    """
+    tensor, sums = place.tensor, _Sums()
+    digest = blake2b(f"{tensor.dtype} {tensor.shape}".encode(), digest_size=16)
+    done = 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for raw in raw_pieces(place):
+            digest.update(raw)
+            sums.add(decoded(raw, tensor.dtype))
+            done += len(raw)
+            if tell:
+                tell(done)
+    nonzero = sums.count - sums.zeros
+    return TensorStatistics(
+        location=location,
+        shape=tensor.shape,
+        dtype=tensor.dtype,
+        numel=math.prod(tensor.shape),
+        mean=sums.mean,
+        std=sums.std,
+        minimum=sums.minimum if sums.count else math.nan,
+        maximum=sums.maximum if sums.count else math.nan,
+        zeros=sums.zeros,
+        nan=sums.nan,
+        infinite=sums.infinite,
+        second_moment=sums.squares / nonzero if nonzero else 0.0,
+        fourth_moment=sums.fourths / nonzero if nonzero else 0.0,
+        digest=digest.digest(),
+    )
+
+
+def tensor_histogram(place: TensorPlace, low: float, high: float, bins: int = BINS) -> Histogram:
+    """How often the values of a tensor fall into bins of equal width from low to high.
+
+    Raises:
+        CheckpointError: the file changed while it was read.
+        ValueError: the format has no real numbers, or an end is not finite.
+    """
+    edges = even_edges(low, high, bins)
+    counts = np.zeros(bins, dtype=np.int64)
+    for values in number_pieces(place):
+        counts += histogram_counts(values, edges)
+    return Histogram(edges.astype(np.float64), counts, math.prod(place.tensor.shape) - int(counts.sum()))
+
+
+def dot(first: Float[np.ndarray, " numbers"], second: Float[np.ndarray, " numbers"]) -> float:
+    """Sum of products, in one thread: a product by BLAS waits for all its threads, and on busy cores for long."""
+    return float(np.einsum("i,i->", first, second))
+
+
+def even_edges(low: float, high: float, bins: int = BINS) -> Float[np.ndarray, " edges"]:
+    """Edges of bins of equal width; a lone value gets a range around it.
+
+    Raises:
+        ValueError: an end is not finite.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"a histogram from {low} to {high}")
+    if not low < high:
+        spare = abs(low) / 2 or 1.0
+        low, high = low - spare, high + spare
+    return np.linspace(low, high, bins + 1)
+
+
+def histogram_counts(values: Float[np.ndarray, " numbers"], edges: Float[np.ndarray, " edges"]) -> Any:
+    """Counts between even edges; what is no number or outside counts nowhere."""
+    kept = values[np.isfinite(values)]
+    return np.histogram(kept, bins=len(edges) - 1, range=(float(edges[0]), float(edges[-1])))[0]
+
+
+def standard_deviations(config: Mapping[str, Any]) -> tuple[float, ...]:
+    """Standard deviations that a config names for newly made weights; transformers' own where it names none."""
+    named = [config[key] for key in SPREADS if isinstance(config.get(key), int | float) and config[key] > 0]
+    return tuple(dict.fromkeys(float(spread) for spread in named)) or (COMMON_SPREAD,)
+
+
+def _counted(tell: Tell | None, before: int, total: int, name: str) -> Callable[[int], None] | None:
+    if tell is None:
+        return None
+    return lambda done: tell(before + done, total, name)

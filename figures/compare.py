@@ -1,0 +1,115 @@
+"""Two checkpoints in pictures: one tensor's values in both, and how far two models are apart on one text."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.results.compare import ChangeHistograms
+from bertviz_core.results.weights import Histogram
+from figures.axes import even_axes
+from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
+from figures.tokens_axis import token_axis
+
+HEIGHT = 520
+GAP = 0.12
+STANDOFF = 22
+"""Pixels between the numbers of the layers and the title of their axis."""
+
+
+def change_figure(found: ChangeHistograms, models: tuple[str, str], title: str, look: Theme) -> go.Figure:
+    """One tensor in two checkpoints: on the left its values in both, on the right the differences."""
+    figure = go.Figure(layout=layout(look, escape(title), height=380, bargap=0))
+    for model, histogram, colour, dash in zip(
+        models,
+        (found.first, found.second),
+        (look.colours["embeddings"], look.colours["task head"]),
+        ("solid", "dot"),
+        strict=True,
+    ):
+        x, y = _outline(histogram)
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            name=escape(model),
+            line={"color": colour, "width": 2.5, "dash": dash},
+            hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
+        )
+    edges = found.difference.edges
+    figure.add_bar(
+        x=(edges[1:] + edges[:-1]) / 2,
+        y=found.difference.counts,
+        width=float(edges[1] - edges[0]),
+        xaxis="x2",
+        yaxis="y2",
+        marker={"color": look.colours["feed_forward"], "line": {"width": 0}},
+        showlegend=False,
+        hovertemplate="%{y:,} differences around %{x:.4g}<extra></extra>",
+    )
+    half = (1 - GAP) / 2
+    figure.update_layout(
+        margin={"t": 84},
+        xaxis={"domain": [0, half], "title": "value"},
+        yaxis={"title": "count", "rangemode": "tozero"},
+        xaxis2={"domain": [1 - half, 1], "title": "second - first", "anchor": "y2"},
+        yaxis2={"anchor": "x2", "rangemode": "tozero"},
+    )
+    return even_axes(figure, look)
+
+
+def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, look: Theme) -> go.Figure:
+    """Jensen-Shannon divergence of every head; 0 is the paper, the scale ends at the largest there is."""
+    layers, heads = divergences.shape
+    figure = go.Figure(layout=layout(look, escape(title), height=max(330, min(HEIGHT, 140 + 30 * layers))))
+    figure.update_layout(plot_bgcolor=look.grid)
+    figure.add_heatmap(
+        z=divergences.astype(np.float32),
+        x=list(range(heads)),
+        y=list(range(layers)),
+        zmin=0,
+        zmax=float(divergences.max(initial=0)) or float(np.log(2)),
+        colorscale=sequential(look),
+        colorbar={"title": {"text": "divergence in nats", "side": "right"}, "thickness": 14},
+        xgap=1,
+        ygap=1,
+        hovertemplate="layer %{y}, head %{x}: %{z:.6f} nats<extra></extra>",
+    )
+    figure.update_xaxes(title="head", showgrid=False, dtick=max(1, -(-heads // 24)))
+    title_beside = {"text": "layer", "standoff": STANDOFF}
+    return figure.update_yaxes(title=title_beside, showgrid=False, autorange="reversed", dtick=max(1, -(-layers // 14)))
+
+
+def token_cosine_map(
+    cosines: Float[np.ndarray, "states seq"], names: Sequence[str], title: str, look: Theme
+) -> go.Figure:
+    """Cosine of every token's vectors in two models, a row per entry of hidden_states; the scale ends at 1.
+
+    It begins at the smallest there is, rounded down to a tenth: two models of one origin differ by little.
+    """
+    states, seq = cosines.shape
+    low = float(np.floor(min(0.9, float(cosines.min(initial=1))) * 10) / 10)
+    figure = go.Figure(layout=layout(look, escape(title), height=max(330, min(HEIGHT, 180 + 34 * states))))
+    figure.add_heatmap(
+        z=cosines.astype(np.float32),
+        x=list(range(seq)),
+        y=list(range(states)),
+        zmin=low,
+        zmax=1,
+        colorscale=sequential(look),
+        colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14, "tickfont": {"size": TEXT_SIZE}},
+        xgap=1,
+        ygap=1,
+        customdata=[list(names)] * states,
+        hovertemplate="%{customdata}, layer %{y}: %{z:.4f}<extra></extra>",
+    )
+    figure.update_xaxes(token_axis(names, 860), tickangle=-90 if seq > 12 else 0)
+    title_beside = {"text": "layer (0: embeddings)", "standoff": STANDOFF}
+    return figure.update_yaxes(title=title_beside, showgrid=False, autorange="reversed", dtick=max(1, -(-states // 14)))
+
+
+def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
+    """The upper edge of a histogram's bars as a line."""
+    x = np.repeat(histogram.edges, 2)
+    return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])

@@ -1,0 +1,173 @@
+"""A number of every tensor as a map of places in a layer by layers, and the values of one tensor as a histogram."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.results.weights import Histogram, TensorGrid
+from figures.axes import even_axes
+from figures.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from figures.tensor_names import label, short_names
+
+DECADES = 4
+"""Powers of ten that a logarithmic scale covers below the largest value."""
+FAINTEST = 0.12
+"""Place on a logarithmic scale of the smallest value that is not 0, so that it is seen beside 0."""
+ROW, BETWEEN, AROUND = 21, 22, 110
+"""Pixels of a row, between the two blocks of rows, and of title and axis."""
+MOST_LAYERS = 32
+"""Numbers of layers that fit side by side."""
+CAP = 2.2
+"""A curve higher than so many times the highest bar is cut off at the top."""
+
+
+def tensor_map(
+    grid: TensorGrid, title: str, unit: str, look: Theme, signed: bool = False, logarithmic: bool = False
+) -> go.Figure:
+    """A cell per tensor: at the top those outside the layers, each as wide as the map, below places by layers.
+
+    A click at the top gives the column -1. What is grey is no tensor; what has the colour of the paper is 0.
+
+    Args:
+        grid: the numbers.
+        title: stands alone on a slide.
+        unit: what the numbers are, for the colour bar.
+        look: theme.
+        signed: whether the scale is symmetric around 0.
+        logarithmic: whether the scale counts powers of ten; for numbers from 0 on.
+    """
+    counts = len(grid.outside), len(grid.places)
+    gap = BETWEEN if all(counts) else 0
+    pixels = ROW * max(sum(counts), 1) + gap
+    figure = go.Figure(layout=layout(look, escape(title), height=AROUND + max(pixels, 120)))
+    figure.update_layout(coloraxis=_colour_axis(grid, unit, look, signed, logarithmic), plot_bgcolor=look.grid)
+    if counts[0]:
+        names = [[name] for name in grid.outside]
+        _add_cells(figure, grid.outside_values[:, None], [-1], names, grid, logarithmic)
+        above = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
+        rows = _rows(grid.outside, (1 - ROW * counts[0] / pixels, 1) if counts[1] else (0, 1))
+        figure.update_layout(xaxis=above, yaxis=rows)
+    if counts[1]:
+        number = "2" if counts[0] else ""
+        axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+        _add_cells(figure, grid.values, range(len(grid.layers)), grid.names, grid, logarithmic, **axes)
+        rows = _rows(grid.places, (0, ROW * counts[1] / pixels))
+        below = {**_layers(grid.layers), "anchor": f"y{number}"}
+        figure.update_layout({f"xaxis{number}": below, f"yaxis{number}": {**rows, "anchor": f"x{number}"}})
+    return even_axes(figure.update_layout(margin={"r": 8, "t": 52}), look)
+
+
+def weight_histogram(
+    histogram: Histogram, deviation: float | None, numel: int, title: str, look: Theme, colour: str = "embeddings"
+) -> go.Figure:
+    """The values of one tensor as bars, and the curve that as many new values would make.
+
+    Args:
+        histogram: the values.
+        deviation: standard deviation of the normal distribution that is drawn; None for no curve.
+        numel: count of the tensor's numbers, which the curve is drawn for.
+        title: stands alone on a slide.
+        look: theme.
+        colour: whose colour the bars have.
+    """
+    edges = histogram.edges
+    middles, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
+    figure = go.Figure(layout=layout(look, escape(title), height=360, bargap=0))
+    figure.add_bar(
+        x=middles,
+        y=histogram.counts,
+        width=width,
+        name="values",
+        marker={"color": look.colours[colour], "line": {"width": 0}},
+        hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
+    )
+    highest = float(histogram.counts.max(initial=0)) or 1.0
+    if deviation is not None:
+        x = np.linspace(edges[0], edges[-1], 401)
+        curve = numel * width * np.exp(-((x / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
+        figure.add_scatter(
+            x=x,
+            y=curve,
+            mode="lines",
+            name=f"new from the initialiser: normal, mean 0, std {deviation:g}",
+            line={"color": look.colours["task head"], "width": 2.5, "dash": "dash"},
+            hoverinfo="skip",
+        )
+        highest = min(max(highest, float(curve.max())), CAP * highest)
+    figure.update_xaxes(title="value")
+    figure.update_yaxes(title="count", range=[0, highest * 1.05])
+    return figure.update_layout(margin={"t": 84})
+
+
+def _rows(names: Sequence[str], domain: tuple[float, float]) -> dict[str, Any]:
+    """An axis with a name at every row, the first at the top."""
+    ticks = {"tickvals": list(range(len(names))), "ticktext": [label(name) for name in short_names(names)]}
+    return {**ticks, "domain": domain, "range": [len(names) - 0.5, -0.5], "showgrid": False}
+
+
+def _layers(names: Sequence[str]) -> dict[str, Any]:
+    """An axis with the layers' numbers, thinned where there are many."""
+    every = max(1, -(-len(names) // MOST_LAYERS))
+    ticks = {"tickvals": list(range(0, len(names), every)), "ticktext": list(names[::every])}
+    return {**ticks, "title": "layer", "range": [-0.5, len(names) - 0.5], "showgrid": False}
+
+
+def _add_cells(
+    figure: go.Figure,
+    values: Float[np.ndarray, "rows columns"],
+    places: Sequence[int],
+    names: Sequence[Sequence[str]],
+    grid: TensorGrid,
+    logarithmic: bool,
+    **axes: str,
+) -> None:
+    words = [
+        [[escape(name), f"{value:.6g}"] for name, value in zip(row, numbers, strict=True)]
+        for row, numbers in zip(names, values.tolist(), strict=True)
+    ]
+    top = _largest(grid)
+    drawn = _powers(values, top) if logarithmic else np.where(np.isinf(values), np.sign(values) * top, values)
+    figure.add_heatmap(
+        z=drawn.astype(np.float32),
+        x=list(places),
+        y=list(range(len(values))),
+        customdata=words,
+        coloraxis="coloraxis",
+        xgap=1,
+        ygap=1,
+        hoverongaps=False,
+        hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+        **axes,
+    )
+
+
+def _largest(grid: TensorGrid) -> float:
+    found = np.abs(np.concatenate([grid.values.reshape(-1), grid.outside_values]))
+    found = found[np.isfinite(found)]
+    return float(found.max(initial=0)) or 1.0
+
+
+def _powers(values: Float[np.ndarray, "rows columns"], top: float) -> Float[np.ndarray, "rows columns"]:
+    """Places on a scale from 0 to 1 of DECADES powers of ten; 0 stays 0."""
+    with np.errstate(divide="ignore"):
+        places = 1 + np.log10(np.abs(values) / top) / DECADES
+    return np.where(values == 0, 0.0, np.clip(places, FAINTEST, 1)).astype(np.float32)
+
+
+def _colour_axis(grid: TensorGrid, unit: str, look: Theme, signed: bool, logarithmic: bool) -> dict[str, Any]:
+    top = _largest(grid)
+    bar: dict[str, Any] = {"title": {"text": unit, "side": "right"}, "thickness": 14, "tickfont": {"size": TEXT_SIZE}}
+    if logarithmic:
+        powers = range(1, DECADES)
+        bar["tickvals"] = [0, *(1 - power / DECADES for power in reversed(powers)), 1]
+        bar["ticktext"] = ["0", *(f"{top * 10.0**-power:.2g}" for power in reversed(powers)), f"{top:.3g}"]
+        return {"colorscale": sequential(look), "cmin": 0, "cmax": 1, "colorbar": bar}
+    return {
+        "colorscale": diverging(look) if signed else sequential(look),
+        "cmin": -top if signed else 0,
+        "cmax": top,
+        "colorbar": bar,
+    }

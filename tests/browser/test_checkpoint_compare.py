@@ -1,0 +1,66 @@
+"""Weights and two checkpoints in a real browser: a clicked cell is the tensor shown, a classifier meets its base."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from bertviz_core.bundled import bundled_folder
+from tests.browser.conftest import WAIT_MS, serving
+
+pytestmark = pytest.mark.browser
+MAPS = ".st-key-checkpoint_weights .heatmaplayer image"
+
+
+@pytest.fixture(scope="module")
+def tuned_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A dashboard with a classifier made of the bundled model, one tensor of it changed."""
+    home = tmp_path_factory.mktemp("home")
+    folder = home / "models" / "tuned"
+    folder.mkdir(parents=True)
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_pretrained(bundled_folder(), num_labels=3)
+    with torch.no_grad():
+        model.bert.encoder.layer[4].intermediate.dense.weight *= 1.5
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(bundled_folder()).save_pretrained(folder)
+    with serving(Path(home)) as url:
+        yield url
+
+
+def test_a_clicked_cell_becomes_the_tensor_shown(page: Page, server: str) -> None:
+    page.goto(f"{server}/checkpoint?checkpoint=Weights")
+    page.wait_for_selector(MAPS, state="attached", timeout=WAIT_MS)
+    expect(page.get_by_text("Nothing suspicious in 104 tensors.")).to_be_visible()
+    page.wait_for_function("document.querySelector('.st-key-checkpoint_weights .js-plotly-plot')?._ev?.insideBert")
+    cells = page.locator(MAPS).last.bounding_box()
+    assert cells is not None
+    x, y = cells["x"] + cells["width"] * 3.5 / 6, cells["y"] + cells["height"] * 2.5 / 16
+    page.mouse.move(x, y)
+    page.wait_for_selector(".hoverlayer .hovertext")
+    page.mouse.click(x, y)
+    expect(page).to_have_url(re.compile(r"tensor=encoder\.layer\.3\.attention\.self\.key\.weight"))
+    title = "encoder.layer.3.attention.self.key.weight - all-MiniLM-L6-v2"
+    expect(page.locator(".st-key-checkpoint_values .gtitle", has_text=title)).to_be_visible()
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) -> None:
+    page.goto(f"{tuned_server}/checkpoint?checkpoint=Two+checkpoints")
+    title = "Relative change, all-MiniLM-L6-v2 to tuned"
+    expect(page.locator(".st-key-checkpoint_changes .gtitle", has_text=title)).to_be_visible()
+    changed = "encoder.layer.4.intermediate.dense.weight, first and second"
+    expect(page.locator(".st-key-checkpoint_change .gtitle", has_text=changed)).to_be_visible()
+    page.get_by_text("behaviour with the text").click()
+    # The first run of a server imports torch and loads two models.
+    expect(page.locator(".st-key-checkpoint_divergences .heatmaplayer image")).to_be_attached(timeout=3 * WAIT_MS)
+    expect(page.get_by_text(re.compile("largest at layer 5, head"))).to_be_visible()
+
+
+def test_a_new_head_is_told_at_the_top(page: Page, tuned_server: str) -> None:
+    page.goto(f"{tuned_server}/checkpoint?checkpoint=Weights&model=tuned")
+    expect(page.get_by_text(re.compile(r"The task head looks never trained: classifier\.weight"))).to_be_visible()

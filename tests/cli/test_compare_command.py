@@ -1,0 +1,99 @@
+"""`python -m bertviz_core compare`: JSON contract, tables, exit code 2 with one line."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from tests.cli.conftest import Command
+from tests.core.tiny_models import HEADS, LAYERS, TEXT, save_tiny
+
+MODEL = "all-MiniLM-L6-v2"
+
+
+@pytest.fixture
+def run(command: Command) -> Command:
+    """The command of this file."""
+    return partial(command, "compare")
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    """A tiny model, and a classifier made of it with one tensor of it doubled."""
+    base = save_tiny("bert", tmp_path / "base")
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_pretrained(base, num_labels=5)
+    with torch.no_grad():
+        model.bert.encoder.layer[1].intermediate.dense.weight *= 2
+    model.save_pretrained(tmp_path / "tuned")
+    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "tuned")
+    return str(base), str(tmp_path / "tuned")
+
+
+def test_the_same_model_twice_is_all_zeros(run: Command) -> None:
+    code, out, err = run(MODEL, MODEL, "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (found["added"], found["removed"], found["resized"], found["relative_change"]) == ([], [], [], 0)
+    assert len(found["tensors"]) == 104
+    assert {each["relative_change"] for each in found["tensors"]} == {0}
+    assert "behaviour" not in found
+
+
+def test_a_classifier_and_its_base(run: Command, pair: tuple[str, str]) -> None:
+    code, out, _ = run(*pair, "--text", TEXT, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["prefixes"] == ["", "bert."]
+    assert sorted(found["added"]) == ["classifier.bias", "classifier.weight"]
+    assert (found["removed"], found["resized"]) == ([], [])
+    lit = {each["name"]: each["relative_change"] for each in found["tensors"] if each["relative_change"]}
+    assert lit == {"encoder.layer.1.intermediate.dense.weight": pytest.approx(1)}
+    acts = found["behaviour"]
+    assert len(acts["cosines"]) == LAYERS + 1
+    assert {len(row) for row in acts["cosines"]} == {len(acts["tokens"])}
+    assert [len(row) for row in acts["divergences"]] == [HEADS] * LAYERS
+    assert acts["divergences"][0] == acts["divergences"][1] == [0] * HEADS
+    assert min(acts["divergences"][2]) > 0
+
+
+def test_the_table_names_the_most_changed_first(run: Command, pair: tuple[str, str]) -> None:
+    code, out, _ = run(*pair, "--text", TEXT)
+    lines = out.splitlines()
+    assert code == 0
+    assert "55 tensors in both, 2 added, 0 removed, 0 resized" in lines[0]
+    first = lines[next(index for index, line in enumerate(lines) if line.startswith("tensor")) + 1]
+    assert first.split()[0] == "encoder.layer.1.intermediate.dense.weight"
+    assert "1.000e+00" in first
+    assert any(line.startswith("Jensen-Shannon divergence") for line in lines)
+
+
+def test_changes_without_measure_are_null(run: Command, pair: tuple[str, str], tmp_path: Path) -> None:
+    zeros = save_tiny("bert", tmp_path / "zeros", initializer_range=0.3)
+    model = AutoModelForSequenceClassification.from_pretrained(zeros, num_labels=5)
+    with torch.no_grad():
+        model.bert.pooler.dense.weight.zero_()
+    model.save_pretrained(zeros)
+    found = json.loads(run(str(zeros), pair[0], "--json").stdout)
+    values = {each["name"]: each["relative_change"] for each in found["tensors"]}
+    assert values["bert.pooler.dense.weight"] is None
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [("bert-base-uncased", "not on this machine"), ("no-such-model", "is no model here"), ("./nowhere", "no folder")],
+)
+def test_a_model_that_cannot_be_read_is_told_in_one_line(run: Command, other: str, words: str) -> None:
+    code, out, err = run(MODEL, other)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert words in err
+
+
+def test_a_text_that_the_two_read_differently_is_told_in_one_line(run: Command, pair: tuple[str, str]) -> None:
+    code, out, err = run(MODEL, pair[0], "--text", TEXT)
+    assert (code, out) == (2, "")
+    assert "compare two models of one vocabulary" in err.splitlines()[-1]

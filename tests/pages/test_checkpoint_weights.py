@@ -1,0 +1,192 @@
+"""The checkpoint page's views on weights and on two checkpoints: what is drawn is what NumPy gives."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from streamlit.testing.v1 import AppTest
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from bertviz_core.bundled import bundled_folder
+from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+from tests.pages.opened import _decoded, metrics, opened, said
+
+MODEL = "all-MiniLM-L6-v2"
+QUERY = "encoder.layer.1.attention.self.query.weight"
+
+
+def charts(at: AppTest) -> list[dict[str, Any]]:
+    """All charts of the page as they are sent to the browser."""
+    return [_decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")]
+
+
+def weights(**query: str) -> AppTest:
+    """The view on the weights of a checkpoint."""
+    return opened("checkpoint", checkpoint="Weights", **query)
+
+
+def compared(**query: str) -> AppTest:
+    """The view on two checkpoints."""
+    return opened("checkpoint", checkpoint="Two checkpoints", **query)
+
+
+@pytest.fixture
+def tiny(models_dir: Path) -> Path:
+    """A tiny BERT below the models folder."""
+    return save_tiny("bert", models_dir / "base")
+
+
+@pytest.fixture
+def edited(tiny: Path) -> Path:
+    """A copy of it with one tensor changed."""
+    folder = tiny.with_name("edited")
+    shutil.copytree(tiny, folder)
+    tensors = load_file(tiny / "model.safetensors")
+    tensors[QUERY] = tensors[QUERY] * 1.5
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def test_the_bundled_model_is_healthy_and_its_spreads_are_numpys() -> None:
+    at = weights()
+    assert not at.exception
+    assert not at.error
+    assert not at.warning
+    assert "Nothing suspicious in 104 tensors" in at.success[0].value
+    arrays = load_file(bundled_folder() / "model.safetensors")
+    outside, inside = charts(at)[0]["data"]
+    for trace in (outside, inside):
+        for names, values in zip(trace["customdata"], trace["z"], strict=True):
+            for (name, _), value in zip(names, values, strict=True):
+                assert value == pytest.approx(float(arrays[name].double().std(correction=0)), rel=1e-5)
+    assert len(inside["z"]) == 16
+    assert {len(row) for row in inside["z"]} == {6}
+
+
+def test_a_linked_tensor_is_shown_with_its_own_numbers() -> None:
+    name = "encoder.layer.4.output.dense.weight"
+    at = weights(tensor=name, statistic="largest")
+    values = load_file(bundled_folder() / "model.safetensors")[name].numpy()
+    assert at.selectbox(key="tensor").value == name
+    assert metrics(at)["Shape"] == "384×1536"
+    assert float(metrics(at)["Std"]) == pytest.approx(values.std(), rel=1e-3)
+    bars, curve = charts(at)[1]["data"]
+    shown = sum(bars["y"])
+    left = [each.value for each in at.caption if "outside the picture" in each.value]
+    assert shown + sum(int(each.split()[0].replace(",", "")) for each in left) == values.size
+    assert "std 0.02" in curve["name"]
+
+
+def test_a_clicked_cell_becomes_the_tensor_and_does_not_undo_a_later_choice() -> None:
+    at = weights()
+    at.session_state["checkpoint_weights_cell"] = {"cell": [2, 3]}
+    at.run()
+    assert at.selectbox(key="tensor").value == "encoder.layer.3.attention.self.key.weight"
+    at.selectbox(key="tensor").select(QUERY)
+    at.run()
+    assert at.selectbox(key="tensor").value == QUERY
+    at.session_state["checkpoint_weights_cell"] = {"cell": [0, -1]}
+    at.run()
+    assert at.selectbox(key="tensor").value == "embeddings.word_embeddings.weight"
+
+
+def test_a_model_that_was_never_trained_is_told(models_dir: Path) -> None:
+    torch.manual_seed(0)
+    from transformers import AutoModel
+
+    from tests.core.tiny_models import tiny_config
+
+    AutoModel.from_config(tiny_config("bert")).save_pretrained(models_dir / "new")
+    at = weights(model="new")
+    assert not at.success
+    assert "The model looks never trained" in said(at.warning[0].value)
+
+
+def test_names_in_a_file_are_shown_and_not_read(models_dir: Path) -> None:
+    folder = save_tiny("bert", models_dir / "odd")
+    tensors = load_file(folder / "model.safetensors")
+    bad = "<img src=x>.![a](http://evil.example).weight"
+    save_file({**tensors, bad: torch.full((8, 9), torch.nan)}, folder / "model.safetensors", metadata={"format": "pt"})
+    at = weights(model="odd", tensor=bad)
+    assert not at.exception
+    (warning,) = at.warning
+    assert "http://" not in warning.value
+    assert "\\<img" in warning.value
+    assert "72 values that are NaN" in said(warning.value)
+    assert "<img" not in json.dumps([each["layout"]["title"] for each in charts(at)])
+
+
+@pytest.mark.parametrize("view", ["Weights", "Two checkpoints"])
+def test_a_model_without_weights_says_what_can_be_done(view: str) -> None:
+    at = opened("checkpoint", checkpoint=view, model="bert-base-uncased")
+    assert not at.exception
+    (error,) = at.error
+    assert "The weights of 'bert-base-uncased' are not on this machine" in said(error.value)
+
+
+def test_with_one_checkpoint_alone_it_is_compared_with_itself() -> None:
+    at = compared()
+    assert not at.exception
+    assert "compared with itself" in at.info[0].value
+    assert metrics(at)["Relative change"] == "0"
+    assert (metrics(at)["Tensors in both"], metrics(at)["Unchanged"]) == ("104", "104")
+    for trace in charts(at)[0]["data"]:
+        assert not np.any(trace["z"])
+
+
+def test_one_edited_tensor_lights_up_exactly_its_cell(edited: Path) -> None:
+    at = compared(model="base", other="edited", scale="even")
+    assert not at.exception
+    assert (metrics(at)["Tensors in both"], metrics(at)["Unchanged"]) == ("55", "54")
+    outside, inside = charts(at)[0]["data"]
+    ((row, column),) = np.argwhere(np.array(inside["z"]) > 0).tolist()
+    assert inside["customdata"][row][column][0] == QUERY
+    assert inside["z"][row][column] == pytest.approx(0.5, rel=1e-6)
+    assert not np.any(outside["z"])
+    assert at.selectbox(key="changed").value == QUERY
+    assert sum(charts(at)[1]["data"][2]["y"]) == 144
+
+
+def test_the_likest_checkpoint_is_the_first_choice(edited: Path) -> None:
+    assert compared(model="base").selectbox(key="other").value == "edited"
+    assert compared(model="edited").selectbox(key="other").value == "base"
+
+
+def test_a_classifier_meets_its_base_and_both_read_the_text(tiny: Path, models_dir: Path) -> None:
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_pretrained(tiny, num_labels=5)
+    with torch.no_grad():
+        model.bert.encoder.layer[1].attention.self.query.weight *= 3
+    model.save_pretrained(models_dir / "tuned")
+    AutoTokenizer.from_pretrained(tiny).save_pretrained(models_dir / "tuned")
+    at = compared(model="base", other="tuned")
+    assert "without their prefix" in " ".join(said(each.value) for each in at.markdown)
+    assert metrics(at)["Added"] == "2"
+    at = compared(model="base", other="tuned", compared="behaviour with the text")
+    assert not at.exception
+    cosines, divergences = (each["data"][0]["z"] for each in charts(at))
+    assert np.shape(divergences) == (LAYERS, HEADS)
+    assert len(cosines) == LAYERS + 1
+    assert not np.any(divergences[0])
+    assert np.min(divergences[1]) > 0
+    np.testing.assert_allclose(cosines[:2], 1, atol=1e-6)
+
+
+def test_two_vocabularies_are_refused_in_one_sentence(tiny: Path) -> None:
+    at = compared(model=MODEL, other="base", compared="behaviour with the text")
+    assert not at.exception
+    (error,) = at.error
+    assert "compare two models of one vocabulary" in said(error.value)
+
+
+def test_models_of_nothing_in_common_say_so(tiny: Path, models_dir: Path) -> None:
+    save_tiny("xlm", models_dir / "xlm")
+    at = compared(model="base", other="xlm")
+    assert not at.exception
+    assert not at.error
+    assert "nothing can be subtracted" in at.info[0].value

@@ -1,0 +1,147 @@
+"""The view on two checkpoints: which names, how far each tensor moved, and what that does with a text."""
+
+import math
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.results.compare import CheckpointComparison, TensorChange
+from bertviz_core.tensor_grid import tensor_grid
+from bertviz_core.tensor_reading import Checkpoint
+from figures.compare import change_figure
+from figures.picture import Picture
+from figures.weights import tensor_map
+from ui import checkpoint_reads, compare_controls
+from ui.checkpoint_behaviour_view import behaviour_view, models_of
+from ui.components.cell_click import cell_click
+from ui.errors import plain, told
+from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.weight_words import ALONE, COMPARE, EQUAL
+
+MAP, TENSOR = "checkpoint_changes", "checkpoint_change"
+
+
+def compare_view(name: str) -> None:
+    """What changed from this checkpoint to another."""
+    names = compare_controls.names_with_weights(name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        other = compare_controls.other_select(name, names)
+        side = compare_controls.side_choice()
+    first = checkpoint_reads.checkpoint(name)
+    second = checkpoint_reads.checkpoint(other)
+    if len(names) == 1 and other == name:
+        st.info(ALONE, icon=":material/info:")
+    elif first.folder == second.folder:
+        st.info(EQUAL, icon=":material/info:")
+    if side == "weights":
+        found = checkpoint_reads.comparison(first, second)
+        _names(found)
+        _weights(first, second, found)
+    else:
+        behaviour_view(name, other)
+
+
+def _names(found: CheckpointComparison) -> None:
+    """How many tensors meet, and which do not."""
+    equal = sum(each.changed == 0 and each.relative_change == 0 for each in found.tensors)
+    with st.container(horizontal=True):
+        st.metric("Relative change", number(found.relative_change), help="Of all numbers together that both hold.")
+        st.metric("Tensors in both", f"{len(found.tensors):,}", help="Of one shape, whatever their number format.")
+        st.metric("Unchanged", f"{equal:,}", help="Every number of them is the same.")
+        st.metric("Added", f"{len(found.added):,}", help=f"Only in {found.second}.")
+        st.metric("Removed", f"{len(found.removed):,}", help=f"Only in {found.first}.")
+        st.metric("Resized", f"{len(found.resized):,}", help="In both, with another shape.")
+    for model, prefix in zip((found.first, found.second), found.prefixes, strict=True):
+        if prefix:
+            st.markdown(f"Names of {plain(model)} are read without their prefix **{plain(prefix)}**")
+    rows = [("added", each.name, "", _shape(each.shape)) for each in found.added]
+    rows += [("removed", each.name, _shape(each.shape), "") for each in found.removed]
+    rows += [("resized", each.name, _shape(each.first), _shape(each.second)) for each in found.resized]
+    if rows:
+        with st.expander(f"{len(rows):,} tensors that have no partner of their shape", key="checkpoint_names"):
+            numbers_table(
+                pd.DataFrame(rows, columns=["what", "tensor", "first", "second"]), "Tensors without a partner"
+            )
+
+
+@st.fragment
+@told()
+def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison) -> None:
+    """The map of relative changes, the clicked tensor and the table."""
+    if not found.tensors:
+        st.info("The two have no tensor of one name and shape, so nothing can be subtracted.", icon=":material/info:")
+        return
+    logarithmic = compare_controls.scale_choice()
+    grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
+    title = f"Relative change, {found.first} to {found.second}"
+    alt = f"{title}: places in a layer by layers, and what stands outside the layers"
+    picture = Picture(title, alt, partial(tensor_map, grid, title, "relative change", logarithmic=logarithmic))
+    chart(picture, MAP)
+    cell = cell_click(MAP)
+    compare_controls.take_cell(compare_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
+    st.caption("Click a cell to see its tensor below.")
+    if grid.left_out:
+        st.caption(f"{grid.left_out:,} more tensors stand in the table.")
+    frame = changes_frame(found)
+    download_row(picture, MAP, f"change from {found.first} to {found.second}", title, frame, models=models_of(found))
+    folded_table(MAP, frame, title)
+    by_name = {each.name: each for each in found.tensors}
+    chosen = by_name[compare_controls.tensor_select(compare_controls.CHANGED, list(by_name), _most_changed(found))]
+    _tensor(first, second, found, chosen)
+    value = chosen.relative_change
+    explained(MAP, COMPARE[0], COMPARE[1].format(first=chosen.name, second=chosen.second_name, value=value))
+
+
+def _tensor(first: Checkpoint, second: Checkpoint, found: CheckpointComparison, change: TensorChange) -> None:
+    """One tensor in both: numbers in a row, values and differences as histograms."""
+    with st.container(horizontal=True):
+        st.metric("Relative change", number(change.relative_change), help="Norm of the difference over the first norm.")
+        st.metric("Norm of the difference", number(change.difference_norm))
+        st.metric("First norm", number(change.first_norm))
+        st.metric("Second norm", number(change.second_norm))
+        st.metric("Largest difference", number(change.largest_difference), help="Of a single number.")
+        st.metric("Numbers changed", f"{change.changed:,}", help=f"Of {math.prod(change.shape):,}.")
+    drawn = checkpoint_reads.changes(first, change.name, second, change.second_name)
+    title = f"{change.name}, first and second"
+    names = (f"first: {found.first}", f"second: {found.second}")
+    alt = f"{title}: values in both, and their differences"
+    picture = Picture(title, alt, partial(change_figure, drawn, names, title))
+    chart(picture, TENSOR)
+    edges, steps = drawn.first.edges, drawn.difference.edges
+    frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:]})
+    frame["first"], frame["second"] = drawn.first.counts, drawn.second.counts
+    frame["difference from"], frame["difference to"] = steps[:-1], steps[1:]
+    frame["differences"] = drawn.difference.counts
+    download_row(picture, TENSOR, f"change of {change.name} {found.second}", title, frame, models=models_of(found))
+    folded_table(TENSOR, frame, title)
+
+
+def changes_frame(found: CheckpointComparison) -> pd.DataFrame:
+    """A row per tensor that both hold."""
+    return pd.DataFrame(
+        {
+            "tensor": [each.name for each in found.tensors],
+            "shape": [_shape(each.shape) for each in found.tensors],
+            "relative change": [each.relative_change for each in found.tensors],
+            "norm of the difference": [each.difference_norm for each in found.tensors],
+            "first norm": [each.first_norm for each in found.tensors],
+            "second norm": [each.second_norm for each in found.tensors],
+            "largest difference": [each.largest_difference for each in found.tensors],
+            "numbers changed": [each.changed for each in found.tensors],
+        }
+    )
+
+
+def number(value: float) -> str:
+    """A number with four digits; an exact 0 as 0."""
+    return "0" if value == 0 else f"{value:.4g}"
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "1"
+
+
+def _most_changed(found: CheckpointComparison) -> str:
+    finite = [each for each in found.tensors if math.isfinite(each.relative_change) and each.first_norm > 0]
+    return max(finite or found.tensors, key=lambda each: each.relative_change).name

@@ -1,0 +1,150 @@
+"""Checkpoints read for the reader: cost first, progress while it goes on, an end where it is not wanted; then kept.
+
+As in ui.runs every word written is where Streamlit ends a script whose reader has clicked on.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import sha256
+from threading import Lock
+from time import perf_counter
+from typing import TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.compare import change_histograms, compare_checkpoints
+from bertviz_core.results.compare import ChangeHistograms, CheckpointComparison
+from bertviz_core.results.weights import CheckpointStatistics, Histogram
+from bertviz_core.tensor_reading import Checkpoint, open_checkpoint, placed_tensors
+from bertviz_core.weight_statistics import Tell, checkpoint_statistics, tensor_histogram
+from ui.cache import source
+from ui.controls import settings
+from ui.errors import plain
+from ui.text import bytes_text
+from ui.trace_controls import allow_run, run_allowed
+
+T = TypeVar("T")
+Key = tuple[str, ...]
+ASK_NBYTES = 4 * 1024**3
+"""More than this is read when the reader says so: about ten seconds."""
+QUIET_S, EVERY_S, WAIT_S = 0.4, 0.1, 0.05
+KEPT = 8
+
+
+class _Kept:
+    """The results used last; may be used from many threads."""
+
+    def __init__(self) -> None:
+        self.turn = Lock()
+        """Held by the one who reads: two at once would only take the disk from each other."""
+        self._held: OrderedDict[Key, object] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Key) -> object | None:
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def put(self, key: Key, value: object) -> None:
+        with self._lock:
+            self._held[key] = value
+            while len(self._held) > KEPT:
+                self._held.popitem(last=False)
+
+
+def checkpoint(name: str) -> Checkpoint:
+    """A model's files as they are now; their headers are read.
+
+    Raises:
+        BertvizError: the weights are not on this machine, or damaged.
+    """
+    return open_checkpoint(source(name), settings())
+
+
+def statistics(found: Checkpoint) -> CheckpointStatistics:
+    """Statistics of every tensor of a checkpoint."""
+    key = ("statistics", found.name, found.revision)
+    return _made(key, found.nbytes, lambda tell: checkpoint_statistics(found, tell))
+
+
+def comparison(first: Checkpoint, second: Checkpoint) -> CheckpointComparison:
+    """What changed from one checkpoint to another."""
+    key = ("comparison", first.name, first.revision, second.name, second.revision)
+    return _made(key, first.nbytes + second.nbytes, lambda tell: compare_checkpoints(first, second, tell))
+
+
+def histogram(found: Checkpoint, name: str, low: float, high: float) -> Histogram:
+    """The values of one tensor between two ends."""
+    return _histogram(found.name, found.revision, name, low, high, found)
+
+
+def changes(first: Checkpoint, name: str, second: Checkpoint, second_name: str) -> ChangeHistograms:
+    """The values of one tensor in two checkpoints."""
+    return _changes(first.name, first.revision, name, second.name, second.revision, second_name, first, second)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _kept() -> _Kept:
+    return _Kept()
+
+
+@st.cache_resource(max_entries=64, show_spinner="Reading the tensor")
+def _histogram(model: str, revision: str, name: str, low: float, high: float, _found: Checkpoint) -> Histogram:
+    return tensor_histogram(placed_tensors(_found)[name], low, high)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Reading the tensor")
+def _changes(
+    model: str,
+    revision: str,
+    name: str,
+    other: str,
+    other_revision: str,
+    other_name: str,
+    _first: Checkpoint,
+    _second: Checkpoint,
+) -> ChangeHistograms:
+    return change_histograms(placed_tensors(_first)[name], placed_tensors(_second)[other_name])
+
+
+def _made(key: Key, nbytes: int, make: Callable[[Tell], T]) -> T:
+    """A result at hand, or made with progress; one at a time, and not for a reader who has left."""
+    place, kept = st.empty(), _kept()
+    found = kept.get(key)
+    if found is not None:
+        return found  # type: ignore[return-value]  # what is kept under a key is what its maker made
+    run = sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()
+    if nbytes > ASK_NBYTES and not run_allowed(run):
+        st.info(f"{bytes_text(nbytes)} of weights are read for this, piece by piece.", icon=":material/timer:")
+        st.button("Read the weights", type="primary", on_click=allow_run, args=(run,), key="start_reading")
+        st.stop()
+    while not kept.turn.acquire(timeout=WAIT_S):
+        place.progress(0.0, text="Waiting: another checkpoint is being read.")
+    try:
+        again = kept.get(key)
+        made: T = make(_teller(place)) if again is None else again  # type: ignore[assignment]  # as above
+        kept.put(key, made)
+    finally:
+        kept.turn.release()
+    place.empty()
+    return made
+
+
+def _teller(place: DeltaGenerator) -> Tell:
+    """Writes how far the reading is, but nothing where it is quick, and not more often than is seen."""
+    started = perf_counter()
+    written = started
+
+    def tell(done: int, total: int, name: str) -> None:
+        nonlocal written
+        now = perf_counter()
+        if now - started < QUIET_S or now - written < EVERY_S:
+            return
+        written = now
+        left = (now - started) / max(done, 1) * (total - done)
+        words = f"{plain(name)}: {bytes_text(done)} of {bytes_text(total)}, about {left:.0f} s left"
+        place.progress(done / max(total, 1), text=words)
+
+    return tell
