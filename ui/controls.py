@@ -55,7 +55,7 @@ def model_select() -> None:
         key="model",
         accept_new_options=not settings().models,
         help="Choose one, or type a folder below the models folder or a Hub id such as org/name.",
-        format_func=_short,
+        format_func=str if settings().models else _short,  # the address holds what is shown; a list takes that alone
         **BOUND,
     )
 
@@ -87,11 +87,12 @@ def pair() -> str | None:
 
 
 def _take_from_address(key: str, default: str) -> None:
-    """A link may carry a text; it is taken once, and the address keeps no text after that."""
-    if key not in st.session_state:
-        st.session_state[key] = st.query_params.get(key, default)
+    """A link may carry a text, which replaces what is there; the address keeps no text after that."""
     if key in st.query_params:
+        st.session_state[key] = st.query_params[key]
         del st.query_params[key]
+    elif key not in st.session_state:
+        st.session_state[key] = default
 
 
 def model_name() -> str:
@@ -110,6 +111,11 @@ def level(label: str, most: int, default: int, key: str, help_text: str) -> int:
     if most <= 1:
         return 1
     return int(st.slider(label, 1, most, min(default, most), key=key, help=help_text, **BOUND))
+
+
+def component_state(key: str) -> Any:
+    """What the component of this key has said; None before it has said anything."""
+    return st.session_state.get(key)
 
 
 def clicked(chart_key: str) -> str | None:
@@ -165,10 +171,7 @@ def models_select(first: str) -> list[str]:
     allowed = settings().models
     default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
     options = list(dict.fromkeys([*default, *model_names()]))
-    return [
-        str(name)
-        for name in st.multiselect("Models", options, default=default, key="models", format_func=_short, **BOUND)
-    ]
+    return [str(name) for name in st.multiselect("Models", options, default=default, key="models", **BOUND)]
 
 
 def _short(name: str) -> str:

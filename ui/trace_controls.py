@@ -52,10 +52,12 @@ def token_range(count: int, shown: int) -> tuple[int, int]:
 
 def word_inputs() -> tuple[str, str, str]:
     """A word and two texts that it stands in."""
+    for key, default in (("word", WORD), ("first", FIRST_TEXT), ("second", SECOND_TEXT)):
+        st.session_state.setdefault(key, default)
     with st.container(horizontal=True):
-        word = st.text_input("Word", WORD, key="word", persist_state="session")
-        first = st.text_input("First text", FIRST_TEXT, key="first", persist_state="session")
-        second = st.text_input("Second text", SECOND_TEXT, key="second", persist_state="session")
+        word = st.text_input("Word", key="word", persist_state="session")
+        first = st.text_input("First text", key="first", persist_state="session")
+        second = st.text_input("Second text", key="second", persist_state="session")
     return (word or "").strip() or WORD, first or FIRST_TEXT, second or SECOND_TEXT
 
 

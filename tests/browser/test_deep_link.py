@@ -13,7 +13,7 @@ def test_a_cold_link_restores_model_and_view(cold_server: str, page: Page) -> No
     # 12 layers in 6 parts: query, key, value, attention output, feed-forward, layer norm.
     expect(page.locator(".barlayer .point path")).to_have_count(12 * 6)
     expect(page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")).to_have_value("bert-base-uncased")
-    expect(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Overview")).to_be_visible()
+    expect(page.get_by_test_id("stSidebar").get_by_role("link", name="Overview")).to_be_visible()
     expect(page).to_have_url(f"{cold_server}/parameters?model=bert-base-uncased&view=Layers")
 
 
@@ -24,5 +24,5 @@ def test_a_cold_link_restores_form_and_depth(cold_server: str, page: Page) -> No
     expect(page.get_by_role("radio", name="treemap")).to_be_checked()
     expect(page.get_by_role("slider", name="Depth")).to_have_value("2")
     expect(page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model")).to_be_visible()
-    expect(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Overview")).to_be_visible()
+    expect(page.get_by_test_id("stSidebar").get_by_role("link", name="Overview")).to_be_visible()
     expect(page).to_have_url(f"{cold_server}/parameters?form=treemap&depth=2")

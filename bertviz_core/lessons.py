@@ -1,0 +1,199 @@
+"""Lessons from YAML files: which there are, and one of them read and checked (docs/lessons.md).
+
+A lesson may come from a stranger, so the file is small, has no aliases, is not nested deeply, and every field of it has
+a kind and a limit; its words are plain text for whoever shows them.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml  # type: ignore[import-untyped]  # the package ships no annotations
+
+from bertviz_core.errors import LessonError
+from bertviz_core.results.lesson import Lesson, Step
+from bertviz_core.visible import visible
+
+ENDING = ".yaml"
+MAX_FILE_BYTES = 64 * 1024
+MAX_DEPTH = 8
+"""Nested mappings and lists: a lesson's own form needs four."""
+MAX_STEPS, MAX_QUERY, MAX_VALUES, MAX_SENTENCES = 60, 24, 24, 200
+TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
+"""Most characters of a title, of a value in the address, of a note, of a text."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
+RESERVED = frozenset({"lesson", "step", "text", "pair", "sentences", "embed", "embed_options"})
+"""Names in the address that a step's query cannot set: they have a field of their own, or are not the lesson's."""
+LESSON_FIELDS = ("title", "author", "steps")
+STEP_FIELDS = ("title", "page", "query", "text", "pair", "sentences", "note", "question")
+
+
+def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
+    """Names of all lessons, those of the first folder first; a name that is there twice belongs to the first."""
+    found = (
+        path.stem
+        for folder in folders
+        if folder.is_dir()
+        for path in sorted(folder.glob(f"*{ENDING}"))
+        if NAME.fullmatch(path.stem)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def lesson_file(name: str, folders: Sequence[Path]) -> Path:
+    """Where the lesson of this name is, never outside the folders.
+
+    Raises:
+        LessonError: there is none, or its file is a link that leads out of its folder.
+    """
+    if NAME.fullmatch(name):
+        for folder in folders:
+            path = folder / f"{name}{ENDING}"
+            if path.is_file():
+                if path.resolve().parent != folder.resolve():
+                    raise LessonError(
+                        f"The file of lesson {name!r} is a link out of its folder; put the file itself in."
+                    )
+                return path
+    known = ", ".join(lesson_names(folders)[:20]) or "none"
+    raise LessonError(f"There is no lesson {_shown(name)}; the lessons here are: {known}.")
+
+
+def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
+    """The lesson of a file.
+
+    Args:
+        path: of the file, as `lesson_file` gives it.
+        pages: names that a step's page may have.
+
+    Raises:
+        LessonError: the file cannot be read, is too large, is no YAML, or a field is missing, unknown or of another
+            kind; the sentence names file, step and field.
+    """
+    found = _loaded(path)
+    where = f"The lesson {path.name}"
+    _known(found, LESSON_FIELDS, where)
+    if not isinstance(steps := found.get("steps"), list) or not 0 < len(steps) <= MAX_STEPS:
+        _refuse(where, "steps", f"write a list of 1 to {MAX_STEPS} steps")
+    return Lesson(
+        name=path.stem,
+        title=_words(found, "title", TITLE, where),
+        author=_words(found, "author", TITLE, where) if "author" in found else None,
+        steps=tuple(_step(step, pages, f"{where}, step {number}") for number, step in enumerate(steps, start=1)),
+    )
+
+
+def _loaded(path: Path) -> Mapping[str, Any]:
+    """The file's mapping; its form is looked at before anything is built from it."""
+    where = f"The lesson {path.name}"
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise LessonError(f"{where} cannot be read: {error.strerror or error}.") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise LessonError(f"{where} has more than {MAX_FILE_BYTES:,} bytes; cut it into several lessons.")
+    try:
+        text = content.decode("utf-8-sig")
+        _look_through(text, where)
+        found = yaml.safe_load(text)
+    except UnicodeDecodeError as error:
+        raise LessonError(f"{where} is not text in UTF-8; save it as UTF-8.") from error
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        problem = _shown(getattr(error, "problem", None) or error, 120)
+        raise LessonError(f"{where} is not YAML that can be read{line}: {problem}.") from error
+    if isinstance(found, dict):
+        return found
+    raise LessonError(f"{where} has no fields; write title: and steps: (docs/lessons.md).")
+
+
+def _look_through(text: str, where: str) -> None:
+    """Refuse what a lesson has no need of and what makes a small file large: aliases and deep nesting."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            raise LessonError(f"{where} has the alias *{_shown(event.anchor)} in line {line}; write the words out.")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise LessonError(f"{where} is nested more than {MAX_DEPTH} deep in line {line}; a lesson needs four.")
+
+
+def _step(found: Any, pages: Collection[str], where: str) -> Step:
+    if not isinstance(found, dict):
+        raise LessonError(f"{where} has no fields; write title:, page: and note:.")
+    _known(found, STEP_FIELDS, where)
+    page = _words(found, "page", TITLE, where)
+    if page not in pages:
+        _refuse(where, "page", f"{_shown(page)} is no page; write one of {', '.join(pages)}")
+    if "pair" in found and "text" not in found:
+        _refuse(where, "pair", "a second text needs a first; add text")
+    texts = {name: _words(found, name, TEXT, where, as_it_is=True) for name in ("text", "pair") if name in found}
+    return Step(
+        title=_words(found, "title", TITLE, where),
+        page=page,
+        query=_query(found.get("query", {}), where),
+        note=_words(found, "note", NOTE, where),
+        question=_words(found, "question", NOTE, where) if "question" in found else None,
+        sentences=_sentences(found["sentences"], where) if "sentences" in found else None,
+        **texts,
+    )
+
+
+def _query(found: Any, where: str) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(found, dict) or len(found) > MAX_QUERY:
+        _refuse(where, "query", f"write at most {MAX_QUERY} lines such as view: Layers")
+    query = {}
+    for name, value in found.items():
+        if not isinstance(name, str) or not PARAMETER.fullmatch(name) or name in RESERVED:
+            _refuse(where, "query", f"{_shown(name)} is no name of a control; take it from the address of the view")
+        values = value if isinstance(value, list) else [value]
+        if not 0 < len(values) <= MAX_VALUES:
+            _refuse(where, f"query, {name}", f"write 1 to {MAX_VALUES} values")
+        query[name] = tuple(_value(each, name, where) for each in values)
+    return query
+
+
+def _value(found: Any, name: str, where: str) -> str:
+    """A value as the address has it."""
+    if isinstance(found, bool):
+        return str(found).lower()
+    if isinstance(found, str | int | float) and len(str(found)) <= VALUE:
+        return str(found)
+    return _refuse(where, f"query, {name}", f"write a word, a number, true or false, at most {VALUE} characters")
+
+
+def _sentences(found: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(found, list) or not 0 < len(found) <= MAX_SENTENCES:
+        _refuse(where, "sentences", f"write a list of 1 to {MAX_SENTENCES} sentences")
+    return tuple(_words({"sentences": each}, "sentences", NOTE, where) for each in found)
+
+
+def _words(found: Mapping[str, Any], name: str, most: int, where: str, as_it_is: bool = False) -> str:
+    """A field's text, its lines joined and characters without a picture named, but not in what a model is to read."""
+    value = found.get(name)
+    if not isinstance(value, str) or not value.strip():
+        _refuse(where, name, "write a text (in quotation marks where YAML takes it for something else)")
+    if len(value) > most:
+        _refuse(where, name, f"it has {len(value):,} characters, more than the {most:,} allowed")
+    return value.rstrip("\n") if as_it_is else visible(" ".join(value.split()))
+
+
+def _known(found: Mapping[Any, Any], fields: Sequence[str], where: str) -> None:
+    for name in found:
+        if name not in fields:
+            raise LessonError(f"{where} has the unknown field {_shown(name)}; the fields are {', '.join(fields)}.")
+
+
+def _refuse(where: str, field: str, advice: str) -> NoReturn:
+    raise LessonError(f"{where}, field {field}: {advice}.")
+
+
+def _shown(found: Any, most: int = 40) -> str:
+    """What was found, short enough for a sentence."""
+    words = visible(" ".join(str(found).split()))
+    return f"'{words[:most]}…'" if len(words) > most else f"'{words}'"

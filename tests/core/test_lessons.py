@@ -1,0 +1,179 @@
+"""Lessons: what a file may say, and how every other file is refused in one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bertviz_core.errors import LessonError
+from bertviz_core.lessons import MAX_FILE_BYTES, MAX_STEPS, lesson_file, lesson_names, read_lesson
+from bertviz_core.results.lesson import Lesson
+from bertviz_core.settings import Settings
+
+PAGES = ("overview", "tokens")
+STEP = {"title": "One", "page": "tokens", "note": "Look."}
+
+
+def read(tmp_path: Path, content: Any, name: str = "mine.yaml") -> Lesson:
+    path = tmp_path / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
+    return read_lesson(path, PAGES)
+
+
+def with_step(**fields: Any) -> dict[str, Any]:
+    return {"title": "Mine", "steps": [STEP, {**STEP, **fields}]}
+
+
+def test_a_lesson_is_read_as_it_is_written(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        "title: Mine\nauthor: Me\nsteps:\n"
+        "- title: One\n  page: tokens\n  note: >-\n    Two\n    lines.\n  question: Why?\n"
+        "  query: {layer: 5, words: true, tokens: [0, 7], scale: 0.5}\n  text: |\n    First.\n    Second.\n"
+        "  pair: Other\n  sentences: [a b, c]\n",
+    )
+    (step,) = found.steps
+    assert (found.name, found.title, found.author) == ("mine", "Mine", "Me")
+    assert (step.note, step.question) == ("Two lines.", "Why?")
+    assert step.query == {"layer": ("5",), "words": ("true",), "tokens": ("0", "7"), "scale": ("0.5",)}
+    assert (step.text, step.pair, step.sentences) == ("First.\nSecond.", "Other", ("a b", "c"))
+
+
+def test_what_a_step_leaves_out_is_left_alone(tmp_path: Path) -> None:
+    step = read(tmp_path, {"title": "Mine", "steps": [STEP]}).steps[0]
+    assert (step.query, step.text, step.pair, step.sentences, step.question) == ({}, None, None, None, None)
+
+
+def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -> None:
+    assert read(tmp_path, with_step(note="a\u202eb")).steps[1].note == "aU+202Eb"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"page": "secrets"}, "step 2, field page: 'secrets' is no page; write one of overview, tokens"),
+        ({"page": "../app"}, "step 2, field page"),
+        ({"note": ""}, "step 2, field note: write a text"),
+        ({"note": ["a"]}, "step 2, field note: write a text"),
+        ({"note": "a" * 2_001}, "step 2, field note: it has 2,001 characters"),
+        ({"title": 7}, "step 2, field title: write a text"),
+        ({"query": "view=Layers"}, "step 2, field query: write at most"),
+        ({"query": {"embed": "true"}}, "step 2, field query: 'embed' is no name of a control"),
+        ({"query": {"lesson": "other"}}, "step 2, field query: 'lesson'"),
+        ({"query": {"text": "a"}}, "step 2, field query: 'text'"),
+        ({"query": {"a&b": "c"}}, "step 2, field query: 'a&b'"),
+        ({"query": {7: "c"}}, "step 2, field query: '7'"),
+        ({"query": {"view": {"a": 1}}}, "step 2, field query, view: write a word"),
+        ({"query": {"view": []}}, "step 2, field query, view: write 1 to"),
+        ({"query": {"view": [None]}}, "step 2, field query, view: write a word"),
+        ({"query": {"view": "a" * 201}}, "step 2, field query, view: write a word"),
+        ({"query": {f"a{n}": 1 for n in range(25)}}, "step 2, field query: write at most 24"),
+        ({"pair": "alone"}, "step 2, field pair: a second text needs a first"),
+        ({"text": "a" * 20_001}, "step 2, field text: it has 20,001 characters"),
+        ({"sentences": "a"}, "step 2, field sentences: write a list"),
+        ({"sentences": ["a", 1]}, "step 2, field sentences: write a text"),
+        ({"html": "<b>"}, "step 2 has the unknown field 'html'; the fields are title, page"),
+    ],
+)
+def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(LessonError) as refused:
+        read(tmp_path, with_step(**fields))
+    assert str(refused.value).startswith(f"The lesson mine.yaml, {said}")
+    assert str(refused.value).count("\n") == 0
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "has no fields"),
+        ("- a\n- b\n", "has no fields"),
+        ("title: Mine\n", "field steps: write a list of 1 to"),
+        ("title: Mine\nsteps: []\n", "field steps: write a list of 1 to"),
+        ({"title": "Mine", "steps": [dict(STEP) for _ in range(MAX_STEPS + 1)]}, "field steps: write a list of 1 to"),
+        ("title: Mine\nsteps: [1]\n", "step 1 has no fields"),
+        ({"steps": [STEP]}, "field title: write a text"),
+        ({"title": "Mine", "steps": [STEP], "run": "x"}, "has the unknown field 'run'"),
+        ("title: 'Mine\nsteps: [\n", "is not YAML that can be read in line"),
+        ("title: !!python/object/apply:os.system ['true']\n", "is not YAML that can be read in line 1"),
+        ("a: &a [x]\nb: *a\n", "has the alias *'a' in line 2"),
+        ("a: &a {x: 1}\nb: {<<: *a}\n", "has the alias *'a' in line 2"),
+        ("[" * 30_000, "is nested more than 8 deep in line 1"),
+        (f"title: {'9' * 5_000}\nsteps: []\n", "is not YAML that can be read"),
+        ("title: 2026-99-99\nsteps: []\n", "is not YAML that can be read"),
+        (b"title: \xff\xfe\n", "is not text in UTF-8"),
+        ("# " + "a" * MAX_FILE_BYTES, "has more than 65,536 bytes"),
+    ],
+    ids=range(17),
+)
+def test_a_bad_file_is_refused_in_one_sentence(content: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(LessonError) as refused:
+        read(tmp_path, content)
+    assert str(refused.value).startswith("The lesson mine.yaml")
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match=r"The lesson gone.yaml cannot be read: No such file"):
+        read_lesson(tmp_path / "gone.yaml", PAGES)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """A shipped and an own folder, with a file of the same name in both, and files that are no lessons."""
+    shipped, own = tmp_path / "shipped", tmp_path / "own"
+    for folder, names in ((shipped, ("b", "a")), (own, ("a", "c", ".hidden", "with blank", "-x"))):
+        folder.mkdir()
+        for name in names:
+            (folder / f"{name}.yaml").write_text("title: T")
+    (own / "d.yml").write_text("title: T")
+    (tmp_path / "secret.yaml").write_text("title: T")
+    return shipped, own
+
+
+def test_names_are_those_of_the_folders_shipped_first(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    assert lesson_names(folders) == ("a", "b", "c")
+    assert lesson_names([tmp_path / "no folder"]) == ()
+    assert lesson_file("a", folders) == folders[0] / "a.yaml"
+    assert lesson_file("c", folders) == folders[1] / "c.yaml"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret",
+        "..",
+        "",
+        ".hidden",
+        "with blank",
+        "-x",
+        "c.yaml",
+        "own/c",
+        "/etc/passwd",
+        "c\x00",
+        "a" * 81,
+        "d",
+        "é",
+    ],
+)
+def test_a_name_cannot_leave_the_folders(name: str, folders: tuple[Path, Path]) -> None:
+    with pytest.raises(LessonError, match=r"There is no lesson .*; the lessons here are: a, b, c\."):
+        lesson_file(name, folders)
+
+
+def test_a_link_cannot_leave_the_folder(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    (folders[1] / "leak.yaml").symlink_to(tmp_path / "secret.yaml")
+    with pytest.raises(LessonError, match="link out of its folder"):
+        lesson_file("leak", folders)
+
+
+def test_the_folder_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("INSIDE_BERT_LESSONS_DIR", raising=False)
+    assert Settings.from_environment().lessons_dir is None
+    monkeypatch.setenv("INSIDE_BERT_LESSONS_DIR", str(tmp_path))
+    assert Settings.from_environment().lessons_dir == tmp_path

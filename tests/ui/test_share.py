@@ -1,0 +1,150 @@
+"""A link restores what the page's controls show; typed words are in it only when the reader asks."""
+
+import json
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
+from tests.pages.opened import opened
+from ui import controls, share
+
+KINDS = ("selectbox", "multiselect", "slider", "number_input", "button_group", "toggle", "text_input", "text_area")
+LONG = "The quick brown fox jumps over the lazy dog. " * 9
+PAIR = {"text": "The bank lent me money.", "pair": "It stood by the river."}
+
+LABELS = {"[CLS]": "cls", "dot product": "dot"}
+"""What stands in the address where a control shows an option under a label -> the option."""
+CONDITIONAL = {"model", "placed", "bfloat16"}
+"""On all pages; there only where umap is installed; there only for long lists on some processors."""
+VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
+    ("overview", {"model": "bert-tiny"}, {}),
+    (
+        "parameters",
+        {"form": "treemap", "depth": 2, "module": "encoder.layer.3", "search": "weight", "rows": "First encoder"},
+        {},
+    ),
+    ("parameters", {"model": "bert-base-uncased", "view": "Layers", "task": "masked-lm"}, {}),
+    ("parameters", {"view": "Compare models", "models": ["bert-tiny", "bert-base-uncased"]}, {}),
+    ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
+    ("representations", {"layer": 2, "window": 32, "from": 64}, {}),
+    ("representations", {"states": "Change", "map": "against its own input"}, {}),
+    ("representations", {"states": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
+    ("heads", {"at": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
+    ("heads", {"heads": "Same numbers", "product": "key"}, {}),
+    ("heads", {"heads": "One cell", "at": 3, "head": 7, "query": 2, "key": 1}, {}),
+    ("attention", {"at": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
+    ("attention", {"weights": "value-weighted", "part": "A to B"}, PAIR),
+    ("attention", {"weights": "rollout", "at": 4}, {}),
+    (
+        "sentences",
+        {"example": "negation", "pooling": "[CLS]", "pooled_layer": 3, "measure": "dot product", "order": "clustered"},
+        {},
+    ),
+    ("sentences", {"compare": "Why alike?", "cells": "words"}, {}),
+    ("sentences", {"compare": "Map"}, {}),
+    ("sentences", {"source": "file"}, {}),
+]
+
+
+def shown(at: AppTest) -> dict[str, Any]:
+    """Name in the address -> what the control shows, of every control that is bound to the address."""
+    found = {}
+    for kind in KINDS:
+        for widget in at.get(kind):
+            name = getattr(widget.proto, "query_param_key", "")
+            if name:
+                found[name] = widget.value
+    return found
+
+
+def written(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [written(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else LABELS.get(value, str(value))
+
+
+@pytest.mark.parametrize(("page", "query", "texts"), VIEWS, ids=[f"{page} {' '.join(q)}" for page, q, _ in VIEWS])
+def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: dict[str, str]) -> None:
+    values = {name: [*map(str, value)] if isinstance(value, list) else str(value) for name, value in query.items()}
+    at = opened(page, **values, **texts)  # type: ignore[arg-type]  # a list is a repeated parameter
+    assert not at.exception
+    found = shown(at)
+    assert {name: written(found.get(name)) for name in query} == {name: written(value) for name, value in query.items()}
+    covered = {name for each, named, _ in VIEWS if each == page for name in named} | CONDITIONAL
+    assert set(found) <= covered, "a control that no link above tries"
+
+
+def test_a_link_restores_what_was_typed() -> None:
+    words = {"word": "bank", "first": "The bank lends.", "second": "The river bank."}
+    at = opened("representations", states="One word, two texts", **words, **PAIR)
+    assert {each.key: each.value for each in at.text_input} == words
+    assert (at.session_state["text"], at.session_state["pair"]) == (PAIR["text"], PAIR["pair"])
+    assert set(at.query_params) == {"states"}
+    places = {"first_sentence": "2", "second_sentence": "1"}
+    at = opened("sentences", compare="Why alike?", sentences="One.\nTwo.\nThree.", **places)
+    assert at.text_area(key="sentences").value == "One.\nTwo.\nThree."
+    assert [box.value for box in at.selectbox if box.key in places] == [2, 1]
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "1e9", "99999999999", "²", ""])
+def test_a_place_that_is_no_number_is_left_out(value: str) -> None:
+    at = opened("sentences", compare="Why alike?", first_sentence=value)
+    assert not at.exception
+    assert "first_sentence" not in at.query_params
+
+
+def test_a_link_into_a_running_session_replaces_its_text() -> None:
+    at = opened("tokens", text="First text.")
+    at.query_params["text"] = "Second text."
+    assert at.run().session_state["text"] == "Second text."
+    assert "text" not in at.query_params
+
+
+def carried(at: AppTest, include: bool) -> list[tuple[str, str]]:
+    """What the open panel's link carries."""
+    at.session_state["share_open"] = True
+    at.run()
+    at.toggle(key=share.INCLUDE).set_value(include).run()
+    assert not at.exception
+    (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("share_link")]
+    return [(name, value) for name, value in json.loads(found.json)["carried"]]
+
+
+def test_the_text_is_in_the_link_only_when_asked() -> None:
+    at = opened("tokens", **PAIR)
+    assert carried(at, include=False) == []
+    assert "left out, since addresses end in logs" in " ".join(each.value for each in at.caption)
+    assert carried(at, include=True) == list(PAIR.items())
+    assert "Addresses end in the logs" in " ".join(each.value for each in at.caption)
+
+
+def test_what_everyone_begins_with_is_not_carried() -> None:
+    assert carried(opened("representations", states="One word, two texts"), include=True) == []
+    assert carried(opened("sentences"), include=True) == []
+    assert carried(opened("tokens", text=f"{controls.DEFAULT_TEXT} "), include=True) == [
+        ("text", "I love my pet python. ")
+    ]
+
+
+def test_typed_words_are_carried_on_their_own_page_alone() -> None:
+    words = {"sentences": "One.\nTwo.\nThree.", "first_sentence": "2"}
+    at = opened("sentences", compare="Why alike?", **words)
+    assert carried(at, include=True) == [*words.items(), ("second_sentence", "1")]
+    at.switch_page("../pages/tokens.py")
+    assert carried(at, include=True) == []
+
+
+def test_a_text_too_long_for_an_address_is_told_in_one_sentence() -> None:
+    at = opened("tokens", text="word " * 400)
+    assert carried(at, include=True) == []
+    (warning,) = at.warning
+    assert "would make the address 2,005 characters longer" in warning.value
+    assert carried(opened("tokens", text="word " * 300), include=True) != []
+
+
+def test_a_file_is_no_part_of_a_link() -> None:
+    at = opened("sentences", source="file", text="Mine.")
+    assert carried(at, include=True) == [("text", "Mine.")]
+    assert "file that was handed over is no part" in " ".join(each.value for each in at.caption)

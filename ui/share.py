@@ -1,0 +1,85 @@
+"""The link that restores a view in another browser: the address as it stands, and the reader's own words when asked.
+
+Every control that is bound to the address is in the link by itself. What a reader typed is not: an address ends in the
+logs of every server on its way.
+"""
+
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from ui import controls
+from ui.components.share_link import share_link
+from ui.sentence_examples import EXAMPLES
+from ui.trace_controls import FIRST_TEXT, SECOND_TEXT, WORD
+
+TEXTS = ("text", "pair")
+WORDS_OF_PAGE = {
+    "representations": ("word", "first", "second"),
+    "sentences": ("sentences", "query_sentence"),
+}
+"""Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""
+PLACES_OF_PAGE = {"sentences": ("first_sentence", "second_sentence")}
+"""Page -> keys of numbers that mean something only together with what is typed."""
+MOST_CHARACTERS = 1_600
+"""Of an address, for typed words: with the rest it stays below 2,000, which every browser and proxy lets through."""
+INCLUDE = "share_text"
+DEFAULTS = {"text": controls.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "second": SECOND_TEXT}
+"""What everyone begins with, so that no link need carry it."""
+
+
+def take_from_address() -> None:
+    """What a link carries besides text and pair is taken once; the address keeps none of it after that."""
+    for keys, kind in ((WORDS_OF_PAGE, str), (PLACES_OF_PAGE, int)):
+        for key in (key for each in keys.values() for key in each if key in st.query_params):
+            found = st.query_params[key]
+            if kind is str or (found.isascii() and found.isdigit() and len(found) < 9):
+                st.session_state[key] = kind(found)
+            del st.query_params[key]
+
+
+@st.fragment
+def share_button(page: str) -> None:
+    """The button; what is behind it is made when it is opened.
+
+    Args:
+        page: name of the page that is shown.
+    """
+    with st.popover("Share", key="share_open", on_change="rerun") as place:
+        if place.open:
+            _panel(page)
+
+
+def _panel(page: str) -> None:
+    st.markdown("This link shows the same page, model and settings in another browser.")
+    asked = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
+    carried = list(_words(page)) if asked else []
+    size = len(urlencode(carried))
+    if size > MOST_CHARACTERS:
+        st.warning(
+            f"The text would make the address {size:,} characters longer, and beyond about 2,000 some browsers, mail "
+            "programs and proxies cut it: send the text beside this link, which goes without it."
+        )
+        carried = []
+    share_link(carried, "share_link")
+    if asked:
+        st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
+    else:
+        st.caption("The text is left out, since addresses end in logs.")
+    if page == "sentences" and st.session_state.get("source") == "file":
+        st.caption("A file that was handed over is no part of a link.")
+
+
+def _words(page: str) -> Iterator[tuple[str, str]]:
+    """What was typed, and the numbers that go with it."""
+    example = EXAMPLES.get(str(st.session_state.get("example")), ("", ""))[1]
+    defaults = {**DEFAULTS, "sentences": example}
+    typed = st.session_state.get("source", "typed") == "typed"
+    for key in (*TEXTS, *(WORDS_OF_PAGE.get(page, ()) if typed else ())):
+        value = st.session_state.get(key)
+        if isinstance(value, str) and value != defaults.get(key, ""):
+            yield key, value
+    for key in PLACES_OF_PAGE.get(page, ()) if typed else ():
+        if st.session_state.get(key):
+            yield key, str(st.session_state[key])
