@@ -3,13 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: help setup run test check bench image-test
+.PHONY: help setup run test check bench load faults image-test
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
 	@echo "make test   install what the tests need and run them all"
 	@echo "make check  format, lint, types, import contracts, tests"
 	@echo "make bench  measure against the alternatives and print the table"
+	@echo "make load   25 visitors for a minute on one instance, twice; prints the table"
+	@echo "make faults break things around a running instance and print what its readers saw"
 	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
 	@echo "make setup  only make .venv with everything the others need"
 
@@ -30,6 +32,12 @@ check: .venv/ready
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks
+
+load: .venv/bench
+	$(BIN)/python -m benchmarks.load
+
+faults: .venv/bench
+	$(BIN)/python -m benchmarks.faults
 
 image-test: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" tests/image/build_and_check.sh $(BIN)/python

@@ -67,7 +67,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         UnsupportedModelError: the family has no base model that reads a text.
     """
     folder = weights_folder(source, settings)
-    _check_size(source.name, folder, dtype, settings)
+    _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
     if source.kind == "bundled":
         verify_bundled()
     if "quantization_config" in source.config:
@@ -85,7 +85,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         if way == "recorded":
             model.set_attn_implementation(register())
         device = best_device()
-        model = model.to(device).eval()
+        model = _in_own_memory(model).to(device).eval()
     return LoadedModel(
         name=source.name,
         revision=source.revision if source.folder is not None else folder.name,
@@ -108,9 +108,17 @@ def best_device() -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _check_size(name: str, folder: Path, dtype: Dtype, settings: Settings) -> None:
-    tensors = read_header(folder).tensors
-    nbytes = sum(math.prod(tensor.shape) for tensor in tensors) * DTYPE_NBYTES[dtype]
+def needed_nbytes(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> int:
+    """Bytes that the weights of a checkpoint take in memory in a number format; only its headers are read.
+
+    Raises:
+        CheckpointError: the weights are not here, or damaged.
+    """
+    tensors = read_header(weights_folder(source, settings)).tensors
+    return sum(math.prod(tensor.shape) for tensor in tensors) * DTYPE_NBYTES[dtype]
+
+
+def _check_size(name: str, nbytes: int, dtype: Dtype, settings: Settings) -> None:
     if nbytes > settings.max_model_bytes:
         raise CheckpointError(
             f"The weights of {name!r} need {nbytes:,} bytes in {dtype}; this instance loads at most "
@@ -148,6 +156,13 @@ def _from_pretrained(
     except Exception as error:  # the library raises whatever a wrong shape or a damaged file leads to
         raise CheckpointError(f"The weights of {name!r} do not fit its config: {first_line(error)}") from error
     return model, info
+
+
+def _in_own_memory(model: "PreTrainedModel") -> "PreTrainedModel":
+    """The model with its weights copied: they are a map of the file, and a file cut short would end the process."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = tensor.data.clone()
+    return model
 
 
 def _attention_way(model: "PreTrainedModel", model_type: str) -> AttentionWay:

@@ -85,10 +85,10 @@ def _activated(values: Any, activation: str) -> Any:
 
 
 def _read(folder: Path, activation: str) -> DenseLayer:
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
     try:
-        tensors = load_file(folder / SINGLE_FILE)
+        tensors = load((folder / SINGLE_FILE).read_bytes())  # load_file would keep a map of a file that may change
         weight, bias = tensors["linear.weight"], tensors.get("linear.bias")
     except Exception as error:  # the library raises whatever a damaged file leads to
         raise CheckpointError(f"The dense layer {folder.name!r} cannot be read: {first_line(error)}") from error

@@ -12,6 +12,8 @@ MAX_MODEL_BYTES = 8 * 1024**3
 MAX_TOKENS = 8192
 MAX_CHARACTERS = 200_000
 MAX_TRACE_BYTES = 3 * 1024**3
+MAX_LOADED_BYTES = 4 * 1024**3
+MAX_RESULT_BYTES = 1024**3
 MAX_STORE_BYTES = 2 * 1024**3
 MAX_SENTENCES = 50_000
 MAX_WAITING = 100
@@ -39,6 +41,10 @@ class Settings:
     """Characters that a text may have before it is tokenized."""
     max_trace_bytes: int = MAX_TRACE_BYTES
     """Bytes that the runs kept for all sessions together may take; those used longest ago make room."""
+    max_loaded_bytes: int = MAX_LOADED_BYTES
+    """Bytes that the models kept in memory may take together; those used longest ago make room, one always stays."""
+    max_result_bytes: int = MAX_RESULT_BYTES
+    """Bytes that ledgers, tokenizers, cut-up weights and the like, kept for all sessions, may take together."""
     store_dir: Path = field(default_factory=lambda: _store_dir())
     """Folder in which sentence vectors are kept between runs."""
     max_store_bytes: int = MAX_STORE_BYTES
@@ -69,6 +75,8 @@ class Settings:
             max_tokens=_limit("INSIDE_BERT_MAX_TOKENS", MAX_TOKENS),
             max_characters=_limit("INSIDE_BERT_MAX_CHARACTERS", MAX_CHARACTERS),
             max_trace_bytes=_limit("INSIDE_BERT_MAX_TRACE_BYTES", MAX_TRACE_BYTES),
+            max_loaded_bytes=_limit("INSIDE_BERT_MAX_LOADED_BYTES", MAX_LOADED_BYTES),
+            max_result_bytes=_limit("INSIDE_BERT_MAX_RESULT_BYTES", MAX_RESULT_BYTES),
             store_dir=_store_dir(),
             max_store_bytes=_limit("INSIDE_BERT_MAX_STORE_BYTES", MAX_STORE_BYTES),
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),

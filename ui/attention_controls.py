@@ -1,12 +1,32 @@
 """Widgets of the attention page: how maps are read, and what of a long text is looked at."""
 
+from dataclasses import dataclass, replace
+
 import streamlit as st
 
 from bertviz_core.results.attention import Block, Reading, Weights
+from ui.components.attention_address import Look, read_look, written
 from ui.controls import BOUND, choice
 
 WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout")
 SWITCHES = {"words": "Merge words", "hide_special": "Hide special", "hide_punctuation": "Hide punctuation"}
+LOOK, TAKEN_LOOK = "look", "attention_look"
+Shown = tuple[str, tuple[int, int]]
+"""Identity of what the view shows, and (layer, head) of the opened head."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenLook:
+    """The look that the address names, and what was so when it was taken from it or written into it."""
+
+    text: str = ""
+    """The word in the address."""
+    said: int | None = None
+    """Number of the last thing that the browser had said."""
+    shown: Shown | None = None
+    """What was shown with it; None where nothing has been."""
+    taken: int = 0
+    """How many times a word was taken from the address."""
 
 
 def weights_choice() -> Weights:
@@ -37,6 +57,50 @@ def take_opened(head: tuple[int, int] | None, with_head: bool) -> None:
         st.session_state["at"] = head[0]
         if with_head:
             st.session_state["head"] = head[1]
+
+
+def take_look(said: int | None) -> None:
+    """Take the look from an address that something else than the view has changed: a link, or the way back.
+
+    To be called when the whole page runs. What the browser says at the same time counts more: it sends the address
+    along as it was before the last change to it.
+
+    Args:
+        said: number of the last thing that the browser said about the view.
+    """
+    held, text = _taken_look(), st.query_params.get(LOOK, "")
+    if text != held.text and said in (None, held.said):
+        st.session_state[TAKEN_LOOK] = TakenLook(text, said, None, held.taken + 1)
+
+
+def asked_look(said: int | None, shown: Shown) -> Look | None:
+    """The look that the address asks for; None where the browser has said something since.
+
+    Places in another text mean nothing in this one, and a clicked cell is one of the head that was open.
+    """
+    held = _taken_look()
+    if said not in (None, held.said):
+        return None
+    look = read_look(held.text)
+    if held.shown is None or held.shown == shown:
+        return look
+    return replace(look, cell=None) if held.shown[0] == shown[0] else replace(look, zoom=None, cell=None, pins=())
+
+
+def keep_look(look: Look, said: int | None, shown: Shown) -> int:
+    """Let the address name this look, without a run for it; how many times a look was taken from it so far."""
+    text, taken = written(look), _taken_look().taken
+    st.session_state[TAKEN_LOOK] = TakenLook(text, said, shown, taken)
+    if text and st.query_params.get(LOOK) != text:
+        st.query_params[LOOK] = text
+    elif not text and LOOK in st.query_params:
+        del st.query_params[LOOK]
+    return taken
+
+
+def _taken_look() -> TakenLook:
+    found = st.session_state.get(TAKEN_LOOK)
+    return found if isinstance(found, TakenLook) else TakenLook()
 
 
 def position_range(label: str, key: str, seq: int) -> tuple[int, int]:

@@ -1,7 +1,5 @@
 """Cached results, keyed by plain values: a model's name, its revision, options. Results are frozen and shared."""
 
-import streamlit as st
-
 from bertviz_core.architecture import describe
 from bertviz_core.catalog import type_facts
 from bertviz_core.parameters import source_ledger
@@ -9,6 +7,7 @@ from bertviz_core.results import Architecture, Ledger, TreeNode
 from bertviz_core.sources import ModelSource, resolve
 from bertviz_core.tree import parameter_tree, tree_depth
 from ui.controls import settings
+from ui.kept import kept
 
 
 def source(name: str) -> ModelSource:
@@ -45,17 +44,17 @@ def tasks(name: str) -> tuple[str, ...]:
     return facts.tasks if facts else ()
 
 
-@st.cache_resource(max_entries=32, show_spinner="Counting parameters")
+@kept("Counting parameters")
 def _ledger(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> Ledger:
     current = settings()
     return source_ledger(resolve(name, current), current, task)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept()
 def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str | None, depth: int) -> tuple[TreeNode, ...]:
     return parameter_tree(_ledger(name, kind, revision, has_weights, task), depth)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@kept()
 def _depth(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> int:
     return tree_depth(_ledger(name, kind, revision, has_weights, task))

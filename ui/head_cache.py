@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-import streamlit as st
 from jaxtyping import Float
 
 from bertviz_core.head_arithmetic import LayerHeads, cell_arithmetic, layer_heads
@@ -14,6 +13,7 @@ from bertviz_core.results.head_cell import CellArithmetic
 from bertviz_core.results.heads import Block, HeadProjections, OneOrMany
 from bertviz_core.results.trace import Trace
 from ui import models
+from ui.kept import kept
 
 
 class Place(NamedTuple):
@@ -55,24 +55,24 @@ def cell(name: str, trace: Trace, place: Place) -> CellArithmetic:
     return cell_arithmetic(model, trace, place.layer, place.head, place.query, place.key, heads)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept()
 def _projections(name: str, revision: str, layer: int, _model: LoadedModel) -> HeadProjections:
     return head_projections(_model, layer)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept()
 def _norms(name: str, revision: str, _model: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]:
     return block_norms(_model)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Running the layer both ways")
+@kept("Running the layer both ways")
 def _products(
     name: str, revision: str, text: str, pair: str | None, layer: int, block: Block, _model: LoadedModel
 ) -> OneOrMany:
     return one_or_many(_model, models.tokens(name, text, pair), layer, block)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Listening to the layer")
+@kept("Listening to the layer")
 def _heads(
     name: str, revision: str, text: str, pair: str | None, layer: int, _model: LoadedModel, _trace: Trace
 ) -> LayerHeads:

@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Generic, Literal, TypeVar
 
-from bertviz_core.errors import SupersededError
+from bertviz_core.errors import BertvizError, SupersededError
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 Progress = Callable[[int, int], None]
@@ -84,9 +84,13 @@ class Job(Generic[T]):
                     self._turn.release()
         except SupersededError:
             self.state = "stopped"
+        except BertvizError as error:  # its sentence is all of it; its traceback holds what it came from: a model
+            error.__cause__ = error.__context__ = None
+            self.error, self.state = error.with_traceback(None), "failed"
         except Exception as error:  # shown to whoever looks at the job, on their page
             self.error, self.state = error, "failed"
         finally:
+            del self._work  # it holds a model too, which a job that has ended is not to keep in memory
             self._finished = perf_counter()
             self._ended.set()
 

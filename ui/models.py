@@ -1,9 +1,10 @@
-"""Models, tokenizers and traces that sessions share: few models, traces by bytes, one load and one run at a time."""
+"""Models, tokenizers and traces that sessions share, each within its bytes: one load and one run at a time."""
 
 import streamlit as st
 
+from bertviz_core.byte_cache import ByteCache
 from bertviz_core.errors import BertvizError, UnsupportedModelError
-from bertviz_core.loading import LoadedModel, load_model
+from bertviz_core.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.model_files import tokenizer_folder
 from bertviz_core.results.hidden_states import NearestRows
 from bertviz_core.results.trace import Tokens
@@ -13,13 +14,17 @@ from bertviz_core.tokenizer_loading import load_tokenizer
 from bertviz_core.trace_cache import TraceCache
 from bertviz_core.weight_checks import nearest_rows
 from ui.controls import model_names, settings
+from ui.kept import kept
 from ui.server import model_wanted
+
+BYTES_PER_ENTRY = 300
+"""Of a vocabulary, once loaded; 144 were measured with 30,000 word pieces, 284 with 250,000 unigrams."""
 
 
 def loaded(name: str) -> LoadedModel:
     """A model in memory, as its files are now."""
     found = resolve(name, settings())
-    return _loaded(found.name, found.kind, found.revision)
+    return _loaded(found)
 
 
 def tokens(name: str, text: str, pair: str | None) -> Tokens:
@@ -62,22 +67,40 @@ def _has_tokenizer(name: str) -> bool:
     return True
 
 
-def _source(name: str) -> ModelSource:
-    return resolve(name, settings())
+def _loaded(source: ModelSource) -> LoadedModel:
+    held = loaded_models()
+
+    def load() -> LoadedModel:
+        model_wanted.set()
+        held.make_room(needed_nbytes(source, settings()))  # before the load, so that both are never in memory
+        with st.spinner("Loading the model"):
+            return load_model(source, settings())
+
+    return held.made((source.name, source.kind, source.revision), load, _nbytes)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Loading the model")
-def _loaded(name: str, kind: str, revision: str) -> LoadedModel:
-    model_wanted.set()
-    return load_model(_source(name), settings())
+@st.cache_resource(max_entries=1, show_spinner=False)
+def loaded_models() -> ByteCache:
+    """The models in memory; one that is let go while a run uses it stays until that run is over."""
+    return ByteCache(settings().max_loaded_bytes)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Loading the tokenizer")
+def _nbytes(loaded: LoadedModel) -> int:
+    tensors = (*loaded.model.parameters(), *loaded.model.buffers())
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:
+    """About the bytes of a tokenizer: of its vocabulary's entries, which it keeps by word and by id."""
+    return len(tokenizer.tokenizer) * BYTES_PER_ENTRY
+
+
+@kept("Loading the tokenizer", tokenizer_nbytes)
 def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
-    return load_tokenizer(_source(name), settings())
+    return load_tokenizer(resolve(name, settings()), settings())
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@kept()
 def _nearest(name: str, revision: str, token_id: int, count: int, _model: LoadedModel) -> NearestRows:
     try:
         return nearest_rows(_model, token_id, count)
@@ -88,7 +111,7 @@ def _nearest(name: str, revision: str, token_id: int, count: int, _model: Loaded
         ) from error
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept()
 def _tokens(name: str, kind: str, revision: str, text: str, pair: str | None) -> Tokens:
     return tokenize(_tokenizer(name, kind, revision), text, pair)
 

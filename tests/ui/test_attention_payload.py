@@ -164,7 +164,7 @@ def test_the_theme_brings_every_colour():
 
 
 def said(monkeypatch, words):
-    monkeypatch.setattr(view.st, "session_state", {"v": {"look": words}})
+    monkeypatch.setattr(view, "component_state", {"v": {"look": words}}.get)
 
 
 def test_the_state_of_a_view_nobody_touched():

@@ -185,6 +185,7 @@ function handleLines(view) {
     if (!view.pins.delete(name)) view.pins.add(name);
     paintLines(view);
     say(view);
+    report(view);
   };
   linesBox.onscroll = () => paintLines(view);
   columns.onkeydown = (event) => {

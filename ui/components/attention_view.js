@@ -33,8 +33,10 @@ function attentionView({ data, parentElement, setStateValue }) {
 function adopt(view, header, first, other) {
   if (other) Object.assign(view, { cell: null, zoom: null, pins: new Set(), looked: undefined, pointed: null, asked: null });
   const echo = header.answers && sameList(header.answers.heads, header.heads);
-  const wish = [header.answers?.serial ?? 0, header.heads];
-  if (first || (!echo && !sameList(wish, view.adopted))) {
+  const wish = [header.answers?.serial ?? 0, header.heads], taken = header.answers?.taken ?? 0;
+  const anew = first || taken !== view.taken; // an address names the look
+  view.taken = taken;
+  if (anew || (!echo && !sameList(wish, view.adopted))) {
     view.adopted = wish;
     view.heads = header.heads.map((head) => [...head]);
     view.opened = view.focus = view.heads[0];
@@ -46,16 +48,50 @@ function adopt(view, header, first, other) {
   if (!view.heads.length) view.heads = [[0, 0]];
   if (!view.heads.some((head) => sameList(head, view.opened))) view.opened = view.heads[0];
   if (!(view.focus[0] < layers && view.focus[1] < heads)) view.focus = view.opened;
-  if (first) {
-    const long = Math.max(view.store.atlas.queries.labels.length, view.store.atlas.keys.labels.length) > LONG_TEXT;
-    view.threshold = long ? 0.1 : 0.02;
-    view.lifted = long;
-    view.parts.shade.value = String(Number(long));
-  }
+  if (anew) restore(view, header.answers?.look ?? {});
   colourHeads(view);
 }
 
-// A head keeps its colour as long as it is selected.
+// The look that an address names; what it does not name is as in the beginning.
+function restore(view, look) {
+  const { atlas } = view.store, { lifted, threshold } = beginning(view);
+  const measureAt = (name) => atlas.measures.findIndex((measure) => wordOf(measure) === name) + 1;
+  Object.assign(view, {
+    mode: look.lines ? "lines" : "map", order: measureAt(look.order), tint: measureAt(look.frame),
+    own: Boolean(look.own_scale), lifted: look.shades ? look.shades === "lifted" : lifted,
+    threshold: look.hide == null ? threshold : look.hide / 100, zoom: look.zoom ?? null,
+    cell: look.cell ? [...view.opened, ...look.cell] : null, pins: new Set(look.pins), told: undefined, asked: null,
+  });
+  view.colours = new Map((look.heads ?? []).flatMap((head, hue) => (head ? [[mapName(...head), hue]] : [])));
+  view.parts.scale.value = String(Number(view.own));
+  view.parts.shade.value = String(Number(view.lifted));
+}
+
+const wordOf = (measure) => measure.name.replaceAll(" ", "-");
+
+function beginning(view) {
+  const { queries, keys } = view.store.atlas, long = Math.max(queries.labels.length, keys.labels.length) > LONG_TEXT;
+  return { lifted: long, threshold: long ? 0.1 : 0.02 };
+}
+
+// How this view is drawn, as the word that the address holds; attention_address.py reads it.
+function drawn(view) {
+  const { measures } = view.store.atlas, { lifted, threshold } = beginning(view), hide = Math.round(100 * view.threshold);
+  const hues = [];
+  for (const head of view.heads) hues[view.colours.get(mapName(...head))] = head.join(".");
+  return [
+    view.mode === "lines" && "lines",
+    view.order && `order-${wordOf(measures[view.order - 1])}`,
+    view.tint && `frame-${wordOf(measures[view.tint - 1])}`,
+    view.own && "scale-own",
+    view.lifted !== lifted && `shades-${view.lifted ? "lifted" : "even"}`,
+    hide !== Math.round(100 * threshold) && `hide-${hide}`,
+    hues.length > 1 && `heads-${Array.from(hues, (head) => head ?? "").join("-")}`,
+    view.pins.size && `pins-${[...view.pins].join("-")}`,
+  ].filter(Boolean).join("_");
+}
+
+// A head keeps its colour as long as it is selected, and stands where its colour stands.
 function colourHeads(view) {
   const names = view.heads.map((head) => mapName(...head));
   for (const name of [...view.colours.keys()]) if (!names.includes(name)) view.colours.delete(name);
@@ -64,6 +100,8 @@ function colourHeads(view) {
     const used = new Set(view.colours.values());
     view.colours.set(name, view.look.hues.findIndex((_, index) => !used.has(index)));
   }
+  const place = (head) => view.colours.get(mapName(...head));
+  view.heads.sort((one, other) => place(one) - place(other));
 }
 
 const wanting = (view) => view.heads.filter(([layer, head]) => pictureOf(view.store, layer, head, view.zoom).wanting);
@@ -90,7 +128,7 @@ function zoomTo(view, window) {
 }
 
 function clear(view) {
-  const whole = view.zoom !== null || view.cell !== null || view.heads.length > 1;
+  const whole = view.zoom !== null || view.cell !== null || view.heads.length > 1 || view.pins.size > 0;
   Object.assign(view, { zoom: null, cell: null, pointed: null, looked: undefined, pins: new Set(), heads: [view.opened] });
   colourHeads(view);
   draw(view, true);
@@ -102,13 +140,15 @@ function report(view) {
   clearTimeout(view.timer);
   const needed = wanting(view).length > 0;
   if (needed && view.alone) return;
-  view.timer = setTimeout(() => tell(view, view.store), needed ? 0 : view.cell ? 0 : REST_MS);
+  const clicked = view.cell && !sameList(view.cell, view.told?.cell);
+  view.timer = setTimeout(() => tell(view, view.store), needed || clicked ? 0 : REST_MS);
 }
 
 function tell(view, store) {
   const heads = [view.opened, ...view.heads.filter((head) => !sameList(head, view.opened))];
   const held = [...store.maps.keys()].map((name) => name.split(".").map(Number));
-  const said = { identity: store.identity, heads, cell: view.cell, range: view.zoom, complete: store.atlas.complete };
+  const { complete } = store.atlas, { cell, zoom: range } = view;
+  const said = { identity: store.identity, heads, cell, range, complete, drawn: drawn(view) };
   if (sameList(said, view.told) && !wanting(view).length) return;
   const question = JSON.stringify([said, held]);
   if (view.asked === question) return; // asked before, and this was the answer
@@ -241,14 +281,14 @@ function build(root) {
     around.append(made("span", "", label));
     const select = put(around, name, "select");
     options.forEach((word, index) => select.append(new Option(word, String(index))));
-    select.onchange = () => change(Number(select.value));
+    select.onchange = () => { change(Number(select.value)); draw(view); report(view); };
     bar.append(around);
   };
   const bar = put(root, "bar", "div", "bar");
-  choice(bar, "order", "Order", [], (at) => { view.order = at; draw(view); });
-  choice(bar, "tint", "Frame", [], (at) => { view.tint = at; draw(view); });
-  choice(bar, "scale", "Scale", ["common to all heads", "each head's maximum"], (at) => { view.own = at === 1; draw(view); });
-  choice(bar, "shade", "Shades", ["even", "small weights lifted"], (at) => { view.lifted = at === 1; draw(view); });
+  choice(bar, "order", "Order", [], (at) => { view.order = at; });
+  choice(bar, "tint", "Frame", [], (at) => { view.tint = at; });
+  choice(bar, "scale", "Scale", ["common to all heads", "each head's maximum"], (at) => { view.own = at === 1; });
+  choice(bar, "shade", "Shades", ["even", "small weights lifted"], (at) => { view.lifted = at === 1; });
 
   const halves = made("div", "halves"), left = made("section", "half all"), right = made("section", "half one");
   root.append(halves);
@@ -281,14 +321,14 @@ function build(root) {
   for (const [value, word] of [["map", "Map"], ["lines", "Lines"]]) {
     const button = made("button", "", word);
     button.value = value;
-    button.onclick = () => { view.mode = value; draw(view, true); };
+    button.onclick = () => { view.mode = value; draw(view, true); report(view); };
     modes.append(button);
   }
   const sieve = put(tools, "sieve", "label", "choice sieve");
   sieve.append(made("span", "", "Hide below"));
   const least = put(sieve, "least", "input");
   Object.assign(least, { type: "range", min: "0", max: "1", step: "0.01" });
-  least.oninput = () => { view.threshold = Number(least.value); draw(view, true); };
+  least.oninput = () => { view.threshold = Number(least.value); draw(view, true); report(view); };
   put(sieve, "leastText", "span", "figure");
   put(tools, "whole", "button", "plain", "Whole map").onclick = () => zoomTo(view, null);
   put(tools, "note", "span", "note");

@@ -1,7 +1,7 @@
 """The attention view: all heads at a glance, and the opened ones as a map or as lines between tokens."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,10 @@ import streamlit as st
 
 from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap
 from figures.style import Theme
+from ui.components.attention_address import Head, Look, Range, read_look
 from ui.components.attention_legend import MEASURES
 from ui.components.attention_payload import identity, view_payload
+from ui.controls import component_state
 
 PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
 MOST_HEADS = 8
@@ -27,9 +29,6 @@ def _code(name: str) -> str:
 CSS = _code("attention_view.css")
 JS = "\n".join(_code(f"attention_{part}.js") for part in PARTS)
 _component = st.components.v2.component("attention_view", html=HTML, css=CSS, js=f"{JS}\nexport default attentionView;")
-
-Head = tuple[int, int]
-Range = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,13 @@ class ViewState:
     """The browser's own words, which the answer refers to."""
     holds_atlas: bool
     """Whether the browser holds the thumbnails."""
+    look: Look
+    """How the view is drawn, with the heads, the range and the cell from above: what a link restores."""
 
 
-def attention_state(key: str, atlas: AttentionAtlas, opened: Head | None = None) -> ViewState:
+def attention_state(
+    key: str, atlas: AttentionAtlas, opened: Head | None = None, asked: Look | None = None
+) -> ViewState:
     """What the reader has done so far in the view of this key; read it before the maps are computed.
 
     Args:
@@ -60,20 +63,26 @@ def attention_state(key: str, atlas: AttentionAtlas, opened: Head | None = None)
         atlas: what the view shows.
         opened: head that is to be open whatever the view says, as where the page has controls for it; None leaves
             that to the view, which begins with layer 0, head 0.
+        asked: what an address asks for, which counts in place of what the browser said; None for the browser's word.
     """
     said = _said(key)
     layers, count = atlas.thumbnails.shape[:2]
-    chosen = [(layer, head) for layer, head in _tuples(said.get("heads"), 2) if layer < layers and head < count]
-    chosen = _led_by(opened, chosen[:MOST_HEADS]) if opened else chosen[:MOST_HEADS] or [(0, 0)]
-    same = said.get("identity") == identity(atlas)
     size = (len(atlas.queries), len(atlas.keys))
+    same = said.get("identity") == identity(atlas)
+    look = asked or _drawn(said)
+    hues = tuple(head if head and head[0] < layers and head[1] < count else None for head in look.heads)
+    named = [head for head in hues if head] if asked else _tuples(said.get("heads"), 2)
+    chosen = [(layer, head) for layer, head in named if layer < layers and head < count][:MOST_HEADS]
+    chosen = _led_by(opened, chosen) if opened else chosen or [(0, 0)]
     held = set(_tuples(said.get("held"), 2)) if same else set()
-    window = _window(said.get("range"), size) if same else None
-    asked = window or (0, size[0], 0, size[1])
+    window = _window(asked.zoom if asked else said.get("range") if same else None, size)
+    part = window or (0, size[0], 0, size[1])
     in_part = set(_tuples(said.get("held"), 6)) if same else set()
     complete = same and said.get("complete") is True
-    missing = [head for head in chosen if not complete and head not in held and (*head, *asked) not in in_part]
+    missing = [head for head in chosen if not complete and head not in held and (*head, *part) not in in_part]
     cell = next(iter(_tuples([said.get("cell")], 4)), None) if same else None
+    if asked:
+        cell = (*chosen[0], *asked.cell) if asked.cell else None
     if cell and not (cell[0] < layers and cell[1] < count and cell[2] < size[0] and cell[3] < size[1]):
         cell = None
     return ViewState(
@@ -84,7 +93,20 @@ def attention_state(key: str, atlas: AttentionAtlas, opened: Head | None = None)
         range=window,
         said={name: said.get(name) for name in ("serial", "heads")} if said else None,
         holds_atlas=same and said.get("atlas") is True,
+        look=replace(
+            look,
+            heads=hues if {head for head in hues if head} == set(chosen) else (),
+            zoom=window,
+            cell=cell[2:] if cell and cell[:2] == chosen[0] else None,
+            pins=tuple(pin for pin in look.pins if int(pin[1:]) < size[pin[0] == "k"]) if asked or same else (),
+        ),
     )
+
+
+def said_last(key: str) -> int | None:
+    """Number of the last thing that the browser said about the view of this key; None before it said anything."""
+    found = _said(key).get("serial")
+    return found if isinstance(found, int) else None
 
 
 def opened_head(key: str) -> Head | None:
@@ -102,6 +124,7 @@ def attention_view(
     look: Theme,
     special: Collection[int] = (),
     measures: Sequence[str] = tuple(MEASURES),
+    taken: int = 0,
     on_change: Callable[[], None] | None = None,
 ) -> None:
     """The view; what the browser holds already is not sent again.
@@ -115,6 +138,7 @@ def attention_view(
         look: theme.
         special: positions of special tokens.
         measures: fields of HeadMeasures in the order in which they are offered.
+        taken: how many addresses were taken; the browser takes the state's look with each new one, and to begin with.
         on_change: called when the reader opened a head, clicked a cell or chose a range.
     """
     _component(
@@ -128,7 +152,7 @@ def attention_view(
             measures=measures,
             heads=state.heads,
             part=state.range,
-            answers=dict(state.said) if state.said else None,
+            answers={**(state.said or {}), "look": asdict(state.look), "taken": taken},
             with_atlas=not state.holds_atlas,
         ),
         default={"look": None},
@@ -148,9 +172,15 @@ def _nothing() -> None:
 
 def _said(key: str) -> Mapping[str, Any]:
     """The state that the browser sent; it is a stranger's word, so every part of it is checked where it is used."""
-    found = st.session_state.get(key)
+    found = component_state(key)
     look = found.get("look") if isinstance(found, Mapping) else None
     return look if isinstance(look, Mapping) else {}
+
+
+def _drawn(said: Mapping[str, Any]) -> Look:
+    """How the browser draws, which it says as an address does."""
+    found = said.get("drawn")
+    return read_look(found) if isinstance(found, str) else Look()
 
 
 def _tuples(found: Any, length: int) -> list[Any]:

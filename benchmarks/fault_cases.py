@@ -1,0 +1,52 @@
+"""What the fault cases share: a row each, sentences as a reader sees them, and small models to break."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.load_server import ROOT
+from benchmarks.load_visitor import Seen
+from benchmarks.timing import Row
+
+LONGEST = 160
+MAKE = """
+import sys
+from pathlib import Path
+from tests.core.tiny_models import save_tiny
+import torch
+for name, layers in zip(sys.argv[2::2], sys.argv[3::2]):
+    save_tiny("bert", Path(sys.argv[1]) / name, num_hidden_layers=int(layers))
+"""
+
+
+def tiny(folder: Path, **layers: int) -> None:
+    """Small models with a tokenizer, name -> count of layers."""
+    asked = [word for name, count in layers.items() for word in (name, str(count))]
+    subprocess.run([sys.executable, "-c", MAKE, str(folder), *asked], cwd=ROOT, check=True, capture_output=True)
+
+
+def row(case: str, saw: str, kept: str, promised: str, holds: bool) -> Row:
+    """A line of the table: the case, what the reader saw, what was kept, what was promised."""
+    return Row(case, shortened(saw), kept, promised, holds)
+
+
+def shortened(words: str) -> str:
+    """A sentence that still fits a table."""
+    words = " ".join(words.split())
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+
+
+def one_sentence(seen: Seen) -> bool:
+    """Whether a page refused in one sentence, and nothing else went wrong."""
+    return not seen.errors and len(set(seen.refusals)) == 1 and "Traceback" not in seen.refusals[0]
+
+
+def went_well(seen: Seen) -> bool:
+    """Whether a page was drawn without a refusal."""
+    return not seen.errors and not seen.refusals
+
+
+def told(pages: Sequence[Seen]) -> str:
+    """The first thing that went wrong or was refused on some pages."""
+    return next((words for seen in pages for words in (*seen.errors, *seen.refusals)), "the page")

@@ -1,0 +1,130 @@
+"""The Hub out of reach, silent, or breaking off: what a page says, how soon, and that half a file is never used."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.fault_cases import one_sentence, row, tiny, told, went_well
+from benchmarks.load_server import ROOT, environment, running
+from benchmarks.load_visitor import Seen, visiting
+from benchmarks.timing import Row
+from tests.core.hub_server import Hub, running_hub
+
+NAME = "lab/small"
+SOON_S = 30.0
+"""Longest that a reader waits for the sentence; the Hub's own client would try for minutes."""
+FETCH = """
+import json, sys
+from bertviz_core.errors import BertvizError
+from bertviz_core.hub_files import download, needed_files
+from bertviz_core.loading import load_model
+from bertviz_core.settings import Settings
+from bertviz_core.sources import resolve
+settings = Settings.from_environment()
+source = resolve(sys.argv[1], settings)
+try:
+    download(needed_files(source, settings), settings, lambda done, total: None)
+    loaded = load_model(resolve(sys.argv[1], settings), settings)
+    print(json.dumps(["", sum(each.numel() for each in loaded.model.parameters())]))
+except BertvizError as error:
+    print(json.dumps([str(error), 0]))
+"""
+
+
+def rows(home: Path) -> list[Row]:
+    """The lines of the Hub."""
+    found = [_page(home / "gone", "out of reach", f"http://127.0.0.1:{_free_port()}")]
+    with _silent() as endpoint:
+        found.append(_page(home / "silent", "silent: it takes the call and never answers", endpoint))
+    tiny(home / "made", small=3)
+    with running_hub() as hub:
+        hub.repositories[NAME] = {path.name: path.read_bytes() for path in (home / "made" / "small").iterdir()}
+        found.append(_half_a_header(home / "header", hub))
+        found.append(_half_a_file(home / "half", hub))
+    return found
+
+
+def _page(home: Path, words: str, endpoint: str) -> Row:
+    """A reader asks for a model of the Hub; the sentence, and that another reader is served meanwhile."""
+    with running(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": endpoint}) as server:
+        asked, other = asyncio.run(_two(server.url))
+        fine = went_well(other) and server.alive and not server.tracebacks()
+    kept = f"said after {asked.seconds:.1f} s; another reader was served in {other.seconds:.1f} s meanwhile"
+    holds = one_sentence(asked) and asked.seconds < SOON_S and fine
+    return row(f"the Hub {words}", told([asked]), kept, f"one sentence in < {SOON_S:.0f} s", holds)
+
+
+async def _two(url: str) -> tuple[Seen, Seen]:
+    """One who asks for a model of the Hub, and one who looks at the bundled model."""
+    async with visiting(url) as first, visiting(url) as second:
+        asked, other = await asyncio.gather(first.visit("parameters", model=NAME), second.visit("parameters"))
+    return asked, other
+
+
+def _half_a_header(home: Path, hub: Hub) -> Row:
+    """The Hub breaks off within a small answer: the page says so; when it is well again, the page is whole."""
+    with running(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": hub.endpoint}) as server:
+        hub.cut = 40
+        asked, _ = asyncio.run(_two(server.url))
+        hub.cut = None
+        again, _ = asyncio.run(_two(server.url))
+        fine = server.alive and not server.tracebacks()
+    kept = "the next look, with the Hub well, shows the model" if went_well(again) else told([again])
+    holds = one_sentence(asked) and asked.seconds < SOON_S and went_well(again) and fine
+    return row("the Hub breaks off within its answer", told([asked]), kept, "one sentence, then the model", holds)
+
+
+def _half_a_file(home: Path, hub: Hub) -> Row:
+    """The Hub sends half of the weights: nothing is opened; the next download is whole."""
+    whole = len(hub.repositories[NAME]["model.safetensors"])
+    hub.cut = whole // 2
+    refusal, opened = _fetched(home, hub)
+    half = [path for path in (home / "hub").rglob("snapshots/*/*.safetensors") if path.stat().st_size != whole]
+    hub.cut = None
+    healed, parameters = _fetched(home, hub)
+    kept = f"no half file among the model's; then fetched whole, {parameters:,} parameters" if not half else str(half)
+    holds = bool(refusal) and not opened and not half and not healed and parameters > 0
+    return row("the Hub sends half of the weights", refusal, kept, "one sentence, nothing half is used", holds)
+
+
+def _fetched(home: Path, hub: Hub) -> tuple[str, int]:
+    """What a download says that fails, or how many parameters the model has that it brought."""
+    variables = environment(home, {"INSIDE_BERT_ALLOW_HUB": "1", "HF_ENDPOINT": hub.endpoint})
+    command = [sys.executable, "-c", FETCH, NAME]
+    done = subprocess.run(
+        command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True, timeout=6 * SOON_S
+    )
+    words, parameters = json.loads(done.stdout.splitlines()[-1])
+    return words, parameters
+
+
+def _free_port() -> int:
+    """A port of loopback on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[str]:
+    """A server that takes every connection and says nothing."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        held: list[socket.socket] = []
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    held.append(listening.accept()[0])
+
+        threading.Thread(target=take, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        for each in held:
+            each.close()

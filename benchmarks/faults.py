@@ -1,0 +1,38 @@
+"""What a reader sees when something breaks, and that nothing is lost: `make faults`, on loopback."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from benchmarks import fault_checkpoint, fault_hub, fault_session, fault_store, report
+from benchmarks.timing import Row, table
+
+CASES: Mapping[str, Callable[[Path], list[Row]]] = {
+    "store": fault_store.rows,
+    "checkpoint": fault_checkpoint.rows,
+    "hub": fault_hub.rows,
+    "session": fault_session.rows,
+}
+
+
+def main() -> None:
+    """Print the table; exit code 1 if a case does not hold. The document is written by a run of all cases alone."""
+    parser = argparse.ArgumentParser(prog="make faults", description="Break things around a running instance.")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(CASES)}; all by default")
+    asked = parser.parse_args().cases or list(CASES)
+    if unknown := [name for name in asked if name not in CASES]:
+        parser.error(f"no case {unknown[0]!r}; there are {', '.join(CASES)}")
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in asked:
+            rows += CASES[name](Path(folder) / name)
+    print(table(rows))
+    if set(asked) == set(CASES):
+        report.write("faults", rows, "The second column is what the reader saw; the third is what was kept.")
+    sys.exit(0 if all(row.met for row in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""200 switches between models in one session: the process grows no more once every model has been seen."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.load_server import ROOT, Server, running
+from benchmarks.load_visitor import visiting
+from benchmarks.timing import Row
+
+MODELS, SWITCHES, SETTLED = 8, 200, 50
+GROWS = 48 * 1024**2
+"""More than the switches from the 50th to the 200th may add: a quarter of what one copy of each model takes."""
+LOADED_BYTES = 64 * 1024**2
+"""Room for about two of the models, so that nearly every switch loads one."""
+MAKE = """
+import sys
+import transformers
+from pathlib import Path
+from tests.core.tiny_models import tiny_tokenizer, vocabulary
+config = transformers.BertConfig(vocab_size=len(vocabulary()), hidden_size=512, num_hidden_layers=2,
+                                 num_attention_heads=8, intermediate_size=2048)
+for name in sys.argv[2:]:
+    transformers.BertModel(config).save_pretrained(Path(sys.argv[1]) / name)
+    tiny_tokenizer().save_pretrained(Path(sys.argv[1]) / name)
+"""
+PAGES = ("representations", "attention", "heads", "parameters", "tokens", "sentences")
+
+
+def memory_rows(home: Path, switches: int = SWITCHES) -> list[Row]:
+    """The lines of the switches."""
+    names = [f"small-{number}" for number in range(MODELS)]
+    made = [sys.executable, "-c", MAKE, str(home / "models"), *names]
+    subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
+    limits = {"INSIDE_BERT_MAX_LOADED_BYTES": LOADED_BYTES, "INSIDE_BERT_MAX_RESULT_BYTES": LOADED_BYTES}
+    limits["INSIDE_BERT_MAX_TRACE_BYTES"] = LOADED_BYTES
+    with running(home, {name: str(value) for name, value in limits.items()}) as server:
+        early, late, errors = asyncio.run(_switched(server, names, switches))
+    told = f"{early / 1e6:,.0f} MB after {SETTLED}, {late / 1e6:,.0f} MB after {switches}"
+    return [
+        Row(
+            f"{switches} switches between {MODELS} models: growth after the first {SETTLED}",
+            f"{(late - early) / 1e6:,.0f} MB",
+            told,
+            f"<= {GROWS / 1e6:,.0f} MB",
+            late - early <= GROWS,
+        ),
+        Row("errors of these switches", f"{errors}", "", "none", errors == 0),
+    ]
+
+
+async def _switched(server: Server, names: list[str], switches: int) -> tuple[int, int, int]:
+    """Bytes of memory after the first switches and after all, and how many went wrong."""
+    early = errors = 0
+    async with visiting(server.url) as visitor:
+        for number in range(switches):
+            # 8 models and 6 pages: after 24 switches every pair that comes has come.
+            seen = await visitor.visit(PAGES[number % len(PAGES)], model=names[number % len(names)])
+            wrong = [*seen.errors, *seen.refusals]
+            if wrong:
+                print(*wrong, sep="\n", file=sys.stderr)
+            errors += len(wrong)
+            early = server.rss if number + 1 == min(SETTLED, switches) else early
+    return early, server.rss, errors

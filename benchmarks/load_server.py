@@ -1,0 +1,119 @@
+"""One instance of the dashboard in a process of its own: its address, its memory, its log."""
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from threading import Event
+
+import psutil
+
+ROOT = Path(__file__).parents[1]
+UP_S = 120
+SESSION_TTL_S = 5
+"""How long a session without its tab is kept here, so that its memory can be seen to come back; 120 by default."""
+
+
+TRACEBACK = re.compile(r"Traceback\W.{0,24}most recent call last")
+"""As it is written, with or without colours."""
+
+
+class Server:
+    """A running instance."""
+
+    def __init__(self, url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self.url, self._process, self._log = url, process, log
+        self._seen = psutil.Process(process.pid)
+        self._read = 0
+
+    @property
+    def rss(self) -> int:
+        """Bytes of memory that the process has now."""
+        return int(self._seen.memory_info().rss)
+
+    @property
+    def threads(self) -> int:
+        """Threads that the process has now."""
+        return int(self._seen.num_threads())
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def tracebacks(self) -> int:
+        """Tracebacks in its log since this was last asked."""
+        text = self._log.read_text(errors="replace")
+        fresh, self._read = text[self._read :], len(text)
+        return len(TRACEBACK.findall(fresh))
+
+
+@contextlib.contextmanager
+def running(home: Path, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """An instance on a free port of loopback with a home of its own and without the Hub, from when it can serve.
+
+    Args:
+        home: its home; a folder models below it holds its models.
+        settings: variables INSIDE_BERT_... and the like that differ from these.
+
+    Raises:
+        RuntimeError: it did not come up.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command += ["--server.address", "127.0.0.1", "--server.headless", "true"]
+    command += ["--server.disconnectedSessionTTL", str(SESSION_TTL_S)]
+    with open(home / "server.log", "ab") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment(home, settings), stdout=log, stderr=subprocess.STDOUT
+        )
+    server = Server(f"http://127.0.0.1:{port}", process, home / "server.log")
+    try:
+        if not until(lambda: not server.alive or _healthy(server.url), UP_S) or not server.alive:
+            raise RuntimeError(f"The server did not come up: see {home / 'server.log'}.")
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Variables of a process that knows nothing of this machine's caches, models and settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("INSIDE_BERT_", "STREAMLIT_"))}
+    own = {
+        "HOME": str(home),
+        "HF_HOME": str(home / "hub"),
+        "INSIDE_BERT_ALLOW_HUB": "0",
+        "INSIDE_BERT_MODELS_DIR": str(home / "models"),
+        "INSIDE_BERT_STORE_DIR": str(home / "store"),
+    }
+    return {**kept, **own, **(settings or {})}
+
+
+def until(condition: Callable[[], bool], seconds: float, every: float = 0.05) -> bool:
+    """Whether a condition has come true within so many seconds."""
+    pause, end = Event(), time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        pause.wait(every)
+    return True
+
+
+def _healthy(url: str) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/_stcore/health", timeout=5) as answer:
+        return bool(answer.status == 200)
+    return False

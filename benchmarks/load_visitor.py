@@ -1,0 +1,168 @@
+"""A visitor without a browser: a websocket that speaks Streamlit's protocol as a tab does."""
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from urllib.parse import urlencode
+
+from streamlit.proto.Alert_pb2 import Alert
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Delta_pb2 import Delta
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+from benchmarks.load_widgets import Widget, clicked, set_by_server, widget
+
+ANSWER_S = 60.0
+"""A click that is not answered by then counts as an error."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What came of one click."""
+
+    what: str = ""
+    """The page, and the widget that was changed on it."""
+    seconds: float = 0.0
+    """From the click until the page was complete."""
+    errors: list[str] = field(default_factory=list)
+    """Tracebacks, runs that failed, connections that broke; one line each."""
+    refusals: list[str] = field(default_factory=list)
+    """Sentences in red: what the dashboard would not or could not do."""
+    words: list[str] = field(default_factory=list)
+    """Everything else that is written on the page, as Markdown."""
+
+
+class Visitor:
+    """One session."""
+
+    def __init__(self, socket: ClientConnection, chance: random.Random) -> None:
+        self._socket, self._chance = socket, chance
+        self._widgets: dict[str, Widget] = {}
+        self._states: dict[str, WidgetState] = {}
+        self._cached: dict[str, ForwardMsg] = {}
+        self._pages: dict[str, str] = {}
+        self._page = self._name = ""
+        self._query: dict[str, str] = {}
+
+    async def visit(self, page: str, **query: str) -> Seen:
+        """Open a page of the dashboard: its address without the slash; its parameters."""
+        if not self._pages:
+            await self._run("", {}, "")  # as a tab does: the first answer names the pages
+        self._page, self._query = self._pages[page], query
+        self._widgets, self._states, self._name = {}, {}, page or "overview"
+        seen = await self._run(self._page, query, "")
+        seen.what = self._name
+        return seen
+
+    async def click(self) -> Seen | None:
+        """Change one of the page's widgets; None where it has none that can be changed."""
+        found = list(self._widgets.values())
+        self._chance.shuffle(found)
+        for each in found:
+            state = clicked(each, self._states.get(each.proto.id), self._chance)
+            if state is not None:
+                self._states[state.id] = state
+                seen = await self._run(self._page, self._query, each.fragment)
+                seen.what = f"{self._name}, {getattr(each.proto, 'label', '') or each.kind}"
+                return seen
+        return None
+
+    async def ask(self, page: str = "", **query: str) -> None:
+        """Ask for a page and do not wait for it."""
+        await self._socket.send(self._question(self._pages.get(page, ""), query, "").SerializeToString())
+
+    async def _run(self, page: str, query: dict[str, str], fragment: str) -> Seen:
+        seen, started = Seen(), perf_counter()
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await self._socket.send(self._question(page, query, fragment).SerializeToString())
+                await self._receive(seen, fragment)
+        except ConnectionClosed as closed:
+            seen.errors.append(f"the connection broke: {closed}")
+        except TimeoutError:
+            seen.errors.append(f"no answer within {ANSWER_S:.0f} s")
+        seen.seconds = perf_counter() - started
+        return seen
+
+    def _question(self, page: str, query: dict[str, str], fragment: str) -> BackMsg:
+        message = BackMsg()
+        message.rerun_script.query_string = urlencode({name: value for name, value in query.items() if value})
+        message.rerun_script.page_script_hash = page
+        message.rerun_script.fragment_id = fragment
+        message.rerun_script.widget_states.widgets.extend(self._states.values())
+        message.rerun_script.cached_message_hashes.extend(self._cached)
+        return message
+
+    async def _receive(self, seen: Seen, fragment: str) -> None:
+        """Everything up to the end of the run; the widgets of a whole page replace those before."""
+        before, self._widgets = self._widgets, dict(self._widgets) if fragment else {}
+        while True:
+            message = self._whole(ForwardMsg.FromString(await self._socket.recv()))
+            kind = message.WhichOneof("type")
+            if kind == "delta":
+                self._take(message.delta, seen)
+            elif kind == "navigation":
+                pages = message.navigation.app_pages
+                self._pages = {"" if page.is_default else page.url_pathname: page.page_script_hash for page in pages}
+            elif kind in ("page_not_found", "session_event"):
+                seen.errors.append(f"{kind}: {message}"[:300])
+            elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
+                    seen.errors.append("the script did not compile")
+                if message.script_finished == ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY:
+                    self._widgets = before | self._widgets
+                return
+
+    def _whole(self, message: ForwardMsg) -> ForwardMsg:
+        """A message, or the one received before that it stands for."""
+        if message.WhichOneof("type") == "ref_hash":
+            return self._cached[message.ref_hash]
+        if message.metadata.cacheable and message.hash:
+            self._cached[message.hash] = message
+        return message
+
+    def _take(self, delta: Delta, seen: Seen) -> None:
+        if delta.WhichOneof("type") != "new_element":
+            return
+        element = delta.new_element
+        kind = element.WhichOneof("type") or ""
+        _note(element, kind, seen)
+        found = widget(element, delta.fragment_id)
+        if found is not None:
+            self._widgets[found.proto.id] = found
+        state = set_by_server(element)
+        if state is not None:
+            self._states[state.id] = state
+
+
+def _note(element: Element, kind: str, seen: Seen) -> None:
+    if kind == "exception":
+        seen.errors.append(f"{element.exception.type}: {element.exception.message}"[:300])
+    elif kind == "alert" and element.alert.format == Alert.ERROR:
+        seen.refusals.append(as_read(element.alert.body))
+    elif kind in ("alert", "markdown", "heading"):
+        seen.words.append(as_read(getattr(element, kind).body))
+
+
+def as_read(escaped: str) -> str:
+    """What a reader sees of Markdown whose punctuation is escaped and whose addresses are parted."""
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped).replace("\u2060", "")
+
+
+@asynccontextmanager
+async def visiting(url: str, seed: int = 0) -> AsyncIterator[Visitor]:
+    """A session with an instance, closed at the end as a closed tab is."""
+    address = url.replace("http://", "ws://", 1) + "/_stcore/stream"
+    async with connect(
+        address, subprotocols=[Subprotocol("streamlit")], origin=url, max_size=None, proxy=None, ping_interval=None
+    ) as socket:
+        yield Visitor(socket, random.Random(seed))

@@ -1,0 +1,74 @@
+"""docs/benchmarks.md: each command writes its own section, with its date, its machine and all of its rows."""
+
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+from benchmarks.timing import Row
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+SECTIONS = {
+    "bench": "The work beside its alternatives, both in the same run.",
+    "load": "Many visitors on one instance.",
+    "faults": "What a reader sees when something breaks, and that nothing is lost.",
+}
+HEAD = """# Measured
+
+Each section is written by the command that it is named after, when that has run to its end; nothing here is written by
+hand. The figures are those of the machine named in the section and of no other. A budget that was missed says so.
+"""
+MODEL_NAME = "model name"
+
+
+def write(section: str, rows: Sequence[Row], note: str = "") -> None:
+    """Put a section's rows into the document; the other sections stay as they are.
+
+    Raises:
+        ValueError: there is no such section.
+    """
+    if section not in SECTIONS:
+        raise ValueError(f"no section {section!r}")
+    text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
+    DOCUMENT.write_text(replaced(text, section, _section(section, rows, note)), encoding="utf-8")
+
+
+def replaced(document: str, section: str, text: str) -> str:
+    """The document with the text of one section in its place; sections stand in the order of SECTIONS."""
+    parts: dict[str, str] = {}
+    for part in document.split("\n## ")[1:]:
+        parts[part.partition("\n")[0].removeprefix("make ").strip()] = part.strip()
+    parts[section] = text.strip().removeprefix("## ")
+    return "\n\n".join([HEAD.strip(), *(f"## {parts[name]}" for name in SECTIONS if name in parts)]) + "\n"
+
+
+def machine() -> str:
+    """This machine and what runs on it, in a line."""
+    cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count()
+    memory = psutil.virtual_memory().total / 1024**3
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "streamlit"))
+    return (
+        f"{_processor()}, {cores} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}, "
+        f"Python {platform.python_version()}, {packages}"
+    )
+
+
+def _processor() -> str:
+    """Name of the processor; the system's own file where platform does not know it."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(errors="replace").splitlines() if known.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith(MODEL_NAME)]
+    return names[0] if names else platform.processor() or "processor unnamed"
+
+
+def _section(section: str, rows: Sequence[Row], note: str) -> str:
+    lines = [f"## make {section}", "", f"{SECTIONS[section]} {note}".strip(), ""]
+    lines += [f"{datetime.now(UTC):%Y-%m-%d}, on {machine()}.", ""]
+    lines += ["| what was done | found | beside it | promised | |", "| --- | --- | --- | --- | --- |"]
+    for row in rows:
+        cells = (row.work, row.ours, row.alternative, row.budget, row.verdict)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)

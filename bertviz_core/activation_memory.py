@@ -1,0 +1,108 @@
+"""Memory of activations by batch and length, measured on runs without values: bytes need shapes, not numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.dry_run import DryModel, dry_model, plain_row
+from bertviz_core.errors import TextError
+from bertviz_core.results.operations import ActivationMemory, Holding
+
+NOT_RUN = -1
+
+
+def activation_memory(
+    name: str, config: Mapping[str, Any], holding: Holding, batches: Sequence[int], lengths: Sequence[int]
+) -> ActivationMemory:
+    """Bytes of activations for every batch and length, float32, attention step by step, weights not counted.
+
+    "inference": the most bytes of tensors alive at once in a forward pass without gradients. "training": the bytes of
+    all tensors that autograd keeps for the backward pass, dropout off; each piece of memory counts once.
+
+    For one length the bytes of each moment are a line in the batch size, and the peak, the largest of lines, is convex:
+    where the smallest, the second and the largest batch lie on one line, so do all between them, and they are not run.
+
+    Raises:
+        UnsupportedModelError: the family cannot be run without its values.
+    """
+    dry = dry_model(name, config, encoder=True)
+    measure = peak_nbytes if holding == "inference" else saved_nbytes
+    nbytes = np.array([_column(dry, measure, batches, seq) for seq in lengths], dtype=np.int64).T
+    return ActivationMemory(name, holding, tuple(batches), tuple(lengths), nbytes)
+
+
+def _column(dry: DryModel, measure: Callable[[DryModel, int, int], int], batches: Sequence[int], seq: int) -> list[int]:
+    """The bytes of one length for every batch."""
+    try:
+        first, second, last = batches[0], batches[min(1, len(batches) - 1)], batches[-1]
+        found = {batch: measure(dry, batch, seq) for batch in (first, second, last)}
+        if len(found) == 3:
+            slope = (found[second] - found[first]) / (second - first)
+            if found[first] + slope * (last - first) == found[last]:
+                return [round(found[first] + slope * (batch - first)) for batch in batches]
+        return [found[batch] if batch in found else measure(dry, batch, seq) for batch in batches]
+    except TextError:  # this family is run on the processor, and this run is too large for it
+        return [NOT_RUN] * len(batches)
+
+
+def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
+    """Most bytes of tensors alive at once in one forward pass without gradients; weights and inputs not counted."""
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    inputs = dry.inputs([plain_row(dry.model, seq)] * batch)
+    before = _held(dry, inputs)
+
+    reference: Any = StorageWeakRef
+    mode: Any = TorchDispatchMode
+
+    class _Living(mode):  # type: ignore[misc]  # torch leaves the class without types
+        """Keeps the bytes of every storage that some tensor still uses."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.living: dict[int, tuple[Any, int]] = {}
+            self.peak = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            out = func(*args, **(kwargs or {}))
+            self.living = {place: each for place, each in self.living.items() if not each[0].expired()}
+            for tensor in tree_leaves(out):
+                if isinstance(tensor, torch.Tensor):
+                    storage = tensor.untyped_storage()
+                    if storage._cdata not in before:
+                        self.living[storage._cdata] = reference(storage), storage.nbytes()
+            self.peak = max(self.peak, sum(nbytes for _, nbytes in self.living.values()))
+            return out
+
+    with torch.no_grad(), _Living() as living:
+        dry.run(inputs)
+    return int(living.peak)
+
+
+def saved_nbytes(dry: DryModel, batch: int, seq: int) -> int:
+    """Bytes that autograd keeps from one forward pass for the backward pass; weights and inputs not counted."""
+    import torch
+
+    inputs = dry.inputs([plain_row(dry.model, seq)] * batch)
+    before = _held(dry, inputs)
+    kept: dict[int, Any] = {}
+
+    def keep(tensor: "torch.Tensor") -> "torch.Tensor":
+        storage = tensor.untyped_storage()
+        if storage._cdata not in before:
+            kept[storage._cdata] = storage
+        return tensor
+
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        dry.run(inputs)
+    return sum(storage.nbytes() for storage in kept.values())
+
+
+def _held(dry: DryModel, inputs: Mapping[str, Any]) -> set[int]:
+    """Where the weights, the buffers and the inputs are."""
+    tensors = (*dry.model.parameters(), *dry.model.buffers(), *inputs.values())
+    return {tensor.untyped_storage()._cdata for tensor in tensors}

@@ -1,0 +1,124 @@
+"""Values kept while there is room, by bytes and not by count: one large one pushes out many small ones."""
+
+import dataclasses
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Mapping
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+T = TypeVar("T")
+LOOKED_AT = 64
+"""Entries of a long collection that are measured; the others are taken to be like them."""
+
+
+class ByteCache:
+    """The most recently used values up to a budget of bytes; may be used from many threads.
+
+    Only the value made last may alone be larger than the budget: it would otherwise be made anew at every look.
+    """
+
+    def __init__(self, max_nbytes: int) -> None:
+        """A cache whose values together take at most max_nbytes bytes."""
+        if max_nbytes <= 0:
+            raise ValueError(f"max_nbytes is {max_nbytes}")
+        self._max_nbytes = max_nbytes
+        self._held: OrderedDict[Hashable, tuple[int, Any]] = OrderedDict()
+        self._nbytes = 0
+        self._making: dict[Hashable, Lock] = {}
+        self._lock = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values held."""
+        with self._lock:
+            return self._nbytes
+
+    def __len__(self) -> int:
+        """Count of values held."""
+        with self._lock:
+            return len(self._held)
+
+    def made(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int] | None = None) -> T:
+        """The value of a key: the one at hand, or a new one, made once however many ask for it at the same time.
+
+        Args:
+            key: what the value depends on.
+            make: makes the value; what it raises is passed on, and nothing is kept.
+            size: bytes of a value; held_nbytes where it is not given.
+        """
+        found = self._get(key)
+        if found is not None:
+            return cast(T, found[1])
+        with self._lock:
+            making = self._making.setdefault(key, Lock())
+        with making:
+            found = self._get(key)
+            if found is not None:
+                return cast(T, found[1])
+            try:
+                value = make()
+                self._put(key, value, (size or held_nbytes)(value))
+                return value
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+
+    def make_room(self, nbytes: int) -> None:
+        """Let go of the values used longest ago until so many bytes more fit into the budget."""
+        with self._lock:
+            while self._held and self._nbytes + nbytes > self._max_nbytes:
+                self._nbytes -= self._held.popitem(last=False)[1][0]
+
+    def _get(self, key: Hashable) -> tuple[int, Any] | None:
+        with self._lock:
+            found = self._held.get(key)
+            if found is not None:
+                self._held.move_to_end(key)
+            return found
+
+    def _put(self, key: Hashable, value: object, nbytes: int) -> None:
+        self.make_room(nbytes)
+        with self._lock:
+            if key in self._held:
+                self._nbytes -= self._held.pop(key)[0]
+            self._held[key] = nbytes, value
+            self._nbytes += nbytes
+
+
+def held_nbytes(value: object) -> int:
+    """About how many bytes a result takes: its arrays to the byte, its long tables by a sample of their rows.
+
+    What two results share, such as an array that both view, is counted in each.
+    """
+    if isinstance(value, np.ndarray):
+        owner = _owner(value)
+        return max(owner.nbytes, sys.getsizeof(owner))
+    if isinstance(value, Mapping):
+        return sys.getsizeof(value) + _sampled(value.keys()) + _sampled(value.values())
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return sys.getsizeof(value) + _sampled(value)
+    fields = _fields(value)
+    return sys.getsizeof(value) + sum(held_nbytes(getattr(value, name)) for name in fields)
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    """The array whose memory a view keeps alive."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _fields(value: object) -> tuple[str, ...]:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return tuple(field.name for field in dataclasses.fields(value))
+    return tuple(getattr(value, "__struct_fields__", ()))  # of a msgspec struct
+
+
+def _sampled(values: Collection[object]) -> int:
+    """Bytes of all entries, from evenly spaced ones where there are many."""
+    step = max(1, len(values) // LOOKED_AT)
+    looked_at = [held_nbytes(each) for index, each in enumerate(values) if index % step == 0]
+    return sum(looked_at) * len(values) // max(1, len(looked_at))

@@ -1,0 +1,182 @@
+"""A model without its values, run all the same: shapes, operations and bytes are true, numbers are not.
+
+Most families run on torch's meta device, in a tenth of a second and without memory. Code that looks at a value, such
+as the sum of a mask, stops there; such a family is run on the processor with every weight a view of one 0, so that it
+needs no weights either, only the time of a run.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.loading import LoadedModel
+from bertviz_core.model_files import quietly
+from bertviz_core.results.module_tree import RunWay
+from bertviz_core.skeleton import build_skeleton, first_line
+from bertviz_core.trace_inputs import ModelRow, model_inputs, prepared
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+PROBE = 13
+"""Tokens of the run that finds out how a family can be run: no size that a model has, and not even."""
+MOST_WORK = 3 * 10**11
+"""Weights times tokens that a run on the processor may take, some seconds."""
+ROUTED = ("router", "experts")
+"""Modules whose shapes hang on values: a token is sent to one of several."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainRow:
+    """A text of so many tokens where there is no tokenizer."""
+
+    input_ids: Any
+    """Row of the vocabulary of every token."""
+    token_type_ids: None = None
+    """None: nothing is said."""
+    other_inputs: Mapping[str, Any] = field(default_factory=dict)
+    """No further ids."""
+
+    def __len__(self) -> int:
+        """Count of tokens."""
+        return len(self.input_ids)
+
+
+@dataclass(slots=True, eq=False)
+class DryModel:
+    """A model without values that can be run; serves one caller."""
+
+    name: str
+    """Name of the model."""
+    model: "PreTrainedModel"
+    """On the meta device, or with every weight a view of one 0."""
+    way: RunWay
+    """Which of the two."""
+    masked: bool
+    """Whether it is given an attention mask."""
+
+    def inputs(self, rows: list[ModelRow]) -> "dict[str, torch.Tensor]":
+        """What the model is given for some texts of equal length."""
+        device = "meta" if self.way == "meta" else "cpu"
+        prepared(self.model, len(rows[0]))
+        return _inputs(self.name, self.model, device, rows, self.masked)
+
+    def run(self, inputs: "dict[str, torch.Tensor]") -> Any:
+        """One forward pass.
+
+        Raises:
+            TextError: the run would take too long where it cannot be made on the meta device.
+            UnsupportedModelError: the family cannot be run on a text alone.
+        """
+        tokens = sum(ids.numel() for key, ids in inputs.items() if key == "input_ids")
+        if self.way == "zeros" and tokens * sum(weight.numel() for weight in self.model.parameters()) > MOST_WORK:
+            raise TextError(
+                f"The family of {self.name!r} can be run without weights only on the processor, and this many tokens "
+                "would take too long; give a shorter text."
+            )
+        with quietly():
+            return _forward(self.name, self.model, inputs)
+
+
+def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder: bool = False) -> DryModel:
+    """The class that a config describes, without values, in the way in which it can be run.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        task: task of the class.
+        encoder: of an encoder-decoder model take the encoder alone.
+
+    Raises:
+        TextError: even a short run would take too long.
+        UnsupportedModelError: the family cannot be run without its values.
+    """
+    import torch
+
+    model = _eager(name, config, task, encoder)
+    refusal: Exception | None = None
+    ways: tuple[tuple[RunWay, bool], ...] = (("meta", False), ("meta", True), ("zeros", True))
+    for way, masked in ways:
+        if way == "zeros":
+            if any(word in path for path, _ in model.named_modules() for word in ROUTED):
+                break
+            _fill_with_zeros(model)
+        found = DryModel(name, model, way, masked)
+        try:
+            with torch.no_grad():
+                found.run(found.inputs([plain_row(model, PROBE)]))
+        except UnsupportedModelError as error:
+            refusal = error
+        else:
+            return found
+    raise UnsupportedModelError(
+        f"{name!r} ({model.config.model_type}) cannot be run without its values: {refusal or 'its tokens are routed'}"
+    ) from refusal
+
+
+def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
+    """A text of seq tokens that are no padding."""
+    config: Any = model.config
+    pad, vocab = getattr(config, "pad_token_id", None), getattr(config, "vocab_size", None) or 2
+    usable = [row for row in range(min(vocab, 12)) if row != pad]
+    return PlainRow(np.full(seq, usable[-1], dtype=np.int64))
+
+
+def _eager(name: str, config: Mapping[str, Any], task: str, encoder: bool) -> "PreTrainedModel":
+    model = build_skeleton(name, config, task).eval()
+    if encoder and model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    with quietly():
+        try:
+            model.set_attn_implementation("eager")
+        except ValueError:  # a family without a choice has one way, and that is what is wanted
+            return model
+    return model
+
+
+def _inputs(
+    name: str, model: "PreTrainedModel", device: str, rows: list[ModelRow], masked: bool
+) -> "dict[str, torch.Tensor]":
+    import torch
+
+    config: Any = model.config
+    loaded = LoadedModel(name, "", config.model_type, model, device, "float32", False, "none", ())
+    inputs = model_inputs(loaded, rows)
+    if not masked:
+        inputs.pop("attention_mask", None)
+    accepted = inspect.signature(model.forward).parameters
+    if config.is_encoder_decoder and "decoder_input_ids" in accepted:
+        start = getattr(config, "decoder_start_token_id", None) or 0
+        inputs["decoder_input_ids"] = torch.full((len(rows), 1), start, dtype=torch.long, device=device)
+    if type(model).__name__.endswith("MultipleChoice"):
+        return {key: value.unsqueeze(1) for key, value in inputs.items()}
+    return inputs
+
+
+def _forward(name: str, model: "PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> Any:
+    try:
+        return model(**inputs)
+    except Exception as error:  # the library raises whatever a missing value leads to
+        raise UnsupportedModelError(
+            f"{name!r} ({model.config.model_type}) cannot be run on a text alone: {first_line(error)}"
+        ) from error
+
+
+def _fill_with_zeros(model: "PreTrainedModel") -> None:
+    """Give every parameter and buffer the value 0 without the memory: all its cells are one."""
+    import torch
+
+    made: dict[int, torch.nn.Parameter] = {}
+    for module in model.modules():
+        for name, weight in module._parameters.items():
+            if weight is not None:
+                view = torch.zeros((), dtype=weight.dtype).expand(weight.shape)
+                module._parameters[name] = made.setdefault(id(weight), torch.nn.Parameter(view, weight.requires_grad))
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = torch.zeros(buffer.shape, dtype=buffer.dtype)

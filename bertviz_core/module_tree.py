@@ -1,0 +1,193 @@
+"""The module tree as PyTorch prints it, repeated layers folded, with the parameters of every module.
+
+What is printed and what is folded follows torch.nn.Module.__repr__ and torch.nn.ModuleList.__repr__ (PyTorch 2): equal
+neighbours in a ModuleList become one line "(0-11): 12 x BertLayer(".
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.parameters import module_ledger
+from bertviz_core.parts import ATTENTION_PARTS
+from bertviz_core.results import Ledger, Parameter
+from bertviz_core.results.module_tree import ModuleRow, ModuleTree, ModuleWeight
+from bertviz_core.skeleton import build_skeleton, model_config
+from bertviz_core.tasks import TASKS, task_class
+
+if TYPE_CHECKING:
+    import torch
+
+INDENT = "  "
+
+
+def module_tree(name: str, config: Mapping[str, Any], task: str = "base", fold: bool = True) -> ModuleTree:
+    """The module tree of the class that a config describes, built on the meta device without weights.
+
+    Raises:
+        BertvizError: no such model can be built.
+    """
+    return tree_of(name, build_skeleton(name, config, task), fold)
+
+
+def tree_of(name: str, module: "torch.nn.Module", fold: bool = True) -> ModuleTree:
+    """The module tree of a model in memory; the model's own row counts what the ledger counts.
+
+    Args:
+        name: name of the model.
+        module: a transformers model, with its config.
+        fold: whether equal neighbours in a list stand in one row, as print(model) has them.
+    """
+    ledger = module_ledger(name, module)
+    rows = tuple(_Walk(ledger, fold).rows(module, ("",), "", None, 0, 1))
+    return ModuleTree(name, type(module).__name__, rows, ledger.total)
+
+
+def printed(tree: ModuleTree) -> str:
+    """The text of print(model), where the tree is folded."""
+    lines: list[str] = []
+    open_rows: list[ModuleRow] = []
+    for row in (*tree.rows, None):
+        while open_rows and (row is None or open_rows[-1].depth >= row.depth):
+            closed = open_rows.pop()
+            if closed.closes:
+                lines.append(f"{INDENT * closed.depth})")
+        if row is not None:
+            name = f"({row.name}): " if row.depth else ""
+            times = f"{row.repeats} x " if row.repeats > 1 else ""
+            lines.append(f"{INDENT * row.depth}{name}{times}{row.head}")
+            lines += [INDENT * (row.depth + row.closes) + line for line in row.extra]
+            open_rows.append(row)
+    return "\n".join(lines)
+
+
+def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> str:
+    """The task whose class of this family has this name; "base" where none has.
+
+    Raises:
+        CheckpointError: the config cannot be used.
+    """
+    config_class = type(model_config(name, config))
+    for task in TASKS:
+        found = task_class(task)._model_mapping.get(config_class, None)
+        classes = found if isinstance(found, tuple) else (found,)
+        if any(each is not None and each.__name__ == architecture for each in classes):
+            return task
+    return "base"
+
+
+class _Walk:
+    """Makes the rows of one model; a module's count is the sum over the parameters below its paths."""
+
+    def __init__(self, ledger: Ledger, fold: bool) -> None:
+        self.fold = fold
+        self.numel: dict[str, int] = defaultdict(int)
+        self.parts: dict[str, set[str]] = defaultdict(set)
+        self.own: dict[str, list[Parameter]] = defaultdict(list)
+        for parameter in ledger.parameters:
+            path, _, _ = parameter.name.rpartition(".")
+            self.own[path].append(parameter)
+            modules = path.split(".") if path else []
+            for end in range(len(modules) + 1):
+                around = ".".join(modules[:end])
+                self.numel[around] += parameter.numel if parameter.tied_to is None else 0
+                self.parts[around].add(parameter.component if parameter.layer is None else parameter.part)
+
+    def rows(
+        self,
+        module: "torch.nn.Module | None",
+        paths: tuple[str, ...],
+        row_id: str,
+        parent: str | None,
+        depth: int,
+        repeats: int,
+    ) -> Iterator[ModuleRow]:
+        """The row of a module and of all inside it; paths are those of all modules that it stands for."""
+        inside = [] if module is None else list(self._children(module))
+        head, extra, closes = _words(module, bool(inside))
+        yield ModuleRow(
+            id=row_id,
+            parent=parent,
+            depth=depth,
+            name=row_id.rpartition(".")[2],
+            class_name=type(module).__name__,
+            repeats=repeats,
+            paths=paths,
+            head=head,
+            extra=extra,
+            closes=closes,
+            numel=sum(self.numel[path] for path in paths),
+            weights=tuple(
+                ModuleWeight(row.name.rpartition(".")[2], row.shape, row.tied_to) for row in self.own[paths[0]]
+            ),
+            part=_part(self.parts[paths[0]]),
+        )
+        for names, child in inside:
+            label = names[0] if len(names) == 1 else f"{names[0]}-{names[-1]}"
+            below = tuple(f"{path}.{each}" if path else each for path in paths for each in names)
+            child_id = f"{row_id}.{label}" if row_id else label
+            yield from self.rows(child, below, child_id, row_id, depth + 1, len(names))
+
+    def _children(self, module: "torch.nn.Module") -> "Iterator[tuple[list[str], torch.nn.Module | None]]":
+        """(names, module) of what is inside; several names where equal neighbours are folded."""
+        import torch
+
+        if not _own_words(module):
+            return
+        if not (self.fold and type(module).__repr__ is torch.nn.ModuleList.__repr__):
+            yield from (([name], child) for name, child in module._modules.items())
+            return
+        run: list[str] = []
+        last: torch.nn.Module | None = None
+        text = ""
+        for name, child in module._modules.items():
+            found = _text(child)
+            if run and found != text:
+                yield run, last
+                run = []
+            if not run:
+                last, text = child, found
+            run.append(name)
+        if run:
+            yield run, last
+
+
+def _own_words(module: "torch.nn.Module") -> bool:
+    """Whether a module prints as torch's modules do, with the modules inside one by one."""
+    import torch
+
+    return type(module).__repr__ in (torch.nn.Module.__repr__, torch.nn.ModuleList.__repr__)
+
+
+def _text(module: "torch.nn.Module | None") -> str:
+    """What a module prints; its classes where that needs values, as the quantized modules of I-BERT do."""
+    try:
+        return repr(module)
+    except RuntimeError:
+        if module is None:
+            raise
+        return " ".join(f"{path}: {type(each).__name__}" for path, each in module.named_modules())
+
+
+def _words(module: "torch.nn.Module | None", has_children: bool) -> tuple[str, tuple[str, ...], bool]:
+    """(first line, further lines, whether a bracket closes it on a line of its own)."""
+    if module is None or not _own_words(module):
+        head, *rest = _text(module).split("\n")
+        head = f"{type(module).__name__}(...)" if head.startswith(":") else head
+        return head, tuple(rest), False
+    name, words = type(module).__name__, module.extra_repr()
+    if not words or type(module).__repr__.__qualname__.startswith("ModuleList"):
+        return (f"{name}(", (), True) if has_children else (f"{name}()", (), False)
+    lines = tuple(words.split("\n"))
+    if len(lines) == 1 and not has_children:
+        return f"{name}({lines[0]})", (), False
+    return f"{name}(", lines, True
+
+
+def _part(found: Sequence[str] | set[str]) -> str:
+    """The one component or part that a module serves, its own normalisation aside; "" where it serves several."""
+    parts = set(found) - {"layer_norm"} or set(found)
+    if len(parts) == 1:
+        (only,) = parts
+        return only
+    return "attention" if parts and parts <= set(ATTENTION_PARTS) else ""

@@ -1,0 +1,182 @@
+"""Multiply-adds of one forward pass: a formula from the modules, and PyTorch's own count of the same run.
+
+A linear map of a x b weights takes a * b multiply-adds for each token that it meets, and attention takes, for each pair
+of tokens and each head, one product of two vectors for the score and one for mixing the values (Kaplan et al. 2020,
+section 2.1; Vaswani et al. 2017, table 1). Additions of biases, normalisations, activations and the softmax are left
+out: they grow with the vectors, not with their products.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.dry_run import PROBE, DryModel, dry_model, plain_row
+from bertviz_core.errors import TextError
+from bertviz_core.module_shapes import shapes_of
+from bertviz_core.parameters import module_ledger
+from bertviz_core.parts import inside_layer
+from bertviz_core.results.module_tree import ModuleShape, Shape
+from bertviz_core.results.operations import Crossover, LayerAttention, MultiplyAdds, OperationTerms
+from bertviz_core.windows import layer_windows, visible_pairs
+
+if TYPE_CHECKING:
+    import torch
+
+SEARCHED = 1_000_000
+"""Longest text for which a crossover is looked for."""
+MAPS = ("Linear", "Conv1D", "Conv1d", "QuantLinear", "GroupedLinearLayer", "NonDynamicallyQuantizableLinear")
+"""Classes whose weight meets every row that goes in."""
+
+
+def operation_terms(name: str, config: Mapping[str, Any]) -> OperationTerms:
+    """The terms of the formula, read off the modules that a run calls; of an encoder-decoder model the encoder.
+
+    Raises:
+        UnsupportedModelError: the family cannot be run without its values.
+    """
+    return terms_of(dry_model(name, config, encoder=True))
+
+
+def terms_of(dry: DryModel) -> OperationTerms:
+    """The terms of the formula of an encoder without values; see operation_terms."""
+    run = shapes_of(dry, plain_row(dry.model, PROBE))
+    ledger = module_ledger(dry.name, dry.model)
+    rows = {row.name.rpartition(".")[0]: row for row in ledger.parameters if len(row.shape) > 1}
+    sums = {"projections": 0, "feed_forward": 0, "other": 0, "per_text": 0}
+    left_out: list[str] = []
+    layers: dict[str, list[int]] = {}
+    for path, module in dry.model.named_modules():
+        moved = run.modules.get(path)
+        if moved is None or path not in rows or type(module).__name__ not in MAPS:
+            continue
+        met, part = [_rows_met(module, shape) for shape in moved.entered], rows[path].part
+        term = "feed_forward" if part == "feed_forward" else "other"
+        if part in ("query", "key", "value", "query_key_value", "attention_output"):
+            term = "projections"
+            if met[0] == PROBE:
+                _note_widths(layers, path, part, moved, met.count(PROBE), ledger.model_type)
+        sums[term] += rows[path].numel * met.count(PROBE)
+        sums["per_text"] += rows[path].numel * met.count(1)
+        if met.count(PROBE) + met.count(1) < len(met):
+            left_out.append(path)
+    windows = layer_windows(dry.model.config.to_dict())
+    attention = tuple(
+        LayerAttention(path, sum(widths[:2]), windows[index] if index < len(windows) else None, widths[2])
+        for index, (path, widths) in enumerate(layers.items())
+        if widths[0] and widths[1]
+    )
+    return OperationTerms(dry.name, **sums, attention=attention, left_out=tuple(left_out))
+
+
+def multiply_adds(terms: OperationTerms, lengths: Sequence[int]) -> MultiplyAdds:
+    """The formula for some lengths; each part is a sum over the layers as often as they run."""
+    tokens = np.array(lengths, dtype=np.int64)
+
+    def pairs(windowed: bool) -> Any:
+        runs = [(each.width * each.applications, each.window if windowed else None) for each in terms.attention]
+        return np.array([sum(cost * visible_pairs(seq, window) for cost, window in runs) for seq in lengths], np.int64)
+
+    return MultiplyAdds(
+        lengths=tokens,
+        projections=tokens * terms.projections,
+        attention=pairs(windowed=True),
+        every_pair=pairs(windowed=False),
+        feed_forward=tokens * terms.feed_forward,
+        other=tokens * terms.other + terms.per_text,
+    )
+
+
+def crossover(terms: OperationTerms, part: str = "feed_forward") -> Crossover:
+    """The smallest length at which attention's own work, windows honoured, is at least that of another part.
+
+    Without windows it is weights / width, both summed over the layers: 2 * intermediate_size * hidden_size / (2 *
+    hidden_size) = intermediate_size for a plain feed-forward block.
+    """
+    if not terms.attention:
+        return Crossover(None, part)
+    low, high = 1, SEARCHED
+
+    def reached(seq: int) -> bool:
+        found = multiply_adds(terms, [seq])
+        return int(found.attention[0]) >= int(getattr(found, part)[0])
+
+    if not reached(high):
+        return Crossover(None, part)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle + 1, high)
+    return Crossover(low, part)
+
+
+def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int]) -> dict[int, int]:
+    """What PyTorch's own formulas (torch.utils.flop_counter) count for runs of these lengths, in multiply-adds.
+
+    Attention is computed step by step (eager), so every pair of tokens counts, a window or not. Lengths whose run would
+    take too long are left out.
+
+    Raises:
+        UnsupportedModelError: the family cannot be run without its values.
+    """
+    dry = dry_model(name, config, encoder=True)
+    found = {}
+    for seq in lengths:
+        with suppress(TextError):
+            found[seq] = counted_run(dry, seq)
+    return found
+
+
+def counted_run(dry: DryModel, seq: int) -> int:
+    """Multiply-adds of one run on one text of seq tokens."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils.flop_counter import flop_registry
+
+    mode: Any = TorchDispatchMode
+
+    class _Counter(mode):  # type: ignore[misc]  # torch leaves the class without types
+        """Adds up PyTorch's formulas; FlopCounterMode itself hooks all modules of all threads."""
+
+        flops = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func._overloadpacket not in flop_registry:
+                with self:
+                    parts = func.decompose(*args, **(kwargs or {}))
+                if parts is not NotImplemented:
+                    return parts
+            out = func(*args, **(kwargs or {}))
+            formula = flop_registry.get(func._overloadpacket)
+            if formula is not None:
+                self.flops += formula(*args, **(kwargs or {}), out_val=out)
+            return out
+
+    inputs = dry.inputs([plain_row(dry.model, seq)])
+    with torch.no_grad(), _Counter() as counter:
+        dry.run(inputs)
+    return int(counter.flops) // 2
+
+
+def _rows_met(module: "torch.nn.Module", shape: Shape) -> int:
+    """How many vectors went through a linear map when a tensor of this shape went in."""
+    return shape[-1] if type(module).__name__ == "Conv1d" else int(np.prod(shape[:-1]))
+
+
+def _note_widths(
+    layers: dict[str, list[int]], path: str, part: str, moved: ModuleShape, runs: int, model_type: str
+) -> None:
+    """Keep the widths of a layer's queries and of its mixed values, and how often it runs."""
+    place = inside_layer(path + ".", model_type)
+    widths = layers.setdefault(path[: place[0][-1].stop] if place else "", [0, 0, runs])
+    axis = 1 if path and len(moved.inputs[0][1]) == 3 and _channels_first(moved) else -1
+    if part == "query":
+        widths[0] += moved.outputs[0][axis]
+    elif part == "query_key_value":
+        widths[0] += moved.outputs[0][axis] // 3
+    elif part == "attention_output":
+        widths[1] += moved.inputs[0][1][axis]
+
+
+def _channels_first(moved: ModuleShape) -> bool:
+    return moved.inputs[0][1][-1] == PROBE == moved.outputs[0][-1]

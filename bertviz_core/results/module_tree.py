@@ -1,0 +1,165 @@
+"""Results on the modules of a model: the tree as PyTorch prints it, and the shapes that pass through it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+RunWay = Literal["meta", "zeros"]
+"""How a model without its values was run: on torch's meta device, or with every weight a shared 0."""
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleWeight:
+    """One parameter that a module holds itself."""
+
+    name: str
+    """Name in the module, such as "weight"."""
+    shape: Shape
+    """Size of every axis."""
+    tied_to: str | None
+    """Name of the parameter whose values it shares; counted there, not here."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRow:
+    """One module of the printed tree, or a run of equal ones that stand folded into one."""
+
+    id: str
+    """Dotted path, unique; the number of a fold is a range ("encoder.layer.0-11"); "" is the model itself."""
+    parent: str | None
+    """The id of the module around it; None for the model itself."""
+    depth: int
+    """Modules around it: 0 for the model itself."""
+    name: str
+    """Its own part of the path."""
+    class_name: str
+    """Class of the module."""
+    repeats: int
+    """How many equal modules the row stands for; 1 for a module of its own."""
+    paths: tuple[str, ...]
+    """Dotted paths of all modules that the row stands for, folds around it included."""
+    head: str
+    """What PyTorch prints on its line behind the name and the repeats."""
+    extra: tuple[str, ...]
+    """Lines that PyTorch prints below the head, before the modules inside."""
+    closes: bool
+    """Whether a bracket closes it on a line of its own."""
+    numel: int
+    """Parameters of all modules that it stands for, tied and shared ones counted once; children and own weights add
+    up to it."""
+    weights: tuple[ModuleWeight, ...]
+    """Parameters that the (first) module holds itself, not those of the modules inside."""
+    part: str
+    """Component or part of a layer that it belongs to, as figures colour it; "" for several."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTree:
+    """All modules of a model, each behind the one around it."""
+
+    model: str
+    """Name under which the model was asked for."""
+    architecture: str
+    """Class of the model."""
+    rows: tuple[ModuleRow, ...]
+    """The modules in the order of print(model)."""
+    total: int
+    """Parameters, tied ones counted once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleShape:
+    """Shapes that went through one module in a run; inputs and outputs are those of its first call."""
+
+    inputs: tuple[tuple[str, Shape], ...]
+    """(name of the argument, shape) of every tensor that went in, in the order of the call."""
+    outputs: tuple[Shape, ...]
+    """Shape of every tensor that came out."""
+    entered: tuple[Shape, ...]
+    """Shape of the first tensor that went in, call by call; () for a call without one."""
+
+    @property
+    def calls(self) -> int:
+        """How many times the run called it."""
+        return len(self.entered)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRun:
+    """Shapes through all modules that one run called, the batch axis first."""
+
+    modules: Mapping[str, ModuleShape]
+    """Dotted path -> shapes, in the order in which the modules were entered."""
+    seq: int
+    """Tokens of the text."""
+    way: RunWay
+    """How the model was run."""
+    decoder_tokens: int
+    """Tokens given to the decoder; 0 for a model without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStep:
+    """One step of a layer, in the order of the run."""
+
+    kind: str
+    """"norm", "projection", "attention_output", "attention_other", "feed_forward", "activation", "mixing", "other"."""
+    name: str
+    """Path inside the layer."""
+    class_name: str
+    """Class of the module."""
+    part: str
+    """Part of the layer, as figures colour it."""
+    weights: tuple[Shape, ...]
+    """Shapes of its parameters."""
+    numel: int
+    """Parameters in it."""
+    enters: Shape | None
+    """Shape that goes in, the batch axis left out; None where it was not told."""
+    leaves: Shape | None
+    """Shape that comes out, the batch axis left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFlow:
+    """The data's way through one layer."""
+
+    model: str
+    """Name of the model."""
+    title: str
+    """The family in prose."""
+    layer: int
+    """Zero-based index among the stored layers."""
+    path: str
+    """Dotted path of the layer's module."""
+    class_name: str
+    """Class of the layer's module."""
+    order: Literal["post-norm", "pre-norm", ""]
+    """Whether a normalisation stands behind each block or before it; "" where the steps follow neither order."""
+    first_norm: bool
+    """Whether a normalisation stands before the attention (some pre-norm families leave it out in layer 0)."""
+    steps: tuple[FlowStep, ...]
+    """Every step that has parameters or is an activation, in the order of the run."""
+    softmax: bool
+    """Whether attention is the ordinary one: softmax over the products of queries and keys."""
+    gated: bool
+    """Whether the feed-forward block multiplies two halves, one of them behind the activation."""
+    activation: str
+    """Name of the activation."""
+    num_attention_heads: int | None
+    """Heads."""
+    head_dim: int | None
+    """Numbers of a query, key or value vector of one head."""
+    hidden: int | None
+    """Numbers of a token's vector that enters the layer."""
+    window: int | None
+    """Tokens to each side that a token attends to; None for all."""
+    positions: str
+    """How positions enter: "absolute", "relative", "rotary", or both words; "none found"."""
+    seq: int
+    """Tokens of the text."""
+    applications: int
+    """How many times one run passes this layer."""
+    total: int
+    """Parameters of the layer."""

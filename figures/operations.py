@@ -1,0 +1,150 @@
+"""The cost of a text in figures: multiply-adds by length, memory of activations by batch and length."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.results.operations import ActivationMemory, Crossover, MultiplyAdds
+from figures.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
+
+LINES = (
+    ("feed_forward", "feed-forward: grows with the length", "feed_forward", "solid", 3),
+    ("projections", "query, key, value, output: grow with the length", "attention", "dot", 3),
+    ("attention", "scores and mixing: grow with its square", "attention", "solid", 4),
+)
+TICKS = tuple(2**power for power in range(10, 50, 2))
+BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def cost_curves(
+    costs: MultiplyAdds,
+    counted: Mapping[int, int],
+    crossing: Crossover,
+    limit: int | None,
+    title: str,
+    look: Theme,
+) -> go.Figure:
+    """Lines of the parts by length, the crossing, PyTorch's own count as rings.
+
+    Args:
+        costs: the formula, for many lengths.
+        counted: tokens -> multiply-adds counted by PyTorch.
+        crossing: where attention's own work reaches the feed-forward's.
+        limit: tokens that the model reads at most; None for no limit.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    figure = go.Figure(layout=layout(look, escape(title)))
+    words = "%{x:,} tokens: %{y:,} multiply-adds<extra></extra>"
+    for field, name, colour, dash, width in LINES:
+        values = getattr(costs, field)
+        style = {"color": look.colours[colour], "dash": dash, "width": width}
+        figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
+    windowed = bool((costs.every_pair != costs.attention).any())
+    if windowed:
+        style = {"color": look.colours["attention"], "dash": "dash", "width": 2}
+        name = "the same if every layer saw every token"
+        figure.add_scatter(
+            x=costs.lengths, y=costs.every_pair, name=name, mode="lines", line=style, hovertemplate=words
+        )
+    style = {"color": look.text, "dash": "dashdot", "width": 2}
+    figure.add_scatter(
+        x=costs.lengths, y=costs.total, name="sum of the formula", mode="lines", line=style, hovertemplate=words
+    )
+    figure.add_scatter(
+        x=list(counted),
+        y=list(counted.values()),
+        name="counted by PyTorch" + (", every pair" if windowed else ""),
+        cliponaxis=False,
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 12, "color": look.text, "line": {"width": 2}},
+        hovertemplate=words,
+    )
+    last = int(costs.lengths[-1])
+    _mark_limit(figure, limit, last, look)
+    _mark_crossing(figure, costs, crossing, last, look)
+    figure.update_xaxes(title_text="tokens of one text", range=[0, last], tickformat=",d")
+    figure.update_yaxes(
+        title_text="multiply-adds of one forward pass (G: billion)", tickformat="~s", rangemode="tozero"
+    )
+    legend = {"x": 0.02, "y": 0.98, "yanchor": "top", "orientation": "v", "bgcolor": look.paper}
+    return figure.update_layout(height=520, legend=legend)
+
+
+def _mark_limit(figure: go.Figure, limit: int | None, last: int, look: Theme) -> None:
+    if limit is None or limit >= last:
+        return
+    figure.add_vrect(x0=limit, x1=last, fillcolor=look.neutral, opacity=0.35, line_width=0, layer="below")
+    figure.add_annotation(
+        x=last, y=0.01, yref="paper", text=f"shaded: longer than the {limit:,} tokens that it reads", showarrow=False,
+        xanchor="right", yanchor="bottom", font={"color": look.muted, "size": TEXT_SIZE},
+    )  # fmt: skip
+
+
+def _mark_crossing(figure: go.Figure, costs: MultiplyAdds, crossing: Crossover, last: int, look: Theme) -> None:
+    if crossing.tokens is None or crossing.tokens > last:
+        return
+    height = float(np.interp(crossing.tokens, costs.lengths, costs.attention))
+    figure.add_annotation(
+        x=crossing.tokens, y=height, text=f"<b>equal at {crossing.tokens:,} tokens</b>", showarrow=True, arrowhead=2,
+        ax=-70, ay=-46, arrowcolor=look.text, font={"color": look.text, "size": TEXT_SIZE}, bgcolor=look.paper,
+    )  # fmt: skip
+
+
+def memory_map(memory: ActivationMemory, title: str, look: Theme) -> go.Figure:
+    """Bytes by batch (rows) and length (columns), coloured by their logarithm, written in every cell."""
+    known = memory.nbytes > 0
+    powers = np.where(known, np.log2(np.maximum(memory.nbytes, 1)), np.nan).astype(np.float32)
+    low, high = (float(np.nanmin(powers)), float(np.nanmax(powers))) if known.any() else (0.0, 1.0)
+    words = [[binary_bytes(int(each)) if each > 0 else "not run" for each in row] for row in memory.nbytes]
+    ticks = [tick for tick in TICKS if low <= np.log2(tick) <= high]
+    scale = sequential(look)
+    figure = go.Figure(layout=layout(look, escape(title)))
+    figure.add_heatmap(
+        z=powers,
+        customdata=memory.nbytes,
+        colorscale=scale,
+        zmin=low - (high - low) * 0.15,
+        zmax=high,
+        xgap=2,
+        ygap=2,
+        colorbar={
+            "title": {"text": "memory", "side": "top"},
+            "tickvals": [float(np.log2(tick)) for tick in ticks],
+            "ticktext": [binary_bytes(tick) for tick in ticks],
+        },
+        hovertemplate="%{customdata:,} bytes<extra></extra>",
+    )
+    notes = []
+    for row, cells in enumerate(words):
+        for column, text in enumerate(cells):
+            share = (powers[row, column] - low) / (high - low) if high > low and known[row, column] else 0.0
+            colour = text_on(_between(scale, 0.13 + 0.87 * share)) if known[row, column] else look.muted
+            font = {"size": TEXT_SIZE, "color": colour}
+            notes.append({"x": column, "y": row, "text": text, "showarrow": False, "font": font})
+    columns, rows = list(range(len(memory.lengths))), list(range(len(memory.batches)))
+    figure.update_xaxes(title_text="tokens of each text", tickvals=columns, ticktext=[f"{n:,}" for n in memory.lengths])
+    figure.update_yaxes(title_text="texts in a batch", tickvals=rows, ticktext=[f"{n:,}" for n in memory.batches])
+    return figure.update_layout(height=150 + 56 * len(rows), annotations=notes)
+
+
+def _between(scale: list[list[float | str]], share: float) -> str:
+    """The colour at this share of a scale of even steps."""
+    place = share * (len(scale) - 1)
+    first = min(int(place), len(scale) - 2)
+    ends = [[int(str(scale[step][1])[at : at + 2], 16) for at in (1, 3, 5)] for step in (first, first + 1)]
+    mixed = [round(low + (high - low) * (place - first)) for low, high in zip(*ends, strict=True)]
+    return "#" + "".join(f"{each:02X}" for each in mixed)
+
+
+def binary_bytes(value: int) -> str:
+    """Bytes in the largest fitting binary unit, three digits long."""
+    size, power = float(value), 0
+    while size >= 1000 and power < len(BINARY) - 1:
+        size, power = size / 1024, power + 1
+    return (
+        f"{size:.0f} {BINARY[power]}"
+        if size >= 100 or power == 0
+        else f"{size:.{1 if size >= 10 else 2}f} {BINARY[power]}"
+    )

@@ -1,0 +1,47 @@
+"""Architecture in a real browser: the tree folds, is searched and walked by keyboard; a click names its module."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_tree_folds_and_a_click_is_told(page: Page, server: str) -> None:
+    page.goto(f"{server}/architecture")
+    layers = page.locator("tr[data-module='encoder.layer.0-5']")
+    inside = page.locator("tr[data-module='encoder.layer.0-5.attention']")
+    expect(layers).to_have_attribute("aria-expanded", "false")
+    expect(inside).to_be_hidden()
+    layers.locator(".fold").click()
+    expect(inside).to_be_visible()
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    expect(layers).to_be_hidden()
+    page.get_by_role("button", name="Unfold all").click()
+    query = page.locator("tr[data-module='encoder.layer.0-5.attention.self.query']")
+    expect(query).to_contain_text("6 × 147,840")
+    query.click()
+    expect(page.get_by_text("Linear with 887,040 parameters")).to_be_visible()
+    expect(query).to_have_attribute("aria-selected", "true")
+    expect(query).to_be_visible()
+
+
+@pytest.mark.parametrize("page", ["dark"], indirect=True)
+def test_the_tree_is_walked_by_keyboard_and_searched(page: Page, server: str) -> None:
+    page.goto(f"{server}/architecture?find=pooler")
+    expect(page.get_by_text("3 found")).to_be_visible()
+    root = page.locator("tr[data-module='']")
+    root.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(root).to_have_attribute("aria-expanded", "false")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("tr[data-module='embeddings']")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("BertEmbeddings with 11,918,592 parameters")).to_be_visible()
+
+
+@pytest.mark.parametrize("view", ["One+layer", "Encoder+or+decoder", "Cost"])
+def test_drawings_are_painted(page: Page, server: str, view: str) -> None:
+    page.goto(f"{server}/architecture?architecture={view}")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot .annotation").first).to_be_visible()

@@ -1,0 +1,142 @@
+"""Memory stays within its budgets: models, results and jobs let go of what is no longer wanted."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+import torch
+
+from bertviz_core.errors import TextError
+from bertviz_core.loading import load_model
+from bertviz_core.settings import Settings
+from bertviz_core.sources import folder_source
+from tests.core.tiny_models import save_tiny
+from tests.pages.opened import write_model
+from ui import cache, kept, models
+from ui.jobs import Job, JobBoard, Progress
+
+NAMES = [f"m{number}" for number in range(5)]
+SWITCHES, SETTLED = 200, 50
+OBJECTS = 3_000
+"""Python objects that 150 switches may leave behind, of some hundred thousand; one leaked model alone has more."""
+
+
+@pytest.fixture
+def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
+    st.cache_resource.clear()
+    yield folder
+    st.cache_resource.clear()
+
+
+def live(kind: type) -> int:
+    gc.collect()
+    return sum(issubclass(type(each), kind) for each in gc.get_objects())
+
+
+def test_200_switches_leave_no_more_than_what_the_budgets_hold(
+    models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES:
+        save_tiny("bert", models_dir / name)
+    one = sum(each.numel() * 4 for each in models.loaded(NAMES[0]).model.parameters())
+    st.cache_resource.clear()
+    monkeypatch.setenv("INSIDE_BERT_MAX_LOADED_BYTES", str(int(2.5 * one)))
+    monkeypatch.setenv("INSIDE_BERT_MAX_RESULT_BYTES", "200000")
+    before = live(torch.nn.Module)
+    early = 0
+    for switch in range(SWITCHES):
+        name = NAMES[switch % len(NAMES)]
+        model = models.loaded(name).model
+        cache.ledger(name)
+        cache.tree(name, 3)
+        models.tokens(name, "I love my pet python", None)
+        held = len(list(model.modules()))
+        del model
+        if switch + 1 == SETTLED:
+            gc.collect()
+            early = len(gc.get_objects())
+    gc.collect()
+    assert len(gc.get_objects()) - early < OBJECTS < held * 100
+    assert live(torch.nn.Module) - before == 2 * held, "two models fit the budget"
+    assert models.loaded_models().nbytes <= 2.5 * one
+    assert kept.results().nbytes <= 200_000
+
+
+def test_a_ledger_of_many_tensors_pushes_out_others_and_not_the_reverse(
+    models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MAX_RESULT_BYTES", "1000000")
+    for name in ("small", "large"):
+        count = 5 if name == "small" else 1_200
+        write_model(models_dir / name, {f"encoder.layer.0.part{i}.weight": (2, 3) for i in range(count)})
+    small = cache.ledger("small")
+    assert cache.ledger("small") is small
+    large = cache.ledger("large")
+    assert kept.results().nbytes > 300_000
+    assert cache.ledger("large") is large
+    for other in range(8):
+        write_model(models_dir / f"other{other}", {f"encoder.layer.0.part{i}.weight": (2, 3) for i in range(400)})
+        cache.ledger(f"other{other}")
+    assert kept.results().nbytes <= 1_000_000
+    assert cache.ledger("large") is not large
+
+
+def test_arguments_that_begin_with_a_line_are_no_part_of_the_key(models_dir: Path) -> None:
+    made: list[Any] = []
+
+    @kept.kept()
+    def doubled(number: int, _how: list[int]) -> int:
+        made.append(_how)
+        return 2 * number
+
+    assert [doubled(1, [1]), doubled(1, [2]), doubled(2, [3])] == [2, 2, 4]
+    assert made == [[1], [3]]
+
+
+class Large:
+    """Stands for a model that a job works with."""
+
+
+def held_by_a_job(fails: bool) -> tuple[JobBoard[str], Job[str], "weakref.ref[Large]"]:
+    board, large = JobBoard[str](long=10, nbytes=len), Large()
+
+    def work(tell: Progress) -> str:
+        mine = large
+        if fails:
+            raise TextError(f"no {type(mine).__name__}")
+        return "done"
+
+    job = board.start("key", 1, work)
+    return board, job, weakref.ref(large)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_that_has_ended_holds_nothing_of_its_work(fails: bool) -> None:
+    board, job, large = held_by_a_job(fails)
+    assert job.wait(20)
+    for thread in threading.enumerate():  # its own frame goes a moment after it has said that it ended
+        if thread.name == "job":
+            thread.join(20)
+    gc.collect()
+    assert large() is None
+    assert board.find("key") is job
+    assert (job.error is not None) is fails
+
+
+def test_a_loaded_model_keeps_its_weights_when_its_file_is_written_over(tmp_path: Path) -> None:
+    folder = save_tiny("bert", tmp_path / "tiny")
+    loaded = load_model(folder_source("tiny", folder), Settings.from_environment(any_folder=True))
+    weights = {name: values.clone() for name, values in loaded.model.named_parameters()}
+    with open(folder / "model.safetensors", "r+b") as file:
+        file.write(bytes((folder / "model.safetensors").stat().st_size))
+    assert weights
+    assert all(torch.equal(values, weights[name]) for name, values in loaded.model.named_parameters())

@@ -1,0 +1,172 @@
+"""What the architecture page computes, kept by plain values: model, class, text, options."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from bertviz_core.activation_memory import activation_memory
+from bertviz_core.errors import CheckpointError
+from bertviz_core.layer_flow import layer_flow, layer_paths
+from bertviz_core.module_shapes import module_shapes
+from bertviz_core.module_tree import module_tree, task_of_class
+from bertviz_core.operations import counted, operation_terms
+from bertviz_core.parameters import config_ledger
+from bertviz_core.results import Ledger
+from bertviz_core.results.module_tree import LayerFlow, ModuleTree, ShapeRun
+from bertviz_core.results.operations import ActivationMemory, Holding, OperationTerms
+from bertviz_core.results.trace import Tokens
+from bertviz_core.skeleton import model_config
+from bertviz_core.sources import ModelSource
+from bertviz_core.token_limits import position_limit
+from bertviz_core.windows import layer_windows
+from ui import cache, controls, models
+
+STATED_TOKENS = 128
+"""Tokens of a text where the model's tokenizer is not on this machine."""
+Place = tuple[str, str, str, bool]
+
+
+class Asked(NamedTuple):
+    """The class that the page describes."""
+
+    name: str
+    """Name of the model."""
+    task: str
+    """Task of the class; "base" for the base model."""
+
+
+def asked(name: str) -> Asked:
+    """The class that the checkpoint names, or that of the task chosen for the session."""
+    task = controls.chosen_task(cache.tasks(name))
+    return Asked(name, task or _own_task(*_place(name)))
+
+
+def tree(of: Asked, fold: bool = True) -> ModuleTree:
+    """The module tree of a class."""
+    return _tree(*_place(of.name), of.task, fold)
+
+
+def class_ledger(of: Asked) -> Ledger:
+    """The ledger of a class."""
+    return _class_ledger(*_place(of.name), of.task)
+
+
+def read(name: str) -> Tokens | None:
+    """The text of the session as the model reads it; None where its tokenizer is not on this machine."""
+    try:
+        return models.tokens(name, controls.text(), controls.pair())
+    except CheckpointError:
+        return None
+
+
+def shapes(of: Asked) -> ShapeRun:
+    """Shapes of the session's text through the modules of a class; of a stated length without a tokenizer."""
+    found = read(of.name)
+    text = (controls.text(), controls.pair()) if found is not None else None
+    return _shapes(*_place(of.name), of.task, text, found)
+
+
+def layer_count(of: Asked) -> int:
+    """Layers of the encoder that can be drawn."""
+    return len(layer_paths(class_ledger(of), cache.source(of.name).model_type))
+
+
+def flow(of: Asked, layer: int) -> LayerFlow:
+    """The way through one layer of a class."""
+    model = cache.architecture(of.name)
+    return layer_flow(tree(of, fold=False), class_ledger(of), shapes(of), model, whole_config(of.name), layer)
+
+
+def whole_config(name: str) -> Mapping[str, Any]:
+    """All values of a model's config, those that its file leaves out included."""
+    found: Mapping[str, Any] = model_config(name, cache.source(name).config).to_dict()
+    return found
+
+
+def most_tokens(name: str) -> int | None:
+    """Tokens that a model has positions for; None for one without a count of positions."""
+    limit = position_limit(whole_config(name))
+    return None if limit is None else limit.tokens
+
+
+def local_layers(name: str) -> int:
+    """Layers whose attention sees a window of neighbours only."""
+    return sum(window is not None for window in layer_windows(whole_config(name)))
+
+
+def terms(name: str) -> OperationTerms:
+    """The terms of the formula for multiply-adds."""
+    return _terms(*_place(name))
+
+
+def counts(name: str, lengths: tuple[int, ...]) -> dict[int, int]:
+    """PyTorch's own count of multiply-adds for some lengths."""
+    return _counts(*_place(name), lengths)
+
+
+def memory(name: str, holding: Holding, batches: tuple[int, ...], lengths: tuple[int, ...]) -> ActivationMemory:
+    """Bytes of activations by batch and length."""
+    return _memory(*_place(name), holding, batches, lengths)
+
+
+def _place(name: str) -> Place:
+    found = cache.source(name)
+    return found.name, found.kind, found.revision, found.has_weights
+
+
+def _source(name: str) -> ModelSource:
+    return cache.source(name)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _own_task(name: str, kind: str, revision: str, has_weights: bool) -> str:
+    return task_of_class(name, _source(name).config, cache.ledger(name).architecture)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Building the modules")
+def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str, fold: bool) -> ModuleTree:
+    return module_tree(name, _source(name).config, task, fold)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _class_ledger(name: str, kind: str, revision: str, has_weights: bool, task: str) -> Ledger:
+    return config_ledger(name, _source(name).config, task)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Following the shapes")
+def _shapes(
+    name: str,
+    kind: str,
+    revision: str,
+    has_weights: bool,
+    task: str,
+    text: tuple[str, str | None] | None,
+    _tokens: Tokens | None,
+) -> ShapeRun:
+    row = STATED_TOKENS if _tokens is None else _tokens
+    limit = most_tokens(name)
+    return module_shapes(name, _source(name).config, min(row, limit or row) if isinstance(row, int) else row, task)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading the formula off the modules")
+def _terms(name: str, kind: str, revision: str, has_weights: bool) -> OperationTerms:
+    return operation_terms(name, _source(name).config)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Counting operations")
+def _counts(name: str, kind: str, revision: str, has_weights: bool, lengths: tuple[int, ...]) -> dict[int, int]:
+    return counted(name, _source(name).config, lengths)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Measuring memory on runs without values")
+def _memory(
+    name: str,
+    kind: str,
+    revision: str,
+    has_weights: bool,
+    holding: Holding,
+    batches: tuple[int, ...],
+    lengths: tuple[int, ...],
+) -> ActivationMemory:
+    return activation_memory(name, _source(name).config, holding, batches, lengths)

@@ -1,0 +1,51 @@
+"""Widgets of the architecture page; keys are names in the address."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from ui.controls import BOUND, level
+
+TREE_KEY = "architecture_tree"
+
+
+def levels_open(deepest: int) -> int:
+    """How many levels of the tree stand open to begin with."""
+    return level("Levels open", deepest, 3, "levels", "Each row can still be folded and unfolded by itself.")
+
+
+def one_by_one() -> bool:
+    """Whether repeated layers stand in rows of their own."""
+    return bool(st.toggle("Every layer in its own rows", key="one_by_one", help="Equal layers are folded.", **BOUND))
+
+
+def find_module() -> str:
+    """A part of a module's path or class to search for."""
+    words = "part of a name or class, such as query or LayerNorm"
+    return str(st.text_input("Search modules", key="find", placeholder=words, **BOUND) or "").strip()
+
+
+def looked_at(ids: Sequence[str], words: Callable[[str], str]) -> str:
+    """The module whose details are shown, also set by a click in the tree; "" is the model itself."""
+    if st.session_state.get("looked_at", "") not in ids:
+        st.session_state["looked_at"] = ""
+    found = st.selectbox("Module looked at", ids, key="looked_at", format_func=words, **BOUND)
+    return str(found or "")
+
+
+def take_module() -> None:
+    """Make the clicked row the module looked at."""
+    found = st.session_state[TREE_KEY].get("module")
+    if found is not None:
+        st.session_state["looked_at"] = str(found)
+
+
+def drawn_layer(layers: int) -> int:
+    """The stored layer that is drawn; without a choice where there is one."""
+    if layers <= 1:
+        return 0
+    if st.session_state.get("drawn_layer", 0) >= layers:
+        st.session_state["drawn_layer"] = layers - 1
+    middle = layers // 2
+    words = "Stored layers, counted from 0. In most models all are alike."
+    return int(st.slider("Layer", 0, layers - 1, middle, key="drawn_layer", help=words, **BOUND))

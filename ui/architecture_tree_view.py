@@ -1,0 +1,184 @@
+"""The module tree: printed, folded, searched, with the parameters and shapes of every module."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.errors import BertvizError
+from bertviz_core.module_tree import printed
+from bertviz_core.results.module_tree import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
+from figures.style import theme
+from ui import architecture_cache, architecture_controls, architecture_words, cache, controls
+from ui.components.module_tree import module_tree
+from ui.errors import plain
+from ui.export import csv_text, explained, folded_table
+from ui.text import short_count
+
+
+def tree_view(asked: architecture_cache.Asked) -> None:
+    """The tree with its controls, the chosen module, the printed text and the table."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        single = architecture_controls.one_by_one()
+        tree = architecture_cache.tree(asked, fold=not single)
+        depth = architecture_controls.levels_open(max(row.depth for row in tree.rows))
+        wanted = architecture_controls.find_module()
+    run = _shapes(asked)
+    label = f"Modules of {tree.model}"
+    selected = str(st.session_state.get("looked_at", ""))
+    module_tree(
+        [_drawn(row, tree, run) for row in tree.rows],
+        architecture_controls.TREE_KEY,
+        label,
+        theme(controls.theme_name()).colours,
+        depth,
+        wanted,
+        selected,
+        architecture_controls.take_module,
+    )
+    st.caption(_source_words(asked, tree, run))
+    _details(tree, run)
+    frame = tree_frame(tree, run)
+    _take_away(asked, frame)
+    folded_table(architecture_controls.TREE_KEY, frame, label)
+    explained(architecture_controls.TREE_KEY, *architecture_words.TREE)
+
+
+def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
+    """The rows as a table."""
+    moved = [_moved(row, run) for row in tree.rows]
+    return pd.DataFrame(
+        {
+            "module": [row.id or tree.architecture for row in tree.rows],
+            "class": [row.class_name for row in tree.rows],
+            "times": [len(row.paths) for row in tree.rows],
+            "parameters": [row.numel for row in tree.rows],
+            "share": [_share(row, tree) for row in tree.rows],
+            "own weights": [_weights(row) for row in tree.rows],
+            "goes in": [_inputs(each) for each in moved],
+            "comes out": [", ".join(map(_shape, each.outputs)) if each else "" for each in moved],
+            "calls": [each.calls if each else 0 for each in moved],
+        }
+    )
+
+
+def _shapes(asked: architecture_cache.Asked) -> ShapeRun | None:
+    """The shapes; None with a word to the reader where this class cannot be run without its values."""
+    try:
+        return architecture_cache.shapes(asked)
+    except BertvizError as error:
+        st.warning(plain(f"{error} The tree stands without shapes."), icon=":material/info:")
+        return None
+
+
+def _drawn(row: ModuleRow, tree: ModuleTree, run: ShapeRun | None) -> dict[str, Any]:
+    """A row as the component draws it."""
+    moved = _moved(row, run)
+    times = len(row.paths)
+    count = f"{row.numel:,}" if times == 1 or row.numel % times else f"{times} × {row.numel // times:,}"
+    first = moved.inputs[0][1] if moved and moved.inputs else None
+    last = moved.outputs[0] if moved and moved.outputs else None
+    often = f"  × {moved.calls} calls" if moved and moved.calls > 1 else ""
+    return {
+        "id": row.id,
+        "parent": row.parent,
+        "depth": row.depth,
+        "name": row.name,
+        "times": f"{row.repeats} x " if row.repeats > 1 else "",
+        "head": row.head,
+        "extra": " ".join(row.extra),
+        "inside": row.closes and any(each.parent == row.id for each in tree.rows),
+        "count": count if row.numel else "",
+        "share": _share(row, tree) if row.numel else "",
+        "fraction": round(row.numel / tree.total, 4) if tree.total else 0,
+        "part": row.part,
+        "shapes": f"{_shape(first)} \u2192 {_shape(last)}{often}" if moved and (first or last) else "",
+        "unshaped": ""
+        if run is None
+        else "called with no tensor"
+        if moved
+        else "holds others"
+        if row.closes
+        else "not called",
+    }
+
+
+def _moved(row: ModuleRow, run: ShapeRun | None) -> ModuleShape | None:
+    return run.modules.get(row.paths[0]) if run else None
+
+
+def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
+    """All there is to say of one module."""
+    rows = {row.id: row for row in tree.rows}
+    chosen = architecture_controls.looked_at(list(rows), lambda each: each or f"{tree.architecture} (the model itself)")
+    row = rows[chosen]
+    moved = _moved(row, run)
+    times = len(row.paths)
+    each = f", {row.numel // times:,} in each of {times}" if times > 1 and row.numel % times == 0 else ""
+    lines = [
+        f"**{plain(row.class_name)}** with **{row.numel:,} parameters** ({short_count(row.numel)}, "
+        f"{_share(row, tree)} of the model{each})"
+    ]
+    lines.append(f"Weights of its own: {plain(_weights(row)) or 'none'}")
+    if moved:
+        calls = "once" if moved.calls == 1 else f"{moved.calls} times"
+        lines.append(f"Goes in: {plain(_inputs(moved)) or 'no tensor'}")
+        lines.append(
+            f"Comes out: {plain(', '.join(map(_shape, moved.outputs))) or 'no tensor'}, called {calls} in one run"
+        )
+    elif run:
+        lines.append("The run does not call it: it holds other modules, or another part takes its weights.")
+    st.markdown("  \n".join(lines))
+
+
+def _take_away(asked: architecture_cache.Asked, frame: pd.DataFrame) -> None:
+    """The printed text, to copy or to save, and the table as CSV."""
+    text = printed(architecture_cache.tree(asked))
+    with st.container(horizontal=True):
+        name = f"modules-{asked.name.replace('/', '-')}"
+        st.download_button("TXT", text + "\n", f"{name}.txt", "text/plain", key="architecture_txt", on_click="ignore")
+        st.download_button(
+            "CSV", lambda: csv_text(frame), f"{name}.csv", "text/csv", key="architecture_csv", on_click="ignore"
+        )
+    with st.expander("The text of print(model)", key="architecture_printed", on_change="rerun") as place:
+        if place.open:
+            st.code(text, language=None)
+
+
+def _source_words(asked: architecture_cache.Asked, tree: ModuleTree, run: ShapeRun | None) -> str:
+    """What the shapes are of, and whether the file holds another count than the class."""
+    words = []
+    if run:
+        known = architecture_cache.read(asked.name) is not None
+        what = (
+            f"the typed text, {run.seq:,} tokens"
+            if known
+            else f"{run.seq:,} tokens: the tokenizer is not on this machine"
+        )
+        words.append(f"Shapes are those of {what}, the batch axis first.")
+    if run and run.decoder_tokens:
+        words.append("The decoder gets its start token alone.")
+    stored = cache.ledger(asked.name)
+    if stored.architecture == tree.architecture and stored.total != tree.total:
+        words.append(
+            f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."
+        )
+    words.append("Click a row for its details; arrow keys fold and unfold.")
+    return plain(" ".join(words))
+
+
+def _share(row: ModuleRow, tree: ModuleTree) -> str:
+    return f"{row.numel / tree.total:.1%}" if tree.total else ""
+
+
+def _weights(row: ModuleRow) -> str:
+    tied = ((each, f" tied to {each.tied_to}" if each.tied_to else "") for each in row.weights)
+    return ", ".join(f"{each.name} {_shape(each.shape)}{note}" for each, note in tied)
+
+
+def _inputs(moved: ModuleShape | None) -> str:
+    return ", ".join(f"{name} {_shape(shape)}".strip() for name, shape in moved.inputs) if moved else ""
+
+
+def _shape(shape: Shape | None) -> str:
+    return "()" if not shape else f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
