@@ -5,6 +5,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
+from tests.pages.opened import opened
 from tests.ui.hand_made_attention import atlas_of
 from ui.components import attention_view as view
 from ui.components.attention_address import MOST_CHARACTERS, Look, read_look, written
@@ -96,8 +97,28 @@ def test_places_that_do_not_exist_are_left_out() -> None:
     state = view.attention_state("v", atlas, (0, 1), replace(FULL, pins=("q2", "k5")))
     assert state.heads == ((0, 1),)
     assert (state.range, state.cell) == (None, None)
-    assert state.look.heads == ((0, 1), None, None)
+    assert state.look.heads == (), "the opened head alone needs no name"
     assert (state.look.zoom, state.look.cell, state.look.pins) == (None, None, ("q2",))
     other = view.attention_state("v", atlas, (2, 2), FULL)
     assert other.heads == ((2, 2),), "an opened head that the address does not select stands alone"
     assert other.look.heads == ()
+
+
+def test_a_click_on_a_cell_goes_into_the_address_and_a_choosing_click_does_not() -> None:
+    at = opened("representations")
+    at.session_state["representations_values_cell"] = {"cell": [3, 17]}
+    at.run()
+    assert at.query_params["cell"] == "representations_values.3.17"
+    at = opened("checkpoint", checkpoint="Weights")
+    at.session_state["checkpoint_weights_cell"] = {"cell": [2, 3]}
+    at.run()
+    assert "cell" not in at.query_params
+
+
+def test_a_view_that_was_not_touched_writes_nothing_and_another_parameter_stays() -> None:
+    at = opened("attention", at="2", other="kept")
+    assert "look" not in at.query_params
+    assert at.query_params["other"] == "kept"
+    at = opened("attention", look="lines_heads-2.1-0.0", other="kept")
+    assert at.query_params["look"] == "lines_heads-2.1-0.0"
+    assert at.query_params["other"] == "kept"

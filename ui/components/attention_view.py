@@ -95,7 +95,7 @@ def attention_state(
         holds_atlas=same and said.get("atlas") is True,
         look=replace(
             look,
-            heads=hues if {head for head in hues if head} == set(chosen) else (),
+            heads=_needed(hues, chosen),
             zoom=window,
             cell=cell[2:] if cell and cell[:2] == chosen[0] else None,
             pins=tuple(pin for pin in look.pins if int(pin[1:]) < size[pin[0] == "k"]) if asked or same else (),
@@ -164,6 +164,13 @@ def attention_view(
 def _led_by(opened: Head, chosen: list[Head]) -> list[Head]:
     """The chosen heads, this one first; it alone where it is not one of them."""
     return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
+
+
+def _needed(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
+    """The heads in the places of their hues; nothing where they are not the chosen ones, or need not be named."""
+    while hues and hues[-1] is None:
+        hues = hues[:-1]
+    return hues if {head for head in hues if head} == set(chosen) and hues != (chosen[0],) else ()
 
 
 def _nothing() -> None:

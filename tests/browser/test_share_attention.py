@@ -1,0 +1,164 @@
+"""What the attention view shows is in its address: another browser shows the same, and a strange word shows nothing."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import WAIT_MS, Watch
+
+pytestmark = pytest.mark.browser
+LOOK = "lines_order-entropy_scale-own_heads-3.5-1.2_zoom-1.6.0.7"
+SHOWN = """root => {
+    const { order, tint, own, lifted, mode, threshold, heads, opened, zoom, cell, colours, pins } = root.view;
+    const places = { heads, opened, zoom, cell, colours: [...colours], pins: [...pins] };
+    return { order, tint, own, lifted, mode, threshold, ...places };
+}"""
+"""Everything that the view draws by, as it stands in the browser."""
+
+
+@contextmanager
+def fresh(browser: Browser, address: str) -> Iterator[Page]:
+    """This address in a browser that has never been here; at the end it must have been quiet."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    watch = Watch(page)
+    page.goto(address)
+    yield page
+    faults = watch.faults()
+    context.close()
+    assert not faults
+
+
+def head(page: Page, layer: int, number: int) -> Locator:
+    """The cell of one head."""
+    return page.locator(f".cell[data-layer='{layer}'][data-head='{number}']")
+
+
+def ready(page: Page, name: str) -> None:
+    """Wait until these heads are drawn in full."""
+    expect(page.locator(f".stage[data-shown='{name}'][data-full='true']")).to_be_visible()
+
+
+def shown(page: Page) -> dict[str, Any]:
+    """What the view draws by."""
+    found: dict[str, Any] = page.locator(".attention").evaluate(SHOWN)
+    return found
+
+
+def over(page: Page, query: float, key: float) -> dict[str, float]:
+    """Where these entries of the map lie in its box."""
+    place: dict[str, float] = page.locator(".attention").evaluate("root => root.view.map")
+    first_query, first_key = place["q0"], place["k0"]
+    return {
+        "x": place["left"] + (key - first_key) * place["cell"],
+        "y": place["top"] + (query - first_query) * place["cell"],
+    }
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Look closer at the part between two places of the map."""
+    box = page.locator(".map-box")
+    box.scroll_into_view_if_needed()
+    corner = box.bounding_box()
+    assert corner
+    for move, place in ((page.mouse.down, start), (page.mouse.up, end)):
+        at = over(page, *place)
+        page.mouse.move(corner["x"] + at["x"], corner["y"] + at["y"])
+        move()
+
+
+def test_a_fresh_browser_shows_what_the_link_was_made_of(browser: Browser, server: str, page: Page) -> None:
+    page.goto(f"{server}/attention")
+    ready(page, "0.0")
+    head(page, 3, 5).click()
+    head(page, 1, 2).click(modifiers=["Shift"])
+    ready(page, "1.2")
+    drag(page, (1.5, 0.5), (5.5, 6.5))
+    page.get_by_label("Order").select_option(label="by entropy")
+    page.get_by_label("Scale").select_option(label="each head's maximum")
+    page.get_by_role("button", name="Lines").click()
+    expect(page).to_have_url(f"{server}/attention?at=1&head=2&look={LOOK}")
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
+    field = page.get_by_role("textbox", name="Link to this view")
+    expect(field).to_have_value(f"{server}/attention?at=1&head=2&look={LOOK}")
+    here = shown(page)
+    assert (here["zoom"], here["opened"], here["heads"]) == ([1, 6, 0, 7], [1, 2], [[3, 5], [1, 2]])
+    with fresh(browser, field.input_value()) as other:
+        ready(other, "3.5 1.2")
+        expect(other.locator(".head-chip")).to_have_text(["3.5", "1.2"])
+        expect(other.get_by_label("Order")).to_have_value("1")
+        expect(other.get_by_label("Scale")).to_have_value("1")
+        expect(other.get_by_role("button", name="Lines")).to_have_attribute("aria-pressed", "true")
+        expect(other.locator(".token")).to_have_count(12)
+        assert shown(other) == here
+        expect(other).to_have_url(field.input_value())
+        other.get_by_role("button", name="Map", exact=True).click()
+        expect(other).to_have_url(re.compile(r"look=order-entropy_scale-own_heads-3\.5-1\.2_zoom-1\.6\.0\.7$"))
+        other.keyboard.press("Escape")
+        expect(other).to_have_url(re.compile(r"look=order-entropy_scale-own_heads--1\.2$"))
+
+
+def test_a_clicked_cell_and_pins_are_in_the_link_and_the_way_back_restores_them(
+    browser: Browser, server: str, page: Page
+) -> None:
+    page.goto(f"{server}/attention")
+    ready(page, "0.0")
+    page.locator(".map-box").click(position=over(page, 4.5, 2.5))
+    exact = page.get_by_text("Layer 0, head 0: 4 pet looks at 2 love with 0.")
+    expect(exact).to_be_visible()
+    words = exact.inner_text()
+    expect(page).to_have_url(f"{server}/attention?look=cell-4.2")
+    with fresh(browser, page.url) as other:
+        expect(other.get_by_text(words)).to_be_visible()
+        ready(other, "0.0")
+        assert shown(other) == shown(page)
+        other.get_by_role("spinbutton", name="Head").fill("3")
+        other.get_by_role("spinbutton", name="Head").press("Enter")
+        ready(other, "0.3")
+        expect(other).to_have_url(f"{server}/attention?head=3")
+        assert shown(other)["cell"] is None
+    page.get_by_role("button", name="Lines").click()
+    expect(page).to_have_url(f"{server}/attention?look=lines_cell-4.2")
+    page.locator("[data-token=q2]").click()
+    expect(page).to_have_url(f"{server}/attention?look=lines_cell-4.2_pins-q2")
+    page.go_back()
+    expect(page.locator("[data-token=q2]")).to_have_attribute("aria-pressed", "false")
+    page.go_back()
+    expect(page.get_by_role("button", name="Map", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(f"{server}/attention?look=cell-4.2")
+    expect(page.get_by_text(words)).to_be_visible()
+
+
+@pytest.mark.parametrize("look", ["lines_zoom-9", "lines_order-%3Cimg%3E", "zoom-0.999.0.1_cell-77.1", "lines%0A"])
+def test_a_malformed_look_changes_nothing(page: Page, server: str, look: str) -> None:
+    page.goto(f"{server}/attention?at=2&head=7&look={look}")
+    ready(page, "2.7")
+    expect(page).to_have_url(f"{server}/attention?at=2&head=7")
+    expect(page.get_by_role("button", name="Map", exact=True)).to_have_attribute("aria-pressed", "true")
+    found = shown(page)
+    assert (found["zoom"], found["cell"], found["heads"], found["order"]) == (None, None, [[2, 7]], 0)
+    expect(page.get_by_test_id("stAlert")).to_have_count(0)
+
+
+def test_places_in_a_text_are_forgotten_with_the_text(page: Page, server: str) -> None:
+    page.goto(f"{server}/attention?look=order-entropy_zoom-1.4.1.4_cell-2.2")
+    ready(page, "0.0")
+    expect(page.get_by_text("2 love looks at 2 love with")).to_be_visible()
+    text = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Text", exact=True)
+    text.fill("The bank of the river lends nothing.")
+    text.press("Control+Enter")
+    expect(page).to_have_url(f"{server}/attention?look=order-entropy")
+    expect(page.get_by_role("button", name="Whole map")).to_be_hidden()
+
+
+def test_a_clicked_cell_of_a_heatmap_is_in_the_link(browser: Browser, server: str, page: Page) -> None:
+    page.goto(f"{server}/representations?cell=representations_values.3.17")
+    expect(page.get_by_text("dimension 17, layer")).to_be_visible()
+    for strange in ("representations_values.3", "other.3.17", "representations_values.999.1"):
+        with fresh(browser, f"{server}/representations?cell={strange}") as other:
+            expect(other.get_by_text("Click a cell for its exact value.")).to_be_visible()
