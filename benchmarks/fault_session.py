@@ -24,7 +24,7 @@ def rows(home: Path) -> list[Row]:
 
 
 async def _vanish(server: Server) -> Row:
-    first = await _visit(server, "the first text")
+    first = await _visit(server, "one two three " * 120)  # so that what one such run leaves is there before
     threads, before = server.threads, server.rss
     await _ask_and_go(server, threads)
     after = await _visit(server, "another text")

@@ -96,8 +96,11 @@ async def moment(when: float) -> None:
     """Wait for a moment of the running loop's clock."""
     loop = asyncio.get_running_loop()
     reached = loop.create_future()
-    loop.call_at(when, reached.set_result, None)
-    await reached
+    timer = loop.call_at(when, reached.set_result, None)
+    try:
+        await reached
+    finally:
+        timer.cancel()
 
 
 async def _visited(server: Server, phase: Phase, number: int, clicks: Clicks, end: float) -> None:

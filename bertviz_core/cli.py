@@ -7,8 +7,8 @@ from typer.exceptions import TyperException
 from bertviz_core import (  # noqa: F401  # a command registers itself when its module is imported
     cli_app,
     cli_attention,
-    cli_figure,
     cli_compare,
+    cli_figure,
     cli_heads,
     cli_load_report,
     cli_parameters,

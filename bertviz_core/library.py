@@ -13,4 +13,4 @@ def import_library() -> None:
     """
     with _LOCK:
         import torch  # noqa: F401  # the import is the work
-        from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer  # noqa: F401
+        from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer  # noqa: F401  # the import is the work

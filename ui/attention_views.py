@@ -1,20 +1,17 @@
 """The views of the attention page: all heads with those opened, and one head of a very long text."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from bertviz_core.attention_axes import blocks_of
 from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap, Reading
 from bertviz_core.results.trace import Trace
-from figures.attention import UNITS, attention_triptych
+from figures.attention import UNITS
 from figures.caption import Caption
-from figures.picture import Picture
 from figures.style import theme
-from figures.trace_pictures import attention_picture, attention_title
+from figures.trace_pictures import attention_title
 from ui import attention_maps, controls
 from ui.attention_controls import (
     asked_look,
@@ -24,15 +21,14 @@ from ui.attention_controls import (
     take_opened,
     weights_choice,
 )
+from ui.attention_figures import KEY, frame_of, head_figure, three_readings
 from ui.attention_words import CODE, LABELS, explanation
 from ui.components.attention_html import attention_html, file_payload
 from ui.components.attention_payload import identity
 from ui.components.attention_view import ViewState, attention_state, attention_view, opened_head, said_last
 from ui.errors import plain, told
-from ui.export import chart, csv_text, download_row, explained, file_name, folded_table
+from ui.export import csv_text, explained, file_name, folded_table
 from ui.head_controls import head_select, layer_select
-
-KEY = "attention_heads"
 
 
 def heads_view(trace: Trace) -> None:
@@ -73,19 +69,9 @@ def _heads(trace: Trace) -> None:
     _exact(trace, reading, state)
     _hidden(found)
     _downloads(trace, atlas, found, reading, title, special)
-    _figure(found, trace)
-    _beside(trace, layer, head, reading, special)
+    head_figure(found, trace)
+    three_readings(trace, layer, head, reading, special)
     explained(KEY, explanation(reading), CODE[reading.weights].format(layer=layer, head=head))
-
-
-def frame_of(found: AttentionMap) -> pd.DataFrame:
-    """A map as a table: a row per query, a column per key, and what is hidden."""
-    columns = [f"{place} {label}" for place, label in enumerate(found.keys.labels)]
-    frame = pd.DataFrame(found.weights, columns=columns)
-    frame.insert(0, "query", [f"{place} {label}" for place, label in enumerate(found.queries.labels)])
-    if found.hidden_share.any():
-        frame["hidden"] = found.hidden_share
-    return frame
 
 
 def _map(
@@ -164,36 +150,6 @@ def _downloads(
             "CSV", lambda: csv_text(frame_of(found)), f"{name}.csv", "text/csv", key=f"{KEY}_csv", on_click="ignore"
         )
     folded_table(KEY, frame_of(found), title)
-
-
-def _figure(found: AttentionMap, trace: Trace) -> None:
-    """The opened head as a figure of its own, for a slide."""
-    with st.expander("The opened head as a figure", key=f"{KEY}_figure", on_change="rerun") as place:
-        if place.open:
-            picture = attention_picture(found, trace)
-            chart(picture, "attention_figure")
-            title, table = picture.title, frame_of(found)
-            download_row(picture, "attention_figure", title, title, table, trace.tokens)
-
-
-def _beside(trace: Trace, layer: int, head: int, reading: Reading, special: list[int]) -> None:
-    """The raw weights, the value-weighted ones and the rollout, side by side."""
-    key = "attention_beside"
-    with st.expander("Raw, value-weighted and rollout side by side", key=key, on_change="rerun") as place:
-        if place.open:
-            with told():
-                maps = [attention_maps.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
-            title = f"Layer {layer}, head {head}: three readings - {trace.model}"
-            alt = f"{title}: queries by keys, three maps"
-            picture = Picture(title, alt, lambda look: attention_triptych(maps, special, title, look))
-            chart(picture, f"{key}_chart")
-            for each in LABELS.values():
-                st.caption(each)
-            st.caption("Each map has a scale of its own. The rollout takes all heads of the layers up to this one.")
-            frames = [frame_of(each).assign(reading=each.reading.weights) for each in maps]
-            tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in maps)
-            words = f"{title}. Every map has its own colours, from 0 to {tops}"
-            download_row(picture, f"{key}_chart", title, words, pd.concat(frames), trace.tokens)
 
 
 def _progress(trace: Trace) -> attention_maps.Progress:

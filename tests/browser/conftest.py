@@ -116,7 +116,7 @@ class Watch:
             "pageerror": lambda error: self.noticed.append(f"page error: {error}"),
         }
         for event, listener in self.listeners.items():
-            page.on(event, listener)  # type: ignore[call-overload]
+            page.on(event, listener)  # type: ignore[call-overload]  # any event
 
     def _requested(self, url: str) -> None:
         if not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "file:")):

@@ -27,7 +27,7 @@ def test_a_long_file_is_counted_can_be_cancelled_and_goes_on(page: Page, server:
     page.goto(f"{server}/sentences?source=file")
     rows = "\n".join(f"This is sentence number {number} of the file." for number in range(MANY))
     file = {"name": "many.csv", "mimeType": "text/csv", "buffer": f"sentence\n{rows}\n".encode()}
-    page.locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]
+    page.locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]  # a dict will do
     expect(page.get_by_text(f"{MANY:,} sentences take a while")).to_be_visible()
     page.get_by_role("button", name="Compute the vectors").click()
     page.get_by_role("button", name="Cancel").click()

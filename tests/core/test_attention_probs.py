@@ -132,7 +132,7 @@ def test_a_text_of_several_tiles_has_the_same_probabilities() -> None:
     assert len(list(row_tiles(seq))) > 1
     assert found.query is not None
     assert found.key is not None
-    scores = found.query[1][1].astype(np.float64) @ found.key[1][0].T.astype(np.float64) * found.scaling[1]  # type: ignore[index]
+    scores = found.query[1][1].astype(np.float64) @ found.key[1][0].T.astype(np.float64) * found.scaling[1]  # type: ignore[index]  # recorded
     powers = np.where(allowed, np.exp(scores), 0)
     probs = attention_probs(found, LAYER, 1)
     np.testing.assert_allclose(probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-6)

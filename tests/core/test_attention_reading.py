@@ -103,7 +103,7 @@ def test_shown_and_hidden_add_up_to_the_row(name: str) -> None:
         assert sum(part.weights.size for part in parts.values()) == whole.weights.size
         assert sum(part.weights.sum() for part in parts.values()) == pytest.approx(whole.weights.sum(), abs=1e-4)
         for query, key in product("AB", repeat=2):
-            part, other = parts[f"{query} to {key}"], parts[f"{query} to {'BA'['AB'.index(key)]}"]  # type: ignore[index]
+            part, other = parts[f"{query} to {key}"], parts[f"{query} to {'BA'['AB'.index(key)]}"]  # type: ignore[index]  # recorded
             np.testing.assert_allclose(part.hidden_share, other.weights.sum(axis=1), atol=1e-5)
 
 

@@ -130,7 +130,7 @@ def test_the_components_of_bert_base_add_up() -> None:
     assert sum(row["tensors"] for row in rows) == 199
     for row in rows:
         formula, _, total = row["arithmetic"].rpartition(" = ")
-        assert eval(formula.replace(",", "").replace("×", "*")) == int(total.replace(",", "")) == row["parameters"]  # noqa: S307
+        assert eval(formula.replace(",", "").replace("×", "*")) == int(total.replace(",", "")) == row["parameters"]  # noqa: S307  # own page
 
 
 def test_the_drawn_components_are_those_of_the_table() -> None:

@@ -16,9 +16,9 @@ import ui.sentence_runs
 import ui.sentence_views
 from bertviz_core.bundled import bundled_folder
 from tests.pages.opened import SHELL, _decoded, opened, said
+from ui.jobs import Job, JobBoard
 from ui.sentence_controls import VIEWS
 from ui.sentence_examples import EXAMPLES
-from ui.jobs import Job, JobBoard
 
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 

@@ -105,7 +105,7 @@ def refused_page() -> None:
     streamlit.text("before")
     with told():
         raise ModelNotFoundError("'![x](http://evil.example)'\nis no model here.")
-    streamlit.text("after")  # type: ignore[unreachable]
+    streamlit.text("after")  # type: ignore[unreachable]  # what the test is about
 
 
 def test_a_refusal_is_one_error_and_the_end_of_the_page() -> None:

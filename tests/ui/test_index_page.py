@@ -140,7 +140,7 @@ def test_the_length_is_that_of_the_page_sent() -> None:
 def test_the_page_is_streamlits_with_our_title_and_address() -> None:
     page = served(answer(answering(start(HTML), body(PAGE))))
     assert b"<title>Inside BERT</title>" in page
-    script, rest = re.fullmatch(rb"(?s).*?<head><script>(.*?)</script>(.*)", page).groups()  # type: ignore[union-attr]
+    script, rest = re.fullmatch(rb"(?s).*?<head><script>(.*?)</script>(.*)", page).groups()  # type: ignore[union-attr]  # the page is there
     assert b"BACKEND_BASE_URL" in script
     assert rest.replace(b"Inside BERT", b"Streamlit") == PAGE.partition(b"<head>")[2]
 

@@ -12,6 +12,7 @@ from figures.style import Theme
 from ui.components.attention_address import Head, Look, Range, read_look
 from ui.components.attention_legend import MEASURES
 from ui.components.attention_payload import identity, view_payload
+from ui.components.attention_said import led_by, needed, tuples, window_within
 from ui.controls import component_state
 
 PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
@@ -71,16 +72,16 @@ def attention_state(
     same = said.get("identity") == identity(atlas)
     look = asked or _drawn(said)
     hues = tuple(head if head and head[0] < layers and head[1] < count else None for head in look.heads)
-    named = [head for head in hues if head] if asked else _tuples(said.get("heads"), 2)
+    named = [head for head in hues if head] if asked else tuples(said.get("heads"), 2)
     chosen = [(layer, head) for layer, head in named if layer < layers and head < count][:MOST_HEADS]
-    chosen = _led_by(opened, chosen) if opened else chosen or [(0, 0)]
-    held = set(_tuples(said.get("held"), 2)) if same else set()
-    window = _window(asked.zoom if asked else said.get("range") if same else None, size)
+    chosen = led_by(opened, chosen) if opened else chosen or [(0, 0)]
+    held = set(tuples(said.get("held"), 2)) if same else set()
+    window = window_within(asked.zoom if asked else said.get("range") if same else None, size)
     part = window or (0, size[0], 0, size[1])
-    in_part = set(_tuples(said.get("held"), 6)) if same else set()
+    in_part = set(tuples(said.get("held"), 6)) if same else set()
     complete = same and said.get("complete") is True
     missing = [head for head in chosen if not complete and head not in held and (*head, *part) not in in_part]
-    cell = next(iter(_tuples([said.get("cell")], 4)), None) if same else None
+    cell = next(iter(tuples([said.get("cell")], 4)), None) if same else None
     if asked:
         cell = (*chosen[0], *asked.cell) if asked.cell else None
     if cell and not (cell[0] < layers and cell[1] < count and cell[2] < size[0] and cell[3] < size[1]):
@@ -95,7 +96,7 @@ def attention_state(
         holds_atlas=same and said.get("atlas") is True,
         look=replace(
             look,
-            heads=_needed(hues, chosen),
+            heads=needed(hues, chosen),
             zoom=window,
             cell=cell[2:] if cell and cell[:2] == chosen[0] else None,
             pins=tuple(pin for pin in look.pins if int(pin[1:]) < size[pin[0] == "k"]) if asked or same else (),
@@ -111,7 +112,7 @@ def said_last(key: str) -> int | None:
 
 def opened_head(key: str) -> Head | None:
     """The head that the reader opened last; for a callback, before the atlas is known."""
-    return next(iter(_tuples(_said(key).get("heads"), 2)), None)
+    return next(iter(tuples(_said(key).get("heads"), 2)), None)
 
 
 def attention_view(
@@ -161,18 +162,6 @@ def attention_view(
     )
 
 
-def _led_by(opened: Head, chosen: list[Head]) -> list[Head]:
-    """The chosen heads, this one first; it alone where it is not one of them."""
-    return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
-
-
-def _needed(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
-    """The heads in the places of their hues; nothing where they are not the chosen ones, or need not be named."""
-    while hues and hues[-1] is None:
-        hues = hues[:-1]
-    return hues if {head for head in hues if head} == set(chosen) and hues != (chosen[0],) else ()
-
-
 def _nothing() -> None:
     """Without a callback the page reads the state when it runs."""
 
@@ -188,25 +177,3 @@ def _drawn(said: Mapping[str, Any]) -> Look:
     """How the browser draws, which it says as an address does."""
     found = said.get("drawn")
     return read_look(found) if isinstance(found, str) else Look()
-
-
-def _tuples(found: Any, length: int) -> list[Any]:
-    """Those entries that are so many whole numbers from 0."""
-    entries = found if isinstance(found, Sequence) and not isinstance(found, str) else []
-    return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
-
-
-def _is_numbers(entry: Any, length: int) -> bool:
-    return (
-        isinstance(entry, list | tuple)
-        and len(entry) == length
-        and all(isinstance(number, int) and number >= 0 for number in entry)
-    )
-
-
-def _window(found: Any, size: tuple[int, int]) -> Range | None:
-    """A range that lies within the map and holds something."""
-    for first_query, end_query, first_key, end_key in _tuples([found], 4):
-        if first_query < end_query <= size[0] and first_key < end_key <= size[1]:
-            return (first_query, end_query, first_key, end_key)
-    return None

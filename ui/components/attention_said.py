@@ -1,0 +1,40 @@
+"""What a browser says of the attention view, checked: a stranger's word, of which only what fits is taken."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ui.components.attention_address import Head, Range
+
+
+def tuples(found: Any, length: int) -> list[Any]:
+    """Those entries that are so many whole numbers from 0."""
+    entries = found if isinstance(found, Sequence) and not isinstance(found, str) else []
+    return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
+
+
+def _is_numbers(entry: Any, length: int) -> bool:
+    return (
+        isinstance(entry, list | tuple)
+        and len(entry) == length
+        and all(isinstance(number, int) and number >= 0 for number in entry)
+    )
+
+
+def window_within(found: Any, size: tuple[int, int]) -> Range | None:
+    """A range that lies within the map and holds something."""
+    for first_query, end_query, first_key, end_key in tuples([found], 4):
+        if first_query < end_query <= size[0] and first_key < end_key <= size[1]:
+            return (first_query, end_query, first_key, end_key)
+    return None
+
+
+def led_by(opened: Head, chosen: list[Head]) -> list[Head]:
+    """The chosen heads, this one first; it alone where it is not one of them."""
+    return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
+
+
+def needed(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
+    """The heads in the places of their hues; nothing where they are not the chosen ones, or need not be named."""
+    while hues and hues[-1] is None:
+        hues = hues[:-1]
+    return hues if {head for head in hues if head} == set(chosen) and hues != (chosen[0],) else ()
