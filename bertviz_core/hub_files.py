@@ -4,6 +4,7 @@ A file takes its place in the cache only when it is whole; one that is there is 
 """
 
 import errno
+import os
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -69,6 +70,7 @@ def download(files: HubFiles, settings: Settings, tell: Tell) -> Path:
         HubError: the Hub stops answering, sends less than it announced, or there is no room on the disk.
         ModelNotFoundError: a file is not there any more.
     """
+    import httpx2
     from huggingface_hub import constants, hf_hub_download
 
     constants.HF_HUB_DISABLE_XET = True  # that way of transfer cannot be ended by what tell raises
@@ -85,7 +87,7 @@ def download(files: HubFiles, settings: Settings, tell: Tell) -> Path:
                     etag_timeout=hub.TIMEOUT_S,
                     tqdm_class=_bar(tell, there, files.nbytes),
                 )
-            except OSError as error:
+            except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.ReadTimeout, OSError) as error:
                 raise _broken_off(file, files, error) from error
         there += file.nbytes
         folder = Path(found).parents[file.name.count("/")]
@@ -107,11 +109,14 @@ def _weights(hub_id: str, sizes: dict[str, int]) -> list[str]:
     )
 
 
-def _broken_off(file: HubFile, files: HubFiles, error: OSError) -> HubError:
-    if error.errno == errno.ENOSPC:
+def _broken_off(file: HubFile, files: HubFiles, error: Exception) -> HubError:
+    number = getattr(error, "errno", None)
+    if number == errno.ENOSPC:
         return HubError(f"There is no room on the disk for the {files.nbytes:,} bytes of {files.hub_id!r}; free some.")
-    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-        return HubError(f"The Hub's cache cannot be written here ({error.strerror}); set HF_HOME to a folder that can.")
+    if number in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return HubError(
+            f"The Hub's cache cannot be written here ({os.strerror(number)}); set HF_HOME to a folder that can."
+        )
     return HubError(
         f"The Hub broke off while it sent {file.name} of {files.hub_id!r}; start again; files that came whole are kept."
     )

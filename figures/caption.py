@@ -24,7 +24,7 @@ class Caption:
     words: str
     """What is seen; may be empty."""
     models: tuple[tuple[str, str], ...]
-    """(name, revision) of every model."""
+    """(name, revision) of every model; "" where its files are gone."""
     texts: tuple[str, ...] = ()
     """What the models read, where the figure depends on it."""
     colours: str = ""
@@ -34,7 +34,10 @@ class Caption:
     def line(self) -> str:
         """All of it in one line."""
         words = spelled(self.words).rstrip(". ")
-        named = [f"{spelled(name)}, revision {spelled(revision)}" for name, revision in self.models]
+        named = [
+            f"{spelled(name)}, revision {spelled(revision)}" if revision else spelled(name)
+            for name, revision in self.models
+        ]
         models = f"Model{'s' if len(named) > 1 else ''}: {'; '.join(named)}" if named else ""
         colours = f"Colours: {self.colours}" if self.colours else ""
         parts = (words, models, _texts(self.texts), colours)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.errors import BertvizError
 from bertviz_core.results.trace import Tokens
 from figures.caption import Caption, caption_of
 from figures.export import standalone_html
@@ -102,10 +103,18 @@ def _caption(
     figure: Any, look: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
 ) -> Caption:
     """The caption of what is shown; every page's goes through here."""
-    named = [cache.source(name) for name in models or (controls.model_name(),)]
-    revisions = [(each.name, each.revision) for each in named]
+    revisions = [_named(name) for name in models or (controls.model_name(),)]
     read = (texts.text, texts.pair) if isinstance(texts, Tokens) else texts
     return caption_of(_drawn(figure, look), words, revisions, read)
+
+
+def _named(name: str) -> tuple[str, str]:
+    """A model's name and revision; the name alone where its files have gone since what is shown was computed."""
+    try:
+        found = cache.source(name)
+    except BertvizError:
+        return name, ""
+    return found.name, found.revision
 
 
 def _page(figure: Any, look: Theme, title: str, caption: Caption) -> str:

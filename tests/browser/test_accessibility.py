@@ -1,0 +1,247 @@
+"""Every page and view for those who see little, hear the page read, or have no mouse: axe-core, names, tables, keys."""
+
+from typing import Any, NamedTuple
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import WAIT_MS
+
+pytestmark = pytest.mark.browser
+
+SERIOUS = ("serious", "critical")
+SKIP = "Skip to main content"
+"""The first stop."""
+MOST_STOPS = 120
+"""More stops of the tabulator than any page has; a page with more has a trap."""
+PAGES = {
+    "overview": {"": ["overview_stack"]},
+    "parameters": {
+        "Tree": ["parameters_tree"],
+        "Layers": ["parameters_layers"],
+        "Components": ["parameters_components"],
+        "Compare models": ["parameters_compare"],
+    },
+    "architecture": {
+        "Module tree": [],
+        "One layer": ["architecture_layer"],
+        "Cost": ["architecture_cost", "architecture_memory"],
+        "Encoder or decoder": ["architecture_encoder"],
+    },
+    "checkpoint": {
+        "Load report": ["checkpoint_report", "checkpoint_head"],
+        "Weights": ["checkpoint_weights", "checkpoint_values"],
+        "Two checkpoints": ["checkpoint_changes", "checkpoint_change"],
+    },
+    "tokens": {"": ["tokens_neighbours"]},
+    "representations": {
+        "Values": ["representations_values"],
+        "Change": ["representations_change"],
+        "Token similarity": ["representations_similarity"],
+        "Input": ["representations_embedding"],
+        "[CLS] and pooler": ["representations_pooler"],
+        "Paths": ["representations_paths"],
+        "One word, two texts": ["representations_word"],
+    },
+    "heads": {
+        "One matrix": ["heads_matrix"],
+        "Same numbers": ["heads_products"],
+        "One cell": ["heads_cell", "heads_mix"],
+        "All heads": ["heads_norms"],
+    },
+    "attention": {"": []},
+    "sentences": {
+        "Similarity": ["sentences_similarity"],
+        "Poolings": ["sentences_poolings", "sentences_pooling_maps"],
+        "Why alike?": ["sentences_pair"],
+        "Query": [],
+        "Map": ["sentences_map"],
+        "Vectors": ["sentences_vectors"],
+    },
+}
+"""Page -> view, in the order of its control -> keys of its charts."""
+CSV_ONLY = ("overview_stack", "sentences_pooling_maps")
+"""Charts whose table is a file; every chart has that too."""
+IN_DARK = {"parameters": 4}
+"""Page -> views looked at in dark, where its last has a kind of control that no other has; else the first one."""
+DRAWN = {
+    "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
+    "attention ": ".stage[data-shown='0.0'][data-full='true']",
+    "sentences Query": ".st-key-query_sentence input, .st-key-query_sentence textarea",
+}
+"""What tells that a view without a chart is drawn."""
+STOP = """() => {
+  let there = document.activeElement;
+  const hosts = [];
+  while (there.shadowRoot?.activeElement) { hosts.push(there); there = there.shadowRoot.activeElement; }
+  if (there === document.body) return null;
+  const outer = hosts[0] ?? there;
+  const keys = [];
+  for (let each = outer.closest("[class*=st-key-]"); each; each = each.parentElement.closest("[class*=st-key-]"))
+    keys.push(...[...each.classList].filter((name) => name.startsWith("st-key-")).map((name) => name.slice(7)));
+  const group = there.closest("[role=radiogroup]");
+  return {
+    role: there.getAttribute("role") ?? there.tagName.toLowerCase(),
+    name: there.getAttribute("aria-label") ?? there.innerText ?? "",
+    group: group?.getAttribute("aria-label") ?? "",
+    keys,
+  };
+}"""
+"""Where the focus is, through shadow roots; null where it has left the page."""
+
+
+class Stop(NamedTuple):
+    """One stop of the tabulator."""
+
+    role: str
+    name: str
+    group: str
+    keys: list[str]
+
+
+def opened(page: Page, server: str, name: str) -> None:
+    """A page in its first view, drawn."""
+    page.goto(f"{server}/{'' if name == 'overview' else name}")
+    drawn(page, name, next(iter(PAGES[name])))
+
+
+def drawn(page: Page, name: str, view: str) -> None:
+    """Wait until the view and nothing else is drawn; the first that runs the model imports torch."""
+    charts = PAGES[name][view]
+    for key in charts:
+        chart = page.locator(f".st-key-{key} .js-plotly-plot .main-svg").first
+        expect(chart).to_be_visible(timeout=3 * WAIT_MS)
+        expect(page.locator(f".st-key-{key}_csv button")).to_be_visible()
+    if not charts:
+        expect(page.locator(DRAWN[f"{name} {view}"]).first).to_be_visible(timeout=3 * WAIT_MS)
+    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(len(charts))
+    expect(page.locator("[data-testid=stSkeleton], [data-testid=stSpinner], [data-stale=true]")).to_have_count(0)
+
+
+def views_control(page: Page) -> Locator:
+    """The options of the page's control of views."""
+    return page.get_by_test_id("stMain").get_by_role("radiogroup", name="View", exact=True).get_by_role("radio")
+
+
+def next_view(page: Page, name: str, at: int) -> None:
+    """From the view at this place to the one after it, by keyboard."""
+    options = views_control(page)
+    options.nth(at).focus()
+    page.keyboard.press("ArrowRight")
+    expect(options.nth(at + 1)).to_be_focused()
+    page.keyboard.press("Space")
+    expect(options.nth(at + 1)).to_be_checked()
+    drawn(page, name, list(PAGES[name])[at + 1])
+
+
+def findings(page: Page) -> list[str]:
+    """What axe-core finds serious or critical, a line each: rule, element, reason."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found: dict[str, Any] = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['html'][:160]} | {node['failureSummary']}"
+        for rule in found["violations"]
+        if rule["impact"] in SERIOUS
+        for node in rule["nodes"]
+    ]
+
+
+def nameless_charts(page: Page) -> list[str]:
+    """Charts without a text that says what is seen."""
+    charts = page.get_by_test_id("stPlotlyChart")
+    named = charts.evaluate_all("all => all.map((each) => [each.getAttribute('role'), each.ariaLabel ?? ''])")
+    return [f"{role} {name!r}" for role, name in named if role != "figure" or len(name.split()) < 3]
+
+
+def tableless_charts(page: Page, name: str, view: str) -> list[str]:
+    """Charts whose numbers are neither a table of the view nor one that unfolds below them."""
+    if page.get_by_test_id("stDataFrame").count():
+        return []
+    return [
+        key for key in PAGES[name][view] if key not in CSV_ONLY and not page.locator(f".st-key-{key}_table").count()
+    ]
+
+
+def faults(page: Page, name: str, view: str) -> list[str]:
+    """All that a view lacks, each with its view in front."""
+    lacking = [
+        *findings(page),
+        *(f"no alt text: {each}" for each in nameless_charts(page)),
+        *(f"no table: {each}" for each in tableless_charts(page, name, view)),
+    ]
+    return [f"{name} {view}: {each}" for each in lacking]
+
+
+def stops(page: Page) -> list[Stop]:
+    """All stops of the tabulator, from the top until the focus leaves the page."""
+    page.evaluate("document.activeElement.blur()")
+    found: list[Stop] = []
+    while len(found) < MOST_STOPS:
+        page.keyboard.press("Tab")
+        stop = page.evaluate(STOP)
+        if stop is None or (found and stop["name"] == SKIP):
+            return found  # the browser's own buttons would be next, or it begins anew
+        found.append(Stop(**stop))
+    pytest.fail(f"No end after {MOST_STOPS} stops; the last: {[(stop.role, stop.name[:40]) for stop in found[-5:]]}")
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "views"),
+    [
+        *(("light", name, len(views)) for name, views in PAGES.items()),
+        *(("dark", name, IN_DARK.get(name, 1)) for name in PAGES),
+    ],
+    indirect=["page"],
+)
+def test_every_view_is_named_has_contrast_and_its_numbers_and_is_chosen_by_keyboard(
+    page: Page, server: str, name: str, views: int
+) -> None:
+    opened(page, server, name)
+    found = []
+    for at, view in enumerate(list(PAGES[name])[:views]):
+        if at:
+            next_view(page, name, at - 1)
+        found += faults(page, name, view)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_control_is_a_stop_of_the_tabulator_and_none_is_a_trap(page: Page, server: str, name: str) -> None:
+    opened(page, server, name)
+    view, charts = next(iter(PAGES[name].items()))
+    found = stops(page)
+    names = [stop.name for stop in found]
+    assert names[0] == SKIP
+    links = [stop.name.rpartition("\n")[2] for stop in found if "pages" in stop.keys]
+    assert links == [each.capitalize() for each in PAGES]
+    assert ("combobox", "Model") in [(stop.role, stop.name) for stop in found]
+    assert {"Text", "Second text"} <= set(names)
+    if view:
+        assert [stop.name for stop in found if stop.group == "View"] == [view]
+    for key in charts:
+        inside = [stop for stop in found if f"{key}_images" in stop.keys]
+        assert [stop.name.rpartition(" ")[2] for stop in inside] == ["PNG", "SVG"]
+        assert [stop for stop in found if f"{key}_html" in stop.keys]
+        assert [stop for stop in found if f"{key}_csv" in stop.keys]
+    buttons = ("button", "a", "radio", "combobox", "switch", "gridcell", "application")
+    nameless = [stop for stop in found if stop.role in buttons and not stop.name.strip()]
+    assert not nameless
+
+
+def test_a_view_with_faults_is_told(page: Page, server: str) -> None:
+    opened(page, server, "overview")
+    assert findings(page) == []
+    page.evaluate(
+        """() => {
+          const place = document.querySelector("[data-testid=stMain] .stMainBlockContainer");
+          place.insertAdjacentHTML("beforeend", "<button></button>");
+          place.querySelector("h1").style.color = "rgb(200, 200, 200)";
+          document.querySelector("[data-testid=stPlotlyChart]").removeAttribute("aria-label");
+        }"""
+    )
+    rules = {each.partition(" ")[0] for each in findings(page)}
+    assert {"button-name", "color-contrast"} <= rules
+    assert len(nameless_charts(page)) == 1
