@@ -51,11 +51,10 @@ def _watch(name: str) -> None:
         jobs().forget(name)
         st.rerun()
     if job.state == "failed" and job.error is not None:
-        jobs().forget(name)
         if not isinstance(job.error, BertvizError):
             raise job.error
         st.error(plain(str(job.error)), icon=":material/block:")
-        st.button("Try again", key="retry_download")
+        st.button("Try again", key="retry_download", on_click=jobs().forget, args=(name,))
         return
     if job.state == "stopped":
         jobs().forget(name)
