@@ -4,6 +4,7 @@ Only the package's data files are used, none of its code is run.
 """
 
 import hashlib
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +16,11 @@ BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 BUNDLED_NAMES = (DEFAULT_MODEL.lower(), f"sentence-transformers/{DEFAULT_MODEL}".lower())
 
 
+@cache
 def bundled_folder() -> Path:
     """The folder of the bundled model's files; none of its package's code is run.
+
+    Found once: a search while other threads import can miss a package that is there.
 
     Raises:
         ModelNotFoundError: the package is not installed.

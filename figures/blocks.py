@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from figures.style import TEXT_SIZE, Theme, escape, layout, text_on
+from figures.drawing import Drawing
+from figures.style import TEXT_SIZE, Theme, escape, text_on
 
 LEFT, RIGHT, COUNTS = 1.3, 9.0, 9.25
 ROW, GAP = 0.78, 0.34
@@ -39,89 +40,102 @@ def draw_blocks(rows: Sequence[BlockRow], title: str, foot: str, look: Theme) ->
         foot: what goes into the lowest row.
         look: theme.
     """
-    figure = go.Figure(layout=layout(look, title))
-    y = 0.0
+    drawing, y = Drawing(look), 0.0
     frames: dict[str, tuple[float, float]] = {}
-    _note(figure, (LEFT + RIGHT) / 2, y - 0.42, foot, look.muted)
+    _note(drawing, (LEFT + RIGHT) / 2, y - 0.42, foot, look.muted)
     for index, row in enumerate(rows):
         if index:
             inside = row.group and row.group == rows[index - 1].group
             y += ROW + (GAP if inside else GAP + 0.24)
-        _draw_row(figure, row, y, look)
+        _draw_row(drawing, row, y, look)
         if row.group:
             low, _ = frames.get(row.group, (y, y))
             frames[row.group] = (low, y)
-        _arrow(figure, y, look, first=index == 0)
+        _arrow(drawing, y, look, first=index == 0)
     for group, (low, high) in frames.items():
-        _frame(figure, group, low, high, look)
-    figure.update_xaxes(visible=False, range=[-0.55, 11.6], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[-0.75, y + ROW + 0.3], fixedrange=True)
-    return figure.update_layout(height=max(420, int(70 + 51 * (y + ROW + 1))), dragmode=False)
+        _frame(drawing, group, low, high, look)
+    height = max(420, int(70 + 51 * (y + ROW + 1)))
+    return drawing.figure(title, [-0.55, 11.6], [-0.75, y + ROW + 0.3], height)
 
 
-def _draw_row(figure: go.Figure, row: BlockRow, y: float, look: Theme) -> None:
+def _draw_row(drawing: Drawing, row: BlockRow, y: float, look: Theme) -> None:
     space = 0.34 if row.join else 0.0
     width = (RIGHT - LEFT - space * (len(row.boxes) - 1)) / len(row.boxes)
     for index, box in enumerate(row.boxes):
         left = LEFT + index * (width + space)
         colour = look.colours[box.colour]
-        figure.add_shape(
-            type="path",
-            path=_rounded(left, y, left + width, y + ROW),
-            fillcolor=colour,
-            line={"width": 0},
-            layer="below",
+        drawing.shapes.append(
+            {
+                "type": "path",
+                "path": _rounded(left, y, left + width, y + ROW),
+                "fillcolor": colour,
+                "line": {"width": 0},
+                "layer": "below",
+            }
         )
         text = f"<b>{escape(box.label)}</b>"
         if box.detail:
             text += ("<br>" if len(row.boxes) > 1 else "   ") + escape(box.detail)
-        figure.add_annotation(
-            x=left + width / 2,
-            y=y + ROW / 2,
-            text=text,
-            showarrow=False,
-            font={"size": TEXT_SIZE, "color": text_on(colour)},
+        drawing.notes.append(
+            {
+                "x": left + width / 2,
+                "y": y + ROW / 2,
+                "text": text,
+                "showarrow": False,
+                "font": {"size": TEXT_SIZE, "color": text_on(colour)},
+            }
         )
         if index:
-            _note(figure, left - space / 2, y + ROW / 2, row.join, look.text)
+            _note(drawing, left - space / 2, y + ROW / 2, row.join, look.text)
     if row.count:
-        _note(figure, COUNTS + (0.25 if row.group else 0), y + ROW / 2, f"{row.count:,}", look.muted, anchor="left")
+        _note(drawing, COUNTS + (0.25 if row.group else 0), y + ROW / 2, f"{row.count:,}", look.muted, anchor="left")
 
 
-def _arrow(figure: go.Figure, y: float, look: Theme, first: bool) -> None:
+def _arrow(drawing: Drawing, y: float, look: Theme, first: bool) -> None:
     middle, length = (LEFT + RIGHT) / 2, 0.2 if first else GAP
-    figure.add_annotation(
-        x=middle,
-        y=y,
-        ax=middle,
-        ay=y - length,
-        xref="x",
-        yref="y",
-        axref="x",
-        ayref="y",
-        showarrow=True,
-        text="",
-        arrowhead=2,
-        arrowsize=1,
-        arrowwidth=1.5,
-        arrowcolor=look.muted,
+    drawing.notes.append(
+        {
+            "x": middle,
+            "y": y,
+            "ax": middle,
+            "ay": y - length,
+            "xref": "x",
+            "yref": "y",
+            "axref": "x",
+            "ayref": "y",
+            "showarrow": True,
+            "text": "",
+            "arrowhead": 2,
+            "arrowsize": 1,
+            "arrowwidth": 1.5,
+            "arrowcolor": look.muted,
+        }
     )
 
 
-def _frame(figure: go.Figure, group: str, low: float, high: float, look: Theme) -> None:
-    figure.add_shape(
-        type="path",
-        path=_rounded(LEFT - 0.2, low - 0.17, RIGHT + 0.2, high + ROW + 0.17),
-        line={"color": look.muted, "width": 1.5, "dash": "solid" if group != "embeddings" else "dot"},
-        layer="below",
+def _frame(drawing: Drawing, group: str, low: float, high: float, look: Theme) -> None:
+    drawing.shapes.append(
+        {
+            "type": "path",
+            "path": _rounded(LEFT - 0.2, low - 0.17, RIGHT + 0.2, high + ROW + 0.17),
+            "line": {"color": look.muted, "width": 1.5, "dash": "solid" if group != "embeddings" else "dot"},
+            "layer": "below",
+        }
     )
     if group != "embeddings":
-        _note(figure, LEFT - 0.3, (low + high + ROW) / 2, f"<b>{group.replace(', ', '<br>')}</b>", look.text, "right")
+        _note(drawing, LEFT - 0.3, (low + high + ROW) / 2, f"<b>{group.replace(', ', '<br>')}</b>", look.text, "right")
 
 
-def _note(figure: go.Figure, x: float, y: float, text: str, colour: str, anchor: str = "center") -> None:
-    figure.add_annotation(
-        x=x, y=y, text=text, showarrow=False, xanchor=anchor, font={"size": TEXT_SIZE, "color": colour}
+def _note(drawing: Drawing, x: float, y: float, text: str, colour: str, anchor: str = "center") -> None:
+    drawing.notes.append(
+        {
+            "x": x,
+            "y": y,
+            "text": text,
+            "showarrow": False,
+            "xanchor": anchor,
+            "font": {"size": TEXT_SIZE, "color": colour},
+        }
     )
 
 
