@@ -16,6 +16,8 @@ HEIGHT = 520
 GAP = 0.12
 STANDOFF = 22
 """Pixels between the numbers of the layers and the title of their axis."""
+MOST_GAPS = 64
+"""Columns up to which a line parts them; more would be more line than colour."""
 
 
 def change_figure(found: ChangeHistograms, models: tuple[str, str], title: str, look: Theme) -> go.Figure:
@@ -99,7 +101,7 @@ def token_cosine_map(
         zmax=1,
         colorscale=sequential(look),
         colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14, "tickfont": {"size": TEXT_SIZE}},
-        xgap=1,
+        xgap=1 if seq <= MOST_GAPS else 0,
         ygap=1,
         customdata=[list(names)] * states,
         hovertemplate="%{customdata}, layer %{y}: %{z:.4f}<extra></extra>",
