@@ -1,6 +1,6 @@
 """The Hub, through huggingface_hub: what is in its cache on this machine, a config, a header by range requests."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,16 @@ from bertviz_core.safetensors_header import json_object, listed_tensors
 TIMEOUT_S = 10.0
 
 
-def cached_folder(hub_id: str, revision: str | None, file: str) -> Path | None:
-    """The snapshot folder of a repository in the Hub's cache; None where the file is not there."""
-    from huggingface_hub import try_to_load_from_cache
+def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Path | None:
+    """The snapshot folder of a repository in the Hub's cache that holds one of the files; None where there is none."""
+    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub.file_download import repo_folder_name
 
-    found = try_to_load_from_cache(hub_id, file, revision=revision)
-    return Path(found).parent if isinstance(found, str) else None
+    # One look first: the whole catalogue is asked for, file by file, to say which models are on this machine.
+    if not Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=hub_id, repo_type="model")).is_dir():
+        return None
+    found = (try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
+    return next((Path(file).parent for file in found if isinstance(file, str)), None)
 
 
 def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict[str, Any], str]:

@@ -78,8 +78,7 @@ def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
     if source.hub_id is None:
         return None
     revision = source.revision if source.kind in ("hub", "cache") else None
-    found = (hub.cached_folder(source.hub_id, revision, name) for name in files)
-    return next((folder for folder in found if folder is not None), None)
+    return hub.cached_folder(source.hub_id, revision, files)
 
 
 def _missing(what: str, source: ModelSource, settings: Settings) -> CheckpointError:

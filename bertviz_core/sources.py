@@ -71,7 +71,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     entry = catalog.find(name)
     if entry is not None:
         asked = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
-        fetched = any(hub.cached_folder(entry.hub_id, None, file) for file in (SINGLE_FILE, INDEX_FILE))
+        fetched = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE)) is not None
         return ModelSource(asked, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=fetched)
     if not HUB_NAME.fullmatch(name):
         raise ModelNotFoundError(f"{shown(name)} is no model here{_advice(settings)}.")
@@ -157,7 +157,7 @@ def _local_folder(name: str, settings: Settings) -> Path | None:
 
 def _hub_source(name: str, settings: Settings) -> ModelSource:
     hub_id, _, revision = name.partition("@")
-    cached = hub.cached_folder(hub_id, revision or None, CONFIG_FILE)
+    cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE,))
     if cached is not None:
         found = folder_source(name, cached)
         kind: Kind = "cache" if found.has_weights or not settings.allow_hub else "hub"

@@ -1,7 +1,7 @@
 """The chain of one cell's arithmetic: boxes from two vectors to one weight, with shapes and numbers."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
@@ -10,6 +10,7 @@ from figures.style import TEXT_SIZE, Theme, text_on
 
 WIDTH, ROW = 0.9, 0.86
 """Of a box, in columns and rows of the chain."""
+AXES = {"xref": "x3", "yref": "y3"}
 LONGEST = 7
 """Letters of a token that fit a box of a narrow page."""
 ADDED = {"relative position": "position", "mask": "mask"}
@@ -37,14 +38,16 @@ def add_chain(figure: go.Figure, cell: CellArithmetic, names: Sequence[str], bot
     )
     # Axes without a trace are not drawn, nor is what stands on them.
     figure.add_scatter(x=[0], y=[0], mode="markers", marker={"opacity": 0}, hoverinfo="skip", xaxis="x3", yaxis="y3")
-    for place, boxes in enumerate(columns):
-        rows = (1.0, 0.0) if len(boxes) == 2 else (0.5,)
-        for box, row in zip(boxes, rows, strict=True):
-            _draw(figure, box, place, row)
-        if place:
-            for start in (1.0, 0.0) if len(columns[place - 1]) == 2 else (0.5,):
-                stop = start if len(boxes) == 2 else 0.5
-                _arrow(figure, (place - 1 + WIDTH / 2, start), (place - WIDTH / 2, stop), look)
+    boxes, notes = [], []
+    for place, column in enumerate(columns):
+        for box, row in zip(column, _rows(column), strict=True):
+            boxes.append(_box(box, place, row))
+            notes.append(_words(box, place, row))
+        for start in _rows(columns[place - 1]) if place else ():
+            stop = start if len(column) == 2 else 0.5
+            notes.append(_arrow((place - 1 + WIDTH / 2, start), (place - WIDTH / 2, stop), look))
+    # All at once: plotly looks through all of them anew at each one added.
+    figure.update_layout(shapes=boxes, annotations=notes)
 
 
 def signed(value: float) -> str:
@@ -93,17 +96,22 @@ def _cut(name: str) -> str:
     return name if len(name) <= LONGEST or "&" in name or "<" in name else f"{name[: LONGEST - 1]}…"
 
 
-def _draw(figure: go.Figure, box: _Box, place: float, row: float) -> None:
+def _rows(column: Sequence[_Box]) -> tuple[float, ...]:
+    """Heights of a column's boxes: two stand apart, one stands in the middle."""
+    return (1.0, 0.0) if len(column) == 2 else (0.5,)
+
+
+def _box(box: _Box, place: float, row: float) -> dict[str, Any]:
     corners = {"x0": place - WIDTH / 2, "x1": place + WIDTH / 2, "y0": row - ROW / 2, "y1": row + ROW / 2}
-    figure.add_shape(
-        type="rect", xref="x3", yref="y3", fillcolor=box.colour, line={"width": 0}, layer="below", **corners
-    )
+    return {"type": "rect", **AXES, "fillcolor": box.colour, "line": {"width": 0}, "layer": "below", **corners}
+
+
+def _words(box: _Box, place: float, row: float) -> dict[str, Any]:
     font = {"size": TEXT_SIZE, "color": text_on(box.colour)}
-    figure.add_annotation(x=place, y=row, xref="x3", yref="y3", text="<br>".join(box.lines), showarrow=False, font=font)
+    return {"x": place, "y": row, **AXES, "text": "<br>".join(box.lines), "showarrow": False, "font": font}
 
 
-def _arrow(figure: go.Figure, start: tuple[float, float], end: tuple[float, float], look: Theme) -> None:
-    figure.add_annotation(
-        x=end[0], y=end[1], ax=start[0], ay=start[1], xref="x3", yref="y3", axref="x3", ayref="y3", text="",
-        showarrow=True, arrowhead=2, arrowsize=0.8, arrowwidth=1.5, arrowcolor=look.muted,
-    )  # fmt: skip
+def _arrow(start: tuple[float, float], end: tuple[float, float], look: Theme) -> dict[str, Any]:
+    ends = {"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], **AXES, "axref": "x3", "ayref": "y3"}
+    style = {"arrowhead": 2, "arrowsize": 0.8, "arrowwidth": 1.5, "arrowcolor": look.muted}
+    return {**ends, "text": "", "showarrow": True, **style}

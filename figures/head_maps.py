@@ -1,6 +1,7 @@
 """Maps of heads: one product beside many, and the norms of all heads of all layers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -33,9 +34,12 @@ def product_maps(found: OneOrMany, names: Sequence[str], title: str, look: Theme
         figure.add_heatmap(z=cells, coloraxis="coloraxis", hoverinfo="skip", **places, **axes)
     ticks = {**token_axis(names, 170), "range": [seq - 0.5, -0.5], "showgrid": False}
     figure.update_layout(yaxis={**ticks, "domain": [0.55, 1]}, yaxis2={**ticks, "domain": [0, 0.45], "anchor": "x"})
-    _note(figure, "<b>one product, then cut</b>", 0, 1.06, look.text, "left")
-    _note(figure, f"<b>{heads} products, side by side</b>", 0, 0.45, look.text, "left")
-    _cut_lines(figure, heads, dim, look)
+    notes = [
+        _note("<b>one product, then cut</b>", 0, 1.06, look.text, "left"),
+        _note(f"<b>{heads} products, side by side</b>", 0, 0.45, look.text, "left"),
+    ]
+    # All at once: plotly looks through all of them anew at each one added.
+    figure.update_layout(shapes=_cut_lines(heads, dim, look), annotations=[*notes, *_head_names(heads, dim, look)])
     title_below = "row of the matrix: dimension of the output"
     figure.update_xaxes(title=title_below, range=[-0.5, heads * dim - 0.5], showgrid=False, anchor="y2")
     return even_axes(figure, look)
@@ -49,7 +53,7 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, look:
     bar = {"title": {"text": "Frobenius norm", "side": "right"}, "thickness": 14}
     scale = {"colorscale": sequential(look), "cmin": low if low < high else 0, "cmax": high or 1, "colorbar": bar}
     figure.update_layout(coloraxis=scale, margin={"t": 92, "b": 8, "r": 16})
-    width = (1 - 3 * BETWEEN) / len(BLOCKS)
+    width, notes = (1 - 3 * BETWEEN) / len(BLOCKS), []
     for index, block in enumerate(BLOCKS):
         number = "" if index == 0 else str(index + 1)
         figure.add_heatmap(
@@ -72,8 +76,8 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, look:
                 f"yaxis{number}": {**rows, "showgrid": False, "range": [layers - 0.5, -0.5]},
             }
         )
-        _note(figure, f"<b>{subscript(SYMBOLS[block])}</b> {block}", left + width / 2, 1, look.text, "center")
-    return even_axes(figure.update_layout(yaxis={"title": "layer"}), look)
+        notes.append(_note(f"<b>{subscript(SYMBOLS[block])}</b> {block}", left + width / 2, 1, look.text, "center"))
+    return even_axes(figure.update_layout(yaxis={"title": "layer"}, annotations=notes), look)
 
 
 def subscript(symbol: str) -> str:
@@ -82,21 +86,21 @@ def subscript(symbol: str) -> str:
     return f"{letter}<sub>{below}</sub>" if below else letter
 
 
-def _cut_lines(figure: go.Figure, heads: int, dim: int, look: Theme) -> None:
-    for head in range(1, heads):
-        place = head * dim - 0.5
-        for axis in ("y domain", "y2 domain"):
-            line = {"color": look.text, "width": 1}
-            figure.add_shape(type="line", x0=place, x1=place, y0=0, y1=1, yref=axis, line=line)
-    every = -(-heads // MOST_NAMES)
-    for head in range(0, heads, every):
-        word = f"head {head}" if head == 0 else str(head)
-        middle = head * dim + (dim - 1) / 2
-        note = {"x": middle, "y": 1, "yref": "paper", "yanchor": "bottom", "font": {"color": look.muted}}
-        figure.add_annotation(text=word, showarrow=False, **note)
+def _cut_lines(heads: int, dim: int, look: Theme) -> list[dict[str, Any]]:
+    line = {"type": "line", "y0": 0, "y1": 1, "line": {"color": look.text, "width": 1}}
+    places = [head * dim - 0.5 for head in range(1, heads)]
+    return [{**line, "x0": place, "x1": place, "yref": axis} for place in places for axis in ("y domain", "y2 domain")]
 
 
-def _note(figure: go.Figure, words: str, x: float, y: float, colour: str, anchor: str) -> None:
+def _head_names(heads: int, dim: int, look: Theme) -> list[dict[str, Any]]:
+    note = {"y": 1, "yref": "paper", "yanchor": "bottom", "font": {"color": look.muted}, "showarrow": False}
+    return [
+        {**note, "text": f"head {head}" if head == 0 else str(head), "x": head * dim + (dim - 1) / 2}
+        for head in range(0, heads, -(-heads // MOST_NAMES))
+    ]
+
+
+def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str, Any]:
     font = {"size": TEXT_SIZE, "color": colour}
     place = {"x": x, "xref": "paper", "xanchor": anchor, "y": y, "yref": "paper", "yanchor": "bottom"}
-    figure.add_annotation(text=words, showarrow=False, font=font, **place)
+    return {"text": words, "showarrow": False, "font": font, **place}

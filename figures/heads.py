@@ -60,7 +60,7 @@ def projection_heatmap(
         across = {"showgrid": False, "range": [len(matrix) - 0.5, -0.5], "title": "row: dimension of the output"}
     figure.update_layout({"xaxis" if by_rows else "yaxis": across})
     if cut != "whole":
-        _add_lines(figure, parts, heads, size, head, by_rows, look)
+        figure.update_layout(shapes=_lines(parts, heads, size, head, by_rows, look))
     return even_axes(figure, look)
 
 
@@ -130,22 +130,22 @@ def _name(each: int, size: int, head: int, by_rows: bool) -> str:
     return f"<b>{words}</b>" if each == head else words
 
 
-def _add_lines(
-    figure: go.Figure, parts: Sequence[_Part], heads: int, size: int, head: int, by_rows: bool, look: Theme
-) -> None:
+def _lines(
+    parts: Sequence[_Part], heads: int, size: int, head: int, by_rows: bool, look: Theme
+) -> list[dict[str, Any]]:
     """Cuts between the heads, and an outline of the chosen one."""
     across = "x domain" if by_rows else "y domain"
     along = "y" if by_rows else "x"
 
-    def box(low: float, high: float, axis: str, line: dict[str, Any]) -> None:
+    def box(low: float, high: float, axis: str, line: dict[str, Any]) -> dict[str, Any]:
         lower, upper = (axis, across) if by_rows else (across, axis)
         ends = {f"{along}0": low, f"{along}1": high, f"{'x' if by_rows else 'y'}0": 0, f"{'x' if by_rows else 'y'}1": 1}
-        figure.add_shape(type="rect", yref=lower, xref=upper, line=line, fillcolor="rgba(0,0,0,0)", **ends)
+        return {"type": "rect", "yref": lower, "xref": upper, "line": line, "fillcolor": "rgba(0,0,0,0)", **ends}
 
-    if len(parts) == 1:
-        for each in range(1, heads + (parts[0].high > heads * size)):
-            place = each * size - 0.5
-            box(place, place, along, {"color": look.text, "width": 1})
+    cuts = range(1, heads + (parts[0].high > heads * size)) if len(parts) == 1 else ()
+    thin = {"color": look.text, "width": 1}
+    found = [box(each * size - 0.5, each * size - 0.5, along, thin) for each in cuts]
     index = head if len(parts) > 1 else 0
     axis = along if index == 0 else f"{along}{index + 1}"
-    box(head * size - 0.5, (head + 1) * size - 0.5, axis, {"color": look.colours["attention"], "width": 3})
+    thick = {"color": look.colours["attention"], "width": 3}
+    return [*found, box(head * size - 0.5, (head + 1) * size - 0.5, axis, thick)]

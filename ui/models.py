@@ -8,6 +8,7 @@ from bertviz_core.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.model_files import tokenizer_folder
 from bertviz_core.results.hidden_states import NearestRows
 from bertviz_core.results.trace import Tokens
+from bertviz_core.settings import Settings
 from bertviz_core.sources import ModelSource, resolve
 from bertviz_core.tokenization import TextTokenizer, tokenize
 from bertviz_core.tokenizer_loading import load_tokenizer
@@ -56,12 +57,13 @@ def special_tokens(name: str) -> dict[str, str]:
 
 def tokenizer_names() -> tuple[str, ...]:
     """Models that are offered and whose tokenizer is on this machine."""
-    return tuple(name for name in model_names() if _has_tokenizer(name))
+    current = settings()
+    return tuple(name for name in model_names() if _has_tokenizer(name, current))
 
 
-def _has_tokenizer(name: str) -> bool:
+def _has_tokenizer(name: str, current: Settings) -> bool:
     try:
-        tokenizer_folder(resolve(name, settings()), settings())
+        tokenizer_folder(resolve(name, current), current)
     except BertvizError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""What the server does beside the pages: it imports torch and transformers while the first page is read."""
+"""What the server does beside the pages: it imports torch while the first page is read, and collects garbage."""
 
 import contextlib
 import gc
@@ -10,6 +10,8 @@ PRELOAD_AFTER_S = 6.0
 """The first visitor's page comes before the preload; without a visitor it starts after this time."""
 PAINTING_S = 3.0
 """So long a browser on the same machine, short of cores, is left alone to paint the page that it was sent."""
+COLLECT_EVERY_S = 10.0
+"""Figures and script modules are freed within this time; a collection stops all pages for about a tenth of a second."""
 
 first_page_drawn = threading.Event()
 model_wanted = threading.Event()
@@ -18,9 +20,18 @@ model_wanted = threading.Event()
 
 @contextlib.asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
-    """Start the preload beside the server; health does not wait for it."""
+    """Start the preload beside the server, health does not wait for it; collect garbage until the server ends."""
     threading.Thread(target=_preload, name="preload", daemon=True).start()
+    ended = threading.Event()
+    threading.Thread(target=_collect, args=(ended,), name="garbage", daemon=True).start()
     yield {}
+    ended.set()
+
+
+def _collect(ended: threading.Event) -> None:
+    """Collect garbage from time to time, in place of Streamlit, which would do it after every click."""
+    while not ended.wait(COLLECT_EVERY_S):
+        gc.collect()
 
 
 def _import_pages() -> None:
@@ -34,10 +45,7 @@ def _import_pages() -> None:
 
 
 def _preload() -> None:
-    """Import what the pages that run a model need, then keep it out of the collections after every click.
-
-    Streamlit collects garbage after each script run; frozen objects are not looked at again.
-    """
+    """Import what the pages that run a model need, then keep it out of the collections: frozen is not looked at."""
     _import_pages()
     if first_page_drawn.wait(PRELOAD_AFTER_S):
         model_wanted.wait(PAINTING_S)

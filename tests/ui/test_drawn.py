@@ -1,0 +1,79 @@
+"""Figures kept by what they were drawn from: the same is drawn once, and anything else anew."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from figures.picture import Picture
+from figures.style import DARK, LIGHT, Theme
+from ui import drawn as module
+from ui.drawn import content_digest, drawn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """Stands for a result of the core."""
+
+    values: np.ndarray
+    names: tuple[str, ...]
+
+
+def heatmap(result: Result, look: Theme) -> go.Figure:
+    return go.Figure(go.Heatmap(z=result.values), layout={"title": {"text": f"{result.names} {look.name}"}})
+
+
+def picture(result: Result) -> Picture:
+    return Picture("title", "alt", lambda look: heatmap(result, look))
+
+
+def other_picture(result: Result) -> Picture:
+    return Picture("title", "alt", lambda look: heatmap(Result(result.values + 0, result.names), look))
+
+
+def result(last: float = 1.0, name: str = "a") -> Result:
+    return Result(np.array([[0.0, last]], np.float32), (name,))
+
+
+def test_a_figure_drawn_from_the_same_is_the_one_drawn_before() -> None:
+    first = drawn(picture(result()), LIGHT)
+    assert drawn(picture(result()), LIGHT) is first
+    assert first.data[0].z.tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize("other", [picture(result(0.5)), picture(result(name="b")), other_picture(result())])
+def test_another_number_name_or_drawing_makes_another_figure(other: Picture) -> None:
+    assert drawn(other, LIGHT) is not drawn(picture(result()), LIGHT)
+    assert drawn(other, LIGHT).to_dict() == other.draw(LIGHT).to_dict()
+
+
+def test_a_theme_has_its_own_figure() -> None:
+    one = picture(result())
+    assert "dark" in drawn(one, DARK).layout.title.text
+    assert "light" in drawn(one, LIGHT).layout.title.text
+
+
+def _numbers() -> Callable[[Theme], go.Figure]:
+    held = iter([result(0.1), result(0.2)])  # what cannot be written: it is a generator's state
+    lazily = (each for each in held)
+    return lambda look: heatmap(next(lazily), look)
+
+
+def test_what_cannot_be_compared_is_drawn_each_time() -> None:
+    draw = _numbers()
+    assert content_digest(draw) is None
+    assert drawn(Picture("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.1)
+    assert drawn(Picture("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.2)
+
+
+def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert content_digest(picture(result()).draw) is not None
+    monkeypatch.setattr(module, "MOST_BYTES", 32)
+    assert content_digest(picture(result()).draw) is None
+
+
+def test_a_figure_that_is_no_picture_is_shown_as_it_is() -> None:
+    figure = go.Figure()
+    assert drawn(figure, LIGHT) is figure
