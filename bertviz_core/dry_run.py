@@ -6,6 +6,7 @@ needs no weights either, only the time of a run.
 """
 
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ MOST_WORK = 3 * 10**11
 """Weights times tokens that a run on the processor may take, some seconds."""
 ROUTED = ("router", "experts")
 """Modules whose shapes hang on values: a token is sent to one of several."""
+MOST_KNOWN = 256
+_known: dict[str, tuple[RunWay, bool]] = {}
+"""How what was asked for before can be run; finding it out takes a run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,27 +100,40 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder:
         TextError: even a short run would take too long.
         UnsupportedModelError: the family cannot be run without its values.
     """
-    import torch
-
-    model = _eager(name, config, task, encoder)
+    model, asked = _eager(name, config, task, encoder), json.dumps([config, task, encoder], default=str)
+    if asked in _known:
+        return _made(name, model, *_known[asked])
     refusal: Exception | None = None
     ways: tuple[tuple[RunWay, bool], ...] = (("meta", False), ("meta", True), ("zeros", True))
     for way, masked in ways:
-        if way == "zeros":
-            if any(word in path for path, _ in model.named_modules() for word in ROUTED):
-                break
-            _fill_with_zeros(model)
-        found = DryModel(name, model, way, masked)
+        if way == "zeros" and any(word in path for path, _ in model.named_modules() for word in ROUTED):
+            break
+        found = _made(name, model, way, masked)
         try:
-            with torch.no_grad():
-                found.run(found.inputs([plain_row(model, PROBE)]))
+            _probe(found)
         except UnsupportedModelError as error:
             refusal = error
-        else:
-            return found
+            continue
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[asked] = way, masked
+        return found
     raise UnsupportedModelError(
         f"{name!r} ({model.config.model_type}) cannot be run without its values: {refusal or 'its tokens are routed'}"
     ) from refusal
+
+
+def _made(name: str, model: "PreTrainedModel", way: RunWay, masked: bool) -> DryModel:
+    if way == "zeros":
+        _fill_with_zeros(model)
+    return DryModel(name, model, way, masked)
+
+
+def _probe(found: DryModel) -> None:
+    import torch
+
+    with torch.no_grad():
+        found.run(found.inputs([plain_row(found.model, PROBE)]))
 
 
 def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:

@@ -9,13 +9,18 @@ from figures.drawing import Drawing
 from figures.layer_rows import FlowRow, flow_rows
 from figures.style import Theme, escape
 
-LEFT, RIGHT, MIDDLE = 1.2, 8.2, 4.7
-SIDE, SHAPES, COUNTS = 0.6, 8.4, 12.4
-ROW, TALL, GAP, BLOCK_GAP = 0.7, 0.98, 0.24, 0.5
+LEFT, RIGHT, MIDDLE = 1.1, 7.8, 4.45
+SIDE, SHAPES, COUNTS = 0.5, 7.95, 12.45
+ROW, TALL, LINE, GAP, BLOCK_GAP = 0.7, 0.98, 0.42, 0.24, 0.5
 TAP, SPLIT, FOOT = 0.36, 0.17, 0.62
 SPACE = 0.14
 MOST_LETTERS = 34
 """Letters that a box as wide as a row holds on one line in a narrow window."""
+
+
+def layer_title(flow: LayerFlow) -> str:
+    """What is drawn, in a few words."""
+    return f"Layer {flow.layer} of {flow.model} on {flow.seq:,} {'token' if flow.seq == 1 else 'tokens'}"
 
 
 def layer_drawing(flow: LayerFlow, look: Theme) -> go.Figure:
@@ -23,10 +28,11 @@ def layer_drawing(flow: LayerFlow, look: Theme) -> go.Figure:
     rows = flow_rows(flow)
     bottoms = _bottoms(rows)
     top = bottoms[-1] + _height(rows[-1])
-    title = f"Layer {flow.layer} of {escape(flow.model)} on {flow.seq:,} tokens"
-    height = int(60 + 54 * (top + 1.8))
+    height = int(60 + 48 * (top + 1.8))
     drawing = Drawing(look)
-    entering = f"{flow.seq:,} vectors" + (f" of {flow.hidden:,} numbers" if flow.hidden else "")
+    entering = ("1 vector" if flow.vectors == 1 else f"{flow.vectors:,} vectors") + (
+        f" of {flow.hidden:,} numbers" if flow.hidden else ""
+    )
     drawing.note(MIDDLE, -0.82, entering, look.muted)
     drawing.note(SHAPES, top + 0.45, "<b>leaves</b>", look.text, "left")
     drawing.note(COUNTS, top + 0.45, "<b>parameters</b>", look.text, "right")
@@ -35,7 +41,7 @@ def layer_drawing(flow: LayerFlow, look: Theme) -> go.Figure:
         _draw_arrows(drawing, rows, bottoms, index, look)
     drawing.arrow((MIDDLE, top), (MIDDLE, top + 0.45))
     _draw_residuals(drawing, rows, bottoms, look)
-    return drawing.figure(title, (-0.1, 12.5), (-1.05, top + 0.75), height)
+    return drawing.figure(escape(layer_title(flow)), (-0.1, 12.5), (-1.05, top + 0.75), height)
 
 
 def _bottoms(rows: Sequence[FlowRow]) -> list[float]:
@@ -49,20 +55,21 @@ def _bottoms(rows: Sequence[FlowRow]) -> list[float]:
 
 
 def _height(row: FlowRow) -> float:
-    """Rows whose words stand above their sizes are taller."""
-    return TALL if _stacked(row) else ROW
+    """Rows whose words stand above their sizes are taller, and more so where those have two lines."""
+    return TALL + LINE * any("\n" in sizes for _, sizes, _ in row.boxes) if _stacked(row) else ROW
 
 
 def _stacked(row: FlowRow) -> bool:
     longest = max(len(words) + len(sizes) for words, sizes, _ in row.boxes) if row.boxes else 0
-    return len(row.boxes) > 2 or row.passed < 1 or longest * len(row.boxes) > MOST_LETTERS
+    two_lines = any("\n" in sizes for _, sizes, _ in row.boxes)
+    return len(row.boxes) > 2 or row.passed < 1 or two_lines or longest * len(row.boxes) > MOST_LETTERS
 
 
 def _draw_row(drawing: Drawing, row: FlowRow, low: float, look: Theme) -> None:
     for (left, right), (words, sizes, colour) in zip(_columns(row), row.boxes, strict=True):
         text = f"<b>{escape(words)}</b>"
         if sizes:
-            text += ("<br>" if _stacked(row) else "   ") + escape(sizes)
+            text += ("<br>" if _stacked(row) else "   ") + escape(sizes).replace("\n", "<br>")
         drawing.box((left, low, right, low + _height(row)), text, look.colours[colour])
     middle = low + _height(row) / 2
     drawing.note(SHAPES, middle, row.leaves, look.text, "left")

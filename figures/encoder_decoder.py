@@ -1,117 +1,161 @@
-"""An encoder alone beside an encoder with a decoder: their layers, and who sees whom in each attention."""
+"""An encoder alone, an encoder with a decoder, a decoder alone: their layers, and who sees whom in each attention."""
+
+from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from bertviz_core.results import Architecture, Ledger
+from bertviz_core.results import Architecture
+from bertviz_core.results.design import Design, DesignKind
 from figures.drawing import Drawing, Edges
 from figures.style import Theme, escape
 
-ALONE, ENCODER, DECODER = (0.55, 3.55), (5.05, 8.05), (9.55, 12.55)
-ROW, STEP = 0.62, 0.92
+Column = tuple[float, float]
+ALONE, ENCODER, DECODER, WRITER = (0.4, 3.4), (4.3, 7.3), (8.4, 11.4), (12.3, 15.3)
+"""Left and right edge of each stack: an encoder, the two of an encoder-decoder, a decoder."""
+BANDS: Mapping[DesignKind, Column] = {
+    "encoder": (0.05, 3.75),
+    "encoder-decoder": (3.95, 11.75),
+    "decoder": (11.95, 15.65),
+}
+NAMES: Mapping[DesignKind, str] = {
+    "encoder": "an encoder alone",
+    "encoder-decoder": "an encoder and a decoder",
+    "decoder": "a decoder alone",
+}
+HEADINGS: Mapping[DesignKind, str] = {
+    "encoder": "encoder alone",
+    "encoder-decoder": "encoder and decoder",
+    "decoder": "decoder alone",
+}
+SUCH_AS: Mapping[DesignKind, str] = {
+    "encoder": "such as BERT",
+    "encoder-decoder": "such as T5 or BART",
+    "decoder": "such as GPT-2",
+}
+ROW, STEP, LOW = 0.82, 1.08, 2.0
+FOOT, TOP = -3.55, 9.05
 TOKENS, WRITTEN = 6, 4
 """Tokens of the little masks: of the text, and of what has been written."""
 CELL = 0.2
+SELF, WIDE = "self-<br>attention", "feed-<br>forward"
 
 
-def encoder_and_decoder(model: Architecture, ledger: Ledger, local_layers: int, look: Theme) -> go.Figure:
-    """The two designs side by side; the one that the model has carries its own counts.
+def design_title(model: str, design: Design) -> str:
+    """What a model is, in a few words."""
+    return f"{model}: {NAMES[design.kind]}"
+
+
+def encoder_and_decoder(model: Architecture, design: Design, look: Theme) -> go.Figure:
+    """The three designs side by side; the one that the model has is marked and carries its own counts.
 
     Args:
         model: what the model is.
-        ledger: its parameters, of which the layers are taken.
-        local_layers: how many layers attend to a window of neighbours only.
+        design: which of the three it has.
         look: theme.
     """
-    name = escape(model.model)
     drawing = Drawing(look)
-    counts = {
-        part: sum(row.applications for row in ledger.layers if row.component == part) for part in ("encoder", "decoder")
-    }
-    alone = model.encoder_only
-    first = f"<b>{name}:<br>an encoder alone</b>" if alone else "<b>an encoder alone,<br>such as BERT</b>"
-    second = "<b>encoder and decoder,<br>such as T5 or BART</b>" if alone else f"<b>{name}:<br>encoder and decoder</b>"
-    drawing.note(sum(ALONE) / 2, 6.8, first, look.text)
-    drawing.note((ENCODER[0] + DECODER[1]) / 2, 6.8, second, look.text)
-    drawing.line([(4.0, -2.7), (4.0, 6.7)], "dot")
-    mixes = alone and any(each.name == "Attention maps" and each.answer == "none" for each in model.capabilities)
-    _encoder(drawing, ALONE, _times(counts["encoder"], alone), mixes, look)
+    _mark(drawing, design.kind, look)
+    for kind, band in BANDS.items():
+        own = kind == design.kind
+        words = f"<b>{HEADINGS[kind]}</b><br>{'<b>this model</b>' if own else SUCH_AS[kind]}"
+        drawing.note(sum(band) / 2, 8.55, words, look.text)
+    alone, both, writer = (design if design.kind == kind else None for kind in BANDS)
+    _encoder(drawing, ALONE, alone, look)
     _outputs(drawing, model if alone else None, look)
-    _encoder(drawing, ENCODER, _times(counts["encoder"], not alone), False, look)
-    _decoder(drawing, _times(counts["decoder"], not alone), look)
+    _encoder(drawing, ENCODER, both, look)
+    _decoder(drawing, DECODER, both, True, look)
     _hand_over(drawing, look)
-    layers = counts["encoder"]
-    own = f"every token sees all;<br>in {local_layers} of {layers} layers<br>those near it"
-    own = own if local_layers and alone else "every token sees<br>every token"
-    _mask(drawing, ALONE, TOKENS, TOKENS, False, own, look)
-    _mask(drawing, ENCODER, TOKENS, TOKENS, False, "the text: every token<br>sees every token", look)
-    _mask(drawing, (8.85, 10.85), WRITTEN, WRITTEN, True, "written: itself<br>and before", look)
-    _mask(drawing, (11.05, 13.05), WRITTEN, TOKENS, False, "cross: all<br>the text", look)
-    return drawing.figure("", (-0.15, 13.5), (-2.85, 7.2), 650)
+    _decoder(drawing, WRITER, writer, writer is not None and writer.cross_attention, look)
+    return drawing.figure(escape(design_title(model.model, design)), (-0.05, 15.75), (FOOT, TOP), 690)
 
 
-def _times(count: int, own: bool) -> str:
-    return f"{count} ×" if own and count else "N ×"
+def _mark(drawing: Drawing, kind: DesignKind, look: Theme) -> None:
+    """A ground and a frame for the design of the model at hand."""
+    left, right = BANDS[kind]
+    low, high = FOOT + 0.05, TOP - 0.05
+    path = f"M {left},{low} L {right},{low} L {right},{high} L {left},{high} Z"
+    ground = {"type": "path", "path": path, "fillcolor": look.neutral, "opacity": 0.4, "line": {"width": 0}}
+    drawing.shapes.append({**ground, "layer": "below"})
+    drawing.frame((left, low, right, high))
 
 
-def _stack(drawing: Drawing, at: tuple[float, float], times: str, rows: list[tuple[str, str]], look: Theme) -> float:
+def _stack(drawing: Drawing, at: Column, times: str, rows: list[tuple[str, str]], look: Theme) -> float:
     """Embeddings, and a framed layer of these rows above them; gives back where the frame ends."""
     left, right = at
-    middle = (left + right) / 2
+    middle = sum(at) / 2
     drawing.box((left, 0.6, right, 0.6 + ROW), "<b>embeddings</b>", look.colours["embeddings"])
     drawing.arrow((middle, 0.25), (middle, 0.6))
-    low = 1.85
     for index, (words, part) in enumerate(rows):
-        y = low + index * STEP
+        y = LOW + index * STEP
         drawing.box((left, y, right, y + ROW), f"<b>{words}</b>", look.colours[part])
         drawing.arrow((middle, y - (STEP - ROW) if index else 0.6 + ROW), (middle, y))
-    top = low + (len(rows) - 1) * STEP + ROW
-    drawing.frame((left - 0.18, low - 0.2, right + 0.18, top + 0.2))
-    side, anchor = (left - 0.25, "right") if len(rows) == 2 else (right + 0.25, "left")
-    drawing.note(side, (low + top) / 2, f"<b>{times}</b>", look.text, anchor)
-    drawing.arrow((middle, top), (middle, top + 0.6))
-    return top
+    top = LOW + (len(rows) - 1) * STEP + ROW
+    drawing.frame((left - 0.16, LOW - 0.19, right + 0.16, top + 0.19))
+    drawing.note(left, top + 0.47, f"<b>{times}</b>", look.text, "left")
+    drawing.arrow((middle, top), (middle, top + 0.7))
+    return top + 0.7
 
 
-def _encoder(drawing: Drawing, at: tuple[float, float], times: str, mixes: bool, look: Theme) -> None:
-    drawing.note(sum(at) / 2, 0.02, "the whole text", look.muted)
-    first = ("token mixing", "other") if mixes else ("self-attention", "attention")
-    top = _stack(drawing, at, times, [first, ("feed-forward", "feed_forward")], look)
-    drawing.note(sum(at) / 2, top + 0.82, "one vector per token", look.text)
+def _encoder(drawing: Drawing, at: Column, own: Design | None, look: Theme) -> None:
+    drawing.note(sum(at) / 2, -0.05, "the whole text", look.muted)
+    mixes = own is not None and own.mixes
+    first = ("token<br>mixing", "other") if mixes else (SELF, "attention")
+    top = _stack(drawing, at, _times(own.encoder_layers if own else 0), [first, (WIDE, "feed_forward")], look)
+    drawing.note(sum(at) / 2, top + 0.42, "one vector<br>per token", look.text)
+    near = own.local_layers if own else 0
+    words = f"every token<br>sees all; in {near}<br>layers those near" if near else "every token<br>sees every<br>token"
+    _mask(drawing, sum(at) / 2, TOKENS, TOKENS, False, words, look)
 
 
-def _decoder(drawing: Drawing, times: str, look: Theme) -> None:
-    rows = [("masked<br>self-attention", "attention"), ("cross-attention", "query"), ("feed-forward", "feed_forward")]
-    drawing.note(sum(DECODER) / 2, 0.02, "what is written so far", look.muted)
-    top = _stack(drawing, DECODER, times, rows, look)
-    y = top + 0.6
-    drawing.box((DECODER[0], y, DECODER[1], y + ROW), "<b>language<br>model head</b>", look.colours["task head"])
-    drawing.arrow((sum(DECODER) / 2, y + ROW), (sum(DECODER) / 2, y + ROW + 0.35))
-    drawing.note(sum(DECODER) / 2, y + ROW + 0.55, "the next token", look.text)
+def _decoder(drawing: Drawing, at: Column, own: Design | None, cross: bool, look: Theme) -> None:
+    """A stack that writes: what it has written goes in, the next token comes out."""
+    middle = sum(at) / 2
+    mixes = own is not None and own.mixes
+    first = ("token<br>mixing", "other") if mixes else (f"masked {SELF}", "attention")
+    between = [("cross-<br>attention", "query")] if cross else []
+    drawing.note(middle, -0.12, "what is written<br>so far", look.muted)
+    y = _stack(drawing, at, _times(own.decoder_layers if own else 0), [first, *between, (WIDE, "feed_forward")], look)
+    drawing.box((at[0], y, at[1], y + ROW), "<b>language<br>model head</b>", look.colours["task head"])
+    drawing.arrow((middle, y + ROW), (middle, y + ROW + 0.35))
+    drawing.note(middle, y + ROW + 0.6, "the next token", look.text)
+    if cross and at == WRITER:
+        level = LOW + STEP + ROW / 2
+        drawing.arrow((at[1] + 0.38, level), (at[1], level))
+    near = own.local_layers if own else 0
+    words = f"itself, before;<br>in {near} layers<br>the last ones" if near else "written:<br>itself and<br>before"
+    left = middle - 0.85 if cross else middle
+    _mask(drawing, left, WRITTEN, WRITTEN, True, words, look)
+    if cross:
+        seen = "cross:<br>all the<br>text" if at == DECODER else "cross:<br>another<br>model's"
+        _mask(drawing, middle + 0.95, WRITTEN, TOKENS, False, seen, look)
+
+
+def _times(count: int) -> str:
+    return f"{count} ×" if count else "N ×"
 
 
 def _outputs(drawing: Drawing, model: Architecture | None, look: Theme) -> None:
     """What stands on the encoder: the pooler where this model has one, a task head in general."""
     words, part = ("pooler", "pooler") if model and model.has_pooler else ("a task head", "task head")
-    middle = sum(ALONE) / 2
-    drawing.arrow((middle, 4.4), (middle, 4.85))
-    drawing.box((ALONE[0], 4.85, ALONE[1], 4.85 + ROW), f"<b>{words}</b>", look.colours[part])
-    drawing.arrow((middle, 4.85 + ROW), (middle, 5.82))
-    drawing.note(middle, 6.02, "one answer for the text" if part == "pooler" else "labels, spans, scores", look.text)
+    middle, low = sum(ALONE) / 2, 5.95
+    drawing.arrow((middle, low - 0.45), (middle, low))
+    drawing.box((ALONE[0], low, ALONE[1], low + ROW), f"<b>{words}</b>", look.colours[part])
+    drawing.arrow((middle, low + ROW), (middle, low + ROW + 0.35))
+    given = "one answer<br>for the text" if part == "pooler" else "labels,<br>spans, scores"
+    drawing.note(middle, low + ROW + 0.75, given, look.text)
 
 
 def _hand_over(drawing: Drawing, look: Theme) -> None:
     """From the encoder's output to the middle row of the decoder."""
-    top, cross = 1.85 + STEP + ROW + 1.05, 1.85 + STEP + ROW / 2
-    drawing.line([(sum(ENCODER) / 2, top), (sum(ENCODER) / 2, top + 0.35), (8.6, top + 0.35), (8.6, cross)])
-    drawing.arrow((8.6, cross), (DECODER[0], cross))
-    drawing.note(7.7, top + 0.72, "keys and<br>values", look.muted)
+    top, cross, between = 5.5, LOW + STEP + ROW / 2, (ENCODER[1] + DECODER[0]) / 2
+    drawing.line([(sum(ENCODER) / 2, top), (sum(ENCODER) / 2, top + 0.35), (between, top + 0.35), (between, cross)])
+    drawing.arrow((between, cross), (DECODER[0], cross))
+    drawing.note(between - 0.95, top + 0.85, "keys and<br>values", look.muted)
 
 
-def _mask(
-    drawing: Drawing, at: tuple[float, float], rows: int, columns: int, causal: bool, words: str, look: Theme
-) -> None:
+def _mask(drawing: Drawing, middle: float, rows: int, columns: int, causal: bool, words: str, look: Theme) -> None:
     """A little map of who may see whom: rows look at columns."""
-    left, top = sum(at) / 2 - columns * CELL / 2, -0.55
+    left, top = middle - columns * CELL / 2, -0.75
     seen: list[Edges] = []
     hidden: list[Edges] = []
     for row in range(rows):
@@ -121,4 +165,4 @@ def _mask(
     drawing.cells(seen, look.colours["attention"])
     if hidden:
         drawing.cells(hidden, look.grid)
-    drawing.note(sum(at) / 2, top - TOKENS * CELL - 0.45, words, look.text)
+    drawing.note(middle, top - TOKENS * CELL - 0.68, words, look.text)

@@ -12,7 +12,7 @@ class FlowRow:
     """One row of the drawing: boxes side by side, what leaves them, and where the residual line joins."""
 
     boxes: tuple[tuple[str, str, str], ...]
-    """(words, sizes, colour) of every box."""
+    """(words, sizes, colour) of every box; sizes may have two lines."""
     leaves: str
     """Shape of what leaves."""
     count: int
@@ -31,7 +31,7 @@ def flow_rows(flow: LayerFlow) -> list[FlowRow]:
         return [_plain_row(step) for step in flow.steps]
     norms = [step for step in flow.steps if step.kind == "norm"]
     attention, feed_forward = _attention_rows(flow), _feed_forward_rows(flow)
-    whole = f"({flow.seq:,}, {flow.hidden:,})" if flow.hidden else ""
+    whole = f"({flow.vectors:,}, {flow.hidden:,})" if flow.hidden else ""
     if flow.order == "post-norm":
         added = [_norm_row("add & norm", norm, joins=True) for norm in norms]
         return [_begins(attention[0]), *attention[1:], added[0], _begins(feed_forward[0]), *feed_forward[1:], added[1]]
@@ -48,21 +48,34 @@ def _attention_rows(flow: LayerFlow) -> list[FlowRow]:
         return [FlowRow((words,), _shape(mixing[0].leaves), 0)]
     out = [step for step in flow.steps if step.kind == "attention_output"]
     projections = _projection_row(flow)
-    heads, width, seq = flow.num_attention_heads, flow.head_dim, flow.seq
-    near = f", {flow.window} tokens to each side" if flow.window is not None else ""
-    each = f"{heads} heads, each {seq:,} × {seq:,}{near}" if heads else ""
-    if flow.softmax and heads and width:
+    heads, width = flow.num_attention_heads, flow.head_dim
+    looking, seen = _lengths(flow, "query"), _lengths(flow, "key")
+    near = f"\n{flow.window:,} tokens to each side" if flow.window is not None else ""
+    each = f"{heads} heads, {looking:,} × {seen:,}{near}" if heads and looking and seen else ""
+    if flow.softmax and heads and width and each:
         share = (len(projections.boxes) - 1) / len(projections.boxes) if len(projections.boxes) > 2 else 2 / 3
         scores = FlowRow(
-            (("softmax(query · key)", each, "attention"),), f"({heads}, {seq:,}, {seq:,})", 0, passed=share
+            (("softmax(query · key)", each, "attention"),), f"({heads}, {looking:,}, {seen:,})", 0, passed=share
         )
         mixed = ("weighted sum of values", f"{heads} × {width} side by side", "attention")
-        middle = [scores, FlowRow((mixed,), f"({seq:,}, {heads * width:,})", 0)]
+        middle = [scores, FlowRow((mixed,), f"({looking:,}, {heads * width:,})", 0)]
     else:
         kind = "softmax(query · key), sum of values" if flow.softmax else "attention of the family's own kind"
         middle = [FlowRow(((kind, each, "attention"),), "", 0)]
     last = [FlowRow((("output projection", _sizes(step), step.part),), _shape(step.leaves), step.numel) for step in out]
     return [projections, *middle, *last]
+
+
+def _lengths(flow: LayerFlow, part: str) -> int | None:
+    """How many queries or keys there are; None where no step is known to make them."""
+    made = [step for step in flow.steps if step.kind == "projection" and step.part in (part, "query_key_value")]
+    if not made or not made[0].leaves or len(made[0].leaves) < 2:
+        return None
+    return made[0].leaves[-1 if _channels_first(made[0]) else -2]
+
+
+def _channels_first(step: FlowStep) -> bool:
+    return step.class_name == "Conv1d"
 
 
 def _projection_row(flow: LayerFlow) -> FlowRow:
@@ -116,8 +129,7 @@ def _sizes(step: FlowStep) -> str:
     """Width that goes in and width that comes out."""
     if not step.enters or not step.leaves or step.kind in ("norm", "activation"):
         return ""
-    channels = step.class_name == "Conv1d" or "Grouped" in step.class_name
-    axis = -2 if channels and len(step.enters) > 1 else -1
+    axis = -2 if _channels_first(step) and len(step.enters) > 1 else -1
     return f"{step.enters[axis]:,} → {step.leaves[axis]:,}"
 
 

@@ -39,8 +39,9 @@ def share_bars(shares: Sequence[ComponentShare], title: str, look: Theme) -> go.
         )
         if any(counts) or field == "matched":
             figure.add_bar(y=[None], x=[None], name=state, orientation="h", marker=_marker([look.muted], texture, look))
-    for place, lines in enumerate(words):
-        _above(figure, place - BAR / slot / 2, "<br>".join(lines), look)
+    figure.update_layout(
+        annotations=[_above(place - BAR / slot / 2, "<br>".join(lines), look) for place, lines in enumerate(words)]
+    )
     figure.update_xaxes(
         title="share of the component's parameters, %", range=[0, 100.5], tickvals=[0, 25, 50, 75, 100], showgrid=False
     )
@@ -71,11 +72,10 @@ def _counts(share: ComponentShare) -> list[str]:
     return told
 
 
-def _above(figure: go.Figure, y: float, text: str, look: Theme) -> None:
+def _above(y: float, text: str, look: Theme) -> dict[str, object]:
     font = {"size": TEXT_SIZE, "color": look.text}
-    figure.add_annotation(
-        x=0, y=y, text=text, showarrow=False, xanchor="left", yanchor="bottom", align="left", font=font, borderpad=1
-    )
+    place = {"x": 0, "y": y, "xanchor": "left", "yanchor": "bottom", "align": "left", "borderpad": 1}
+    return {**place, "text": text, "showarrow": False, "font": font}
 
 
 def _colour(component: str, look: Theme) -> str:

@@ -22,9 +22,8 @@ def head_tree(difference: HeadDifference, title: str, look: Theme) -> go.Figure:
     nodes = difference.nodes[:MAX_LINES]
     places = list(range(len(nodes)))
     figure = go.Figure(layout=layout(look, escape(title)))
-    for place, node in enumerate(nodes):
-        if node.mark in ("added", "removed"):
-            _band(figure, place, node.mark, look)
+    marked = [(place, node.mark) for place, node in enumerate(nodes) if node.mark in ("added", "removed")]
+    figure.update_layout(shapes=[_band(place, mark, look) for place, mark in marked])
     paths = [escape(node.name or difference.architecture) for node in nodes]
     _words(figure, [0.0] * len(nodes), places, [SIGNS[node.mark] for node in nodes], "middle right", look)
     at = [2.5 + INDENT * node.depth for node in nodes]
@@ -73,7 +72,7 @@ def _words(
     )
 
 
-def _band(figure: go.Figure, place: int, mark: HeadMark, look: Theme) -> None:
+def _band(place: int, mark: HeadMark, look: Theme) -> dict[str, object]:
     colour = look.colours["task head"] if mark == "added" else look.muted
     box = {"type": "rect", "x0": 0, "x1": 100, "y0": place - 0.5, "y1": place + 0.5, "line": {"width": 0}}
-    figure.add_shape(**box, fillcolor=colour, opacity=0.22, layer="below")
+    return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}

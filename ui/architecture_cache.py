@@ -3,27 +3,27 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import streamlit as st
-
 from bertviz_core.activation_memory import activation_memory
+from bertviz_core.design import design_of
+from bertviz_core.drawn_lengths import STATED_TOKENS
 from bertviz_core.errors import CheckpointError
-from bertviz_core.layer_flow import layer_flow, layer_paths
+from bertviz_core.layer_flow import layer_flow
+from bertviz_core.layer_modules import layer_paths
 from bertviz_core.module_shapes import module_shapes
 from bertviz_core.module_tree import module_tree, task_of_class
 from bertviz_core.operations import counted, operation_terms
 from bertviz_core.parameters import config_ledger
 from bertviz_core.results import Ledger
+from bertviz_core.results.design import Design
 from bertviz_core.results.module_tree import LayerFlow, ModuleTree, ShapeRun
 from bertviz_core.results.operations import ActivationMemory, Holding, OperationTerms
 from bertviz_core.results.trace import Tokens
-from bertviz_core.skeleton import model_config
+from bertviz_core.skeleton import build_skeleton, model_config
 from bertviz_core.sources import ModelSource
 from bertviz_core.token_limits import position_limit
-from bertviz_core.windows import layer_windows
 from ui import cache, controls, models
+from ui.kept import kept
 
-STATED_TOKENS = 128
-"""Tokens of a text where the model's tokenizer is not on this machine."""
 Place = tuple[str, str, str, bool]
 
 
@@ -63,8 +63,7 @@ def read(name: str) -> Tokens | None:
 def shapes(of: Asked) -> ShapeRun:
     """Shapes of the session's text through the modules of a class; of a stated length without a tokenizer."""
     found = read(of.name)
-    text = (controls.text(), controls.pair()) if found is not None else None
-    return _shapes(*_place(of.name), of.task, text, found)
+    return _shapes(*_place(of.name), of.task, _text(found), found)
 
 
 def layer_count(of: Asked) -> int:
@@ -74,8 +73,8 @@ def layer_count(of: Asked) -> int:
 
 def flow(of: Asked, layer: int) -> LayerFlow:
     """The way through one layer of a class."""
-    model = cache.architecture(of.name)
-    return layer_flow(tree(of, fold=False), class_ledger(of), shapes(of), model, whole_config(of.name), layer)
+    found = read(of.name)
+    return _flow(*_place(of.name), of.task, _text(found), layer, found)
 
 
 def whole_config(name: str) -> Mapping[str, Any]:
@@ -90,9 +89,9 @@ def most_tokens(name: str) -> int | None:
     return None if limit is None else limit.tokens
 
 
-def local_layers(name: str) -> int:
-    """Layers whose attention sees a window of neighbours only."""
-    return sum(window is not None for window in layer_windows(whole_config(name)))
+def design(of: Asked) -> Design:
+    """Whether a class is an encoder, a decoder or both."""
+    return _design(*_place(of.name), of.task)
 
 
 def terms(name: str) -> OperationTerms:
@@ -110,6 +109,11 @@ def memory(name: str, holding: Holding, batches: tuple[int, ...], lengths: tuple
     return _memory(*_place(name), holding, batches, lengths)
 
 
+def _text(found: Tokens | None) -> tuple[str, str | None] | None:
+    """What results on the session's text are kept by; None without a tokenizer."""
+    return None if found is None else (found.text, found.pair)
+
+
 def _place(name: str) -> Place:
     found = cache.source(name)
     return found.name, found.kind, found.revision, found.has_weights
@@ -119,22 +123,45 @@ def _source(name: str) -> ModelSource:
     return cache.source(name)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@kept()
 def _own_task(name: str, kind: str, revision: str, has_weights: bool) -> str:
     return task_of_class(name, _source(name).config, cache.ledger(name).architecture)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Building the modules")
+@kept("Building the modules")
 def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str, fold: bool) -> ModuleTree:
     return module_tree(name, _source(name).config, task, fold)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept()
 def _class_ledger(name: str, kind: str, revision: str, has_weights: bool, task: str) -> Ledger:
     return config_ledger(name, _source(name).config, task)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Following the shapes")
+@kept()
+def _design(name: str, kind: str, revision: str, has_weights: bool, task: str) -> Design:
+    model = build_skeleton(name, _source(name).config, task)
+    return design_of(model, _class_ledger(name, kind, revision, has_weights, task))
+
+
+@kept()
+def _flow(
+    name: str,
+    kind: str,
+    revision: str,
+    has_weights: bool,
+    task: str,
+    text: tuple[str, str | None] | None,
+    layer: int,
+    _tokens: Tokens | None,
+) -> LayerFlow:
+    place = (name, kind, revision, has_weights, task)
+    tree, run = _tree(*place, False), _shapes(*place, text, _tokens)
+    model, config = cache.architecture(name), whole_config(name)
+    return layer_flow(tree, _class_ledger(*place), run, model, config, layer)
+
+
+@kept("Following the shapes")
 def _shapes(
     name: str,
     kind: str,
@@ -149,17 +176,17 @@ def _shapes(
     return module_shapes(name, _source(name).config, min(row, limit or row) if isinstance(row, int) else row, task)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Reading the formula off the modules")
+@kept("Reading the formula off the modules")
 def _terms(name: str, kind: str, revision: str, has_weights: bool) -> OperationTerms:
     return operation_terms(name, _source(name).config)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Counting operations")
+@kept("Counting operations")
 def _counts(name: str, kind: str, revision: str, has_weights: bool, lengths: tuple[int, ...]) -> dict[int, int]:
     return counted(name, _source(name).config, lengths)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Measuring memory on runs without values")
+@kept("Measuring memory on runs without values")
 def _memory(
     name: str,
     kind: str,

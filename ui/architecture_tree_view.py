@@ -12,7 +12,7 @@ from figures.style import theme
 from ui import architecture_cache, architecture_controls, architecture_words, cache, controls
 from ui.components.module_tree import module_tree
 from ui.errors import plain
-from ui.export import csv_text, explained, folded_table
+from ui.export import csv_text, explained, folded, folded_table
 from ui.text import short_count
 
 
@@ -140,7 +140,7 @@ def _take_away(asked: architecture_cache.Asked, frame: pd.DataFrame) -> None:
         st.download_button(
             "CSV", lambda: csv_text(frame), f"{name}.csv", "text/csv", key="architecture_csv", on_click="ignore"
         )
-    with st.expander("The text of print(model)", key="architecture_printed", on_change="rerun") as place:
+    with folded("The text of print(model)", "architecture_printed") as place:
         if place.open:
             st.code(text, language=None)
 

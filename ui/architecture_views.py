@@ -1,40 +1,43 @@
 """Views of the architecture page that draw: one layer, its cost, an encoder beside an encoder with a decoder."""
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.drawn_lengths import BATCHES, STATED_TOKENS, curve_lengths, doubling_lengths, formula_covers
 from bertviz_core.operations import crossover, multiply_adds
 from bertviz_core.results.module_tree import LayerFlow
 from bertviz_core.results.operations import Holding, OperationTerms
-from figures.data_flow import layer_drawing
-from figures.encoder_decoder import encoder_and_decoder
-from figures.operations import cost_curves, memory_map
-from figures.style import theme
+from figures.architecture_pictures import (
+    cost_caption,
+    cost_picture,
+    design_caption,
+    design_picture,
+    layer_caption,
+    layer_picture,
+    memory_caption,
+    memory_picture,
+    memory_title,
+)
 from ui import architecture_cache, architecture_controls, architecture_words, cache, controls
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table
 from ui.text import bytes_text, short_count
 
-POINTS = 240
-MOST_TIMES_LIMIT = 20
-BATCHES = (1, 2, 4, 8, 16, 32)
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
-COVERED = 0.5
-"""Share of PyTorch's count that the formula must reach for its lines to be drawn."""
 
 
 def layer_view(asked: architecture_cache.Asked) -> None:
     """The drawn way through one layer."""
     layer = architecture_controls.drawn_layer(architecture_cache.layer_count(asked))
     flow = architecture_cache.flow(asked, layer)
-    figure = layer_drawing(flow, theme(controls.theme_name()))
+    design = architecture_cache.design(asked)
+    picture = layer_picture(flow)
     key = "architecture_layer"
-    chart(figure, key, f"Layer {layer} of {flow.model}: the steps from its input to its output with their sizes")
-    st.markdown(architecture_words.layer_words(flow))
+    chart(picture, key)
+    st.markdown(architecture_words.layer_words(flow, design))
     frame = flow_frame(flow)
-    caption = f"Layer {layer} of {flow.model}, {flow.total:,} parameters."
-    download_row(figure, key, f"layer {layer} {flow.model}", caption, frame)
+    read = architecture_cache.read(asked.name)
+    download_row(picture, key, f"layer {layer} {flow.model}", layer_caption(flow), frame, read or ())
     folded_table(key, frame, f"Steps of layer {layer} in the order of the run")
     explained(key, *architecture_words.LAYER)
 
@@ -59,20 +62,19 @@ def cost_view(asked: architecture_cache.Asked) -> None:
     name = asked.name
     terms, limit = architecture_cache.terms(name), architecture_cache.most_tokens(name)
     read = architecture_cache.read(name)
-    here = len(read) if read is not None else min(architecture_cache.STATED_TOKENS, limit or 128)
+    here = len(read) if read is not None else min(STATED_TOKENS, limit or STATED_TOKENS)
     crossing = crossover(terms)
-    lengths = _lengths(limit, crossing.tokens, here)
-    checks = tuple(sorted({here, *(lengths_for(limit)[-3:])}))
+    lengths = curve_lengths(limit, crossing.tokens, here)
+    checks = tuple(sorted({here, *(doubling_lengths(limit)[-3:])}))
     counts = architecture_cache.counts(name, checks)
     _metrics(terms, here, counts, read is not None)
     costs = multiply_adds(terms, lengths)
-    known = _covered(terms, counts)
+    known = formula_covers(terms, counts)
     if known:
-        figure = cost_curves(
-            costs, counts, crossing, limit, f"Multiply-adds of one text - {name}", theme(controls.theme_name())
-        )
-        chart(figure, "architecture_cost", f"Multiply-adds of {name} by tokens: attention's square, the rest's lines")
-        st.markdown(architecture_words.cost_words(terms, crossing, limit, counts))
+        picture = cost_picture(costs, counts, crossing, limit, terms.model)
+        chart(picture, "architecture_cost")
+        causal = architecture_cache.design(asked).kind == "decoder"
+        st.markdown(architecture_words.cost_words(terms, crossing, limit, counts, causal))
         frame = pd.DataFrame(
             {
                 "tokens": costs.lengths,
@@ -83,38 +85,14 @@ def cost_view(asked: architecture_cache.Asked) -> None:
                 "total": costs.total,
             }
         )
-        download_row(figure, "architecture_cost", f"multiply-adds {name}", "Multiply-adds by tokens.", frame)
+        caption = cost_caption(costs, crossing, counts, terms.model)
+        download_row(picture, "architecture_cost", f"multiply-adds {name}", caption, frame)
         folded_table("architecture_cost", frame, "Multiply-adds by tokens and part")
     else:
         found = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
         st.info(plain(f"{architecture_words.NOT_COVERED} PyTorch counts {found or 'no run short enough'}."))
     explained("architecture_cost", *architecture_words.COST)
     _memory(name, limit)
-
-
-def lengths_for(limit: int | None) -> tuple[int, ...]:
-    """Doubling lengths up to what the model reads; 512 where nothing limits it."""
-    most = limit or 512
-    found = [most]
-    while found[-1] > 32 and len(found) < 6:
-        found.append(found[-1] // 2)
-    return tuple(reversed(found))
-
-
-def _lengths(limit: int | None, crossing: int | None, here: int) -> list[int]:
-    """Lengths of the curve: as far as the model reads, and on to the crossing where that is not too far."""
-    most = max(limit or 1024, 2 * here)
-    if crossing is not None and crossing <= MOST_TIMES_LIMIT * most:
-        most = max(most, int(1.3 * crossing))
-    found = np.unique(np.linspace(1, most, POINTS, dtype=np.int64))
-    return [int(each) for each in found]
-
-
-def _covered(terms: OperationTerms, counts: dict[int, int]) -> bool:
-    """Whether the formula tells most of what PyTorch counts."""
-    costs = multiply_adds(terms, list(counts))
-    pairs = costs.total - costs.attention + costs.every_pair
-    return bool(all(mine >= COVERED * own for mine, own in zip(pairs, counts.values(), strict=True)))
 
 
 def _metrics(terms: OperationTerms, here: int, counts: dict[int, int], typed: bool) -> None:
@@ -138,31 +116,32 @@ def _metrics(terms: OperationTerms, here: int, counts: dict[int, int], typed: bo
 
 @st.fragment
 def _memory(name: str, limit: int | None) -> None:
-    st.subheader("Memory of activations", anchor=False)
+    st.header("Memory of activations", anchor=False)
     chosen = controls.choice("What is counted", list(HOLDINGS), "holding", label_visibility="collapsed")
-    memory = architecture_cache.memory(name, HOLDINGS[chosen], BATCHES, lengths_for(limit))
-    title = f"Memory of activations in {chosen.lower()} - {name}"
-    figure = memory_map(memory, title, theme(controls.theme_name()))
-    chart(figure, "architecture_memory", f"{title}, by texts in a batch and tokens of each")
+    memory = architecture_cache.memory(name, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
+    title, picture = memory_title(memory), memory_picture(memory)
+    chart(picture, "architecture_memory")
     weights = cache.ledger(name).total * 4
     st.markdown(f"{architecture_words.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
-    download_row(figure, "architecture_memory", f"activation memory {chosen} {name}", title, frame)
+    filename = f"activation memory {chosen} {name}"
+    download_row(picture, "architecture_memory", filename, memory_caption(memory), frame)
     folded_table("architecture_memory", frame, f"{title}, bytes")
     explained("architecture_memory", *architecture_words.MEMORY_MADE)
 
 
 def encoder_view(asked: architecture_cache.Asked) -> None:
-    """An encoder alone beside an encoder with a decoder."""
+    """An encoder, an encoder with a decoder, a decoder; the model's own marked."""
     model, ledger = cache.architecture(asked.name), architecture_cache.class_ledger(asked)
-    local = architecture_cache.local_layers(asked.name)
-    figure = encoder_and_decoder(model, ledger, local, theme(controls.theme_name()))
+    design = architecture_cache.design(asked)
+    picture = design_picture(model, design)
     key = "architecture_encoder"
-    chart(figure, key, "An encoder alone, and an encoder whose output a decoder reads by cross-attention")
-    st.markdown(architecture_words.encoder_words(model))
+    chart(picture, key)
+    st.markdown(architecture_words.design_words(model, design))
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
-    download_row(figure, key, f"encoder or decoder {asked.name}", f"{asked.name}: {ledger.total:,} parameters.", frame)
+    caption = design_caption(model, design, ledger.total)
+    download_row(picture, key, f"encoder or decoder {asked.name}", caption, frame)
     folded_table(key, frame, f"Components of {asked.name}")
     explained(key, *architecture_words.ENCODER)

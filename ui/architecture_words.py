@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from bertviz_core.operations import multiply_adds
 from bertviz_core.results import Architecture
+from bertviz_core.results.design import Design
 from bertviz_core.results.module_tree import LayerFlow
 from bertviz_core.results.operations import Crossover, Holding, OperationTerms
 from ui.errors import plain
@@ -75,17 +76,19 @@ MEMORY_MADE = (
     "print(sum(s.nbytes() for s in kept.values()))   # the weights among them",
 )
 ENCODER = (
-    "The encoder's layers are counted from the model's parameters, as on the page Parameters. The small maps show who "
-    "may see whom: a row looks at the columns that are filled. The design of encoder and decoder is that of Vaswani et "
-    "al. (2017, figure 1); T5 (Raffel et al. 2020) and BART (Lewis et al. 2020) keep it, BERT (Devlin et al. 2019) "
-    "keeps the encoder alone.",
-    "from transformers import AutoConfig\n"
-    'config = AutoConfig.from_pretrained("t5-small")\n'
-    "print(config.is_encoder_decoder, config.num_layers, config.num_decoder_layers)",
+    "The layers are counted from the model's parameters, as on the page Parameters. The small maps show who may see "
+    "whom: a row looks at the columns that are filled. Whether a model sees ahead is told by its config "
+    "(is_encoder_decoder, is_decoder), by its attention modules (is_causal), else by transformers' own tables: a "
+    "family with a class that predicts the next token and none that fills in masked ones is a decoder. The design of "
+    "encoder and decoder is that of Vaswani et al. (2017, figure 1); T5 (Raffel et al. 2020) and BART (Lewis et al. "
+    "2020) keep it, BERT (Devlin et al. 2019) keeps the encoder alone, GPT-2 (Radford et al. 2019) the decoder.",
+    "config = model.config\n"
+    'print(config.is_encoder_decoder, getattr(config, "is_decoder", None))\n'
+    'print({getattr(module, "is_causal", None) for module in model.modules()})',
 )
 
 
-def layer_words(flow: LayerFlow) -> str:
+def layer_words(flow: LayerFlow, design: Design) -> str:
     """What the drawing of a layer shows, in a few sentences."""
     order = {
         "post-norm": "Each block's result is added to what entered it, and the sum is normalised (post-norm).",
@@ -97,18 +100,37 @@ def layer_words(flow: LayerFlow) -> str:
         lines.append("This layer has no norm before its attention.")
     if flow.gated:
         lines.append("The feed-forward block is gated: one half passes the activation and scales the other.")
+    lines += _attention_words(flow, design)
+    if flow.applications > 1:
+        lines.append(f"One run passes this layer {flow.applications} times: the parameters are shared.")
+    if len(flow.paths) > 1:
+        lines.append("The layer is no module of its own: the family keeps its parts in lists, one part per layer.")
+    if flow.vectors != flow.seq:
+        lines.append(
+            f"Of the text's {flow.seq:,} tokens {flow.vectors:,} vectors enter it: it is pooled or padded before."
+        )
+    return f"**{plain(flow.class_name)}**, {flow.total:,} parameters. " + " ".join(lines)
+
+
+def _attention_words(flow: LayerFlow, design: Design) -> list[str]:
+    """Who sees whom in the layer, and how positions enter."""
+    lines = []
+    if design.kind == "decoder" and not design.mixes:
+        lines.append("Its attention is causal: a token sees itself and those before it, the rest of a row is 0.")
+    if design.kind == "encoder-decoder":
+        lines.append("It is a layer of the encoder; a layer of the decoder has cross-attention as well.")
     if flow.window is not None:
         lines.append(f"Its attention is local: a token sees {flow.window:,} tokens to each side.")
     if "relative" in flow.positions:
         lines.append("Distances between tokens change the scores (relative positions).")
     if "rotary" in flow.positions:
         lines.append("Queries and keys are turned by their position before the product (rotary positions).")
-    if flow.applications > 1:
-        lines.append(f"One run passes this layer {flow.applications} times: the parameters are shared.")
-    return f"**{plain(flow.class_name)}**, {flow.total:,} parameters. " + " ".join(lines)
+    return lines
 
 
-def cost_words(terms: OperationTerms, crossing: Crossover, limit: int | None, counts: Mapping[int, int]) -> str:
+def cost_words(
+    terms: OperationTerms, crossing: Crossover, limit: int | None, counts: Mapping[int, int], causal: bool
+) -> str:
     """The formula with this model's numbers, the crossing, and how it agrees with PyTorch's count."""
     widths = sum(each.width * each.applications for each in terms.attention)
     windowed = sum(each.window is not None for each in terms.attention)
@@ -118,6 +140,8 @@ def cost_words(terms: OperationTerms, crossing: Crossover, limit: int | None, co
     lines = [f"For n tokens: **{formula}** (projections, feed-forward, scores and mixing, the rest)."]
     if windowed:
         lines.append(f"In {windowed} of {len(terms.attention)} layers n² stands for the pairs inside a window.")
+    if causal:
+        lines.append("Its mask keeps n · (n + 1) / 2 of the n² pairs; computed step by step, all are made.")
     if crossing.tokens is not None:
         beyond = f", beyond the {limit:,} that it reads" if limit and crossing.tokens > limit else ""
         lines.append(
@@ -140,19 +164,33 @@ def cost_words(terms: OperationTerms, crossing: Crossover, limit: int | None, co
     return plain(" ".join(lines)).replace("\\*\\*", "**")
 
 
-def encoder_words(model: Architecture) -> str:
-    """What the two designs differ in, said of this model."""
+def design_words(model: Architecture, design: Design) -> str:
+    """What the three designs differ in, said of this model."""
     name = plain(model.model)
-    if model.encoder_only:
+    if design.kind == "encoder":
         return (
             f"**{name} is an encoder alone.** It reads the whole text at once and gives a vector for every token; it "
             "writes nothing. An encoder with a decoder, such as T5 or BART, writes a new text token by token: the "
             "decoder looks at what it has written (masked self-attention) and, through **cross-attention**, at the "
-            "encoder's vectors: its queries come from the decoder, keys and values from the encoder."
+            "encoder's vectors: its queries come from the decoder, keys and values from the encoder. A decoder alone, "
+            "such as GPT-2, goes on with the text that it is given."
         )
+    if design.kind == "encoder-decoder":
+        return (
+            f"**{name} has an encoder and a decoder.** The encoder reads the whole text at once, as BERT does. The "
+            "decoder writes token by token: it looks at what it has written (masked self-attention) and, through "
+            "**cross-attention**, at the encoder's vectors: queries come from the decoder, keys and values from the "
+            "encoder. The other pages run the encoder alone, which is all that reads a text."
+        )
+    how = "passes a state from token to token" if design.mixes else "has **masked self-attention**"
+    cross = (
+        "Its layers have **cross-attention** as well, to the vectors of another model, which it needs to be given; "
+        "the other pages run it on a text alone."
+        if design.cross_attention
+        else "It has no cross-attention, for there is no encoder whose vectors it could read."
+    )
     return (
-        f"**{name} has an encoder and a decoder.** The encoder reads the whole text at once, as BERT does. The decoder "
-        "writes token by token: it looks at what it has written (masked self-attention) and, through "
-        "**cross-attention**, at the encoder's vectors: queries come from the decoder, keys and values from the "
-        "encoder. The other pages run the encoder alone, which is all that reads a text."
+        f"**{name} is a decoder alone.** It {how}: a token's vector is made from itself and the tokens before it, "
+        "never from those behind, so that the last one can predict the next token. BERT's encoder sees both sides. "
+        f"{cross}"
     )

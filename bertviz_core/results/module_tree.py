@@ -131,10 +131,10 @@ class LayerFlow:
     """The family in prose."""
     layer: int
     """Zero-based index among the stored layers."""
-    path: str
-    """Dotted path of the layer's module."""
+    paths: tuple[str, ...]
+    """Dotted paths of the modules that make the layer; several where a family lists its parts one by one."""
     class_name: str
-    """Class of the layer's module."""
+    """Class of the layer's module, or of each of them."""
     order: Literal["post-norm", "pre-norm", ""]
     """Whether a normalisation stands behind each block or before it; "" where the steps follow neither order."""
     first_norm: bool
@@ -159,6 +159,8 @@ class LayerFlow:
     """How positions enter: "absolute", "relative", "rotary", or both words; "none found"."""
     seq: int
     """Tokens of the text."""
+    vectors: int
+    """Vectors that enter the layer: one per token, fewer where a family pools, more where it pads."""
     applications: int
     """How many times one run passes this layer."""
     total: int

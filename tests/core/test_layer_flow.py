@@ -5,19 +5,22 @@ from functools import cache
 import pytest
 
 from bertviz_core.architecture import describe
-from bertviz_core.dry_run import plain_row
+from bertviz_core.dry_run import dry_model, plain_row
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.families import family
 from bertviz_core.layer_flow import layer_flow
+from bertviz_core.layer_modules import layer_paths
 from bertviz_core.module_shapes import shapes_of
 from bertviz_core.module_tree import module_tree
 from bertviz_core.parameters import config_ledger
 from bertviz_core.results.module_tree import LayerFlow
 from bertviz_core.sources import ModelSource
+from tests.core.decoders import decoder_config
 from tests.core.dry_models import dry_tiny
-from tests.core.tiny_models import FAMILIES, tiny_config
+from tests.core.tiny_models import FAMILIES, tiny_config, tiny_model
 
-NO_LAYERS = ("canine", "flaubert", "xlm")
+LISTED = ("flaubert", "xlm")
+"""Families whose layers are no modules: their parts stand in lists of their own."""
 OWN_ORDER = ("lilt", "mobilebert", "xmod")
 SEQ = 7
 
@@ -34,20 +37,59 @@ def flow_of(model_type: str, layer: int = 1) -> LayerFlow:
     return layer_flow(tree, ledger, run, describe(source, ledger), config, layer)
 
 
-@pytest.mark.parametrize("model_type", [name for name in FAMILIES if name not in (*NO_LAYERS, "gpt2")])
+@pytest.mark.parametrize("model_type", FAMILIES)
 def test_the_order_of_the_run_is_the_familys(model_type: str) -> None:
     flow = flow_of(model_type)
-    table = "pre-norm" if family(model_type).norm_first or model_type in ("mt5", "umt5") else "post-norm"
+    table = "pre-norm" if family(model_type).norm_first or model_type in ("gpt2", "mt5", "umt5") else "post-norm"
     assert flow.order == ("" if model_type in OWN_ORDER else table)
     assert sum(step.numel for step in flow.steps) <= flow.total
     assert flow.seq == SEQ
     assert flow.hidden == 12
 
 
-@pytest.mark.parametrize("model_type", NO_LAYERS)
-def test_layers_that_are_no_modules_are_not_drawn(model_type: str) -> None:
+@pytest.mark.parametrize("model_type", LISTED)
+def test_a_layer_that_is_no_module_is_the_parts_that_carry_its_number(model_type: str) -> None:
+    flow, model = flow_of(model_type), tiny_model(model_type)
+    named = [(name, each.numel()) for name, each in model.named_parameters() if ".1." in name]
+    assert flow.total == sum(numel for _, numel in named) == sum(step.numel for step in flow.steps)
+    assert all(any(name.startswith(f"{path}.") for path in flow.paths) for name, _ in named)
+    assert [step.kind for step in flow.steps] == [
+        *["projection"] * 3, "attention_output", "norm", "feed_forward", "activation", "feed_forward", "norm",
+    ]  # fmt: skip
+
+
+def test_canine_has_the_layers_of_its_deep_encoder_and_they_see_pooled_characters() -> None:
+    flow = flow_of("canine")
+    assert flow.paths == ("encoder.layer.1",)
+    assert flow.total == sum(each.numel() for each in tiny_model("canine").encoder.layer[1].parameters())
+    assert (flow.seq, flow.vectors) == (SEQ, SEQ // 4)
+
+
+def test_a_layer_that_is_not_there_is_not_drawn() -> None:
+    config = tiny_config("bert").to_dict()
+    ledger = config_ledger("bert", config)
+    source = ModelSource("bert", "local", config, None, None, "", False)
+    tree, dry = module_tree("bert", config, fold=False), dry_tiny("bert")
+    run = shapes_of(dry, plain_row(dry.model, SEQ))
     with pytest.raises(UnsupportedModelError, match="no modules of their own"):
-        flow_of(model_type)
+        layer_flow(tree, ledger, run, describe(source, ledger), config, 3)
+
+
+@pytest.mark.parametrize(("parallel", "order"), [(True, ""), (False, "pre-norm")])
+def test_blocks_side_by_side_are_not_drawn_one_behind_the_other(parallel: bool, order: str) -> None:
+    config = decoder_config("gpt_neox", use_parallel_residual=parallel).to_dict()
+    ledger = config_ledger("gpt_neox", config)
+    source = ModelSource("gpt_neox", "local", config, None, None, "", False)
+    dry = dry_model("gpt_neox", config)
+    run = shapes_of(dry, plain_row(dry.model, SEQ))
+    tree = module_tree("gpt_neox", config, fold=False)
+    assert layer_flow(tree, ledger, run, describe(source, ledger), config, 1).order == order
+
+
+def test_a_decoder_that_calls_its_layers_decoder_is_drawn() -> None:
+    config = decoder_config("opt").to_dict()
+    ledger = config_ledger("opt", config)
+    assert layer_paths(ledger, "opt") == {layer: (f"decoder.layers.{layer}",) for layer in range(3)}
 
 
 def test_steps_of_bert_with_their_sizes() -> None:

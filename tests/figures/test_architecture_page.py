@@ -7,15 +7,26 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.results import Capability
+from bertviz_core.results.design import Design
 from bertviz_core.results.module_tree import FlowStep, LayerFlow
 from bertviz_core.results.operations import ActivationMemory, Crossover, MultiplyAdds
+from figures.architecture_pictures import (
+    cost_caption,
+    cost_picture,
+    design_caption,
+    design_picture,
+    layer_caption,
+    layer_picture,
+    memory_caption,
+    memory_picture,
+)
 from figures.data_flow import layer_drawing
 from figures.encoder_decoder import encoder_and_decoder
 from figures.layer_rows import flow_rows
 from figures.operations import binary_bytes, cost_curves, memory_map
-from figures.style import THEMES, text_on
-from tests.figures.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, layer, ledger
+from figures.picture import Picture
+from figures.style import THEMES, Theme, text_on
+from tests.figures.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 SEQ, HIDDEN, MIDDLE = 7, 38, 53
@@ -39,9 +50,9 @@ PRE = (NORMS[0], *QKV, OUT, NORMS[1], WIDE, ACT, NARROW)
 
 def flow(**changes: object) -> LayerFlow:
     made = LayerFlow(
-        model="tiny", title="BERT", layer=1, path="layer.1", class_name="Layer", order="post-norm", first_norm=False,
-        steps=POST, softmax=True, gated=False, activation="gelu", num_attention_heads=2, head_dim=19, hidden=HIDDEN,
-        window=None, positions="absolute", seq=SEQ, applications=1, total=816,
+        model="tiny", title="BERT", layer=1, paths=("layer.1",), class_name="Layer", order="post-norm",
+        first_norm=False, steps=POST, softmax=True, gated=False, activation="gelu", num_attention_heads=2,
+        head_dim=19, hidden=HIDDEN, window=None, positions="absolute", seq=SEQ, vectors=SEQ, applications=1, total=816,
     )  # fmt: skip
     return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
 
@@ -94,7 +105,7 @@ def test_sizes_stand_in_the_boxes_and_shapes_beside() -> None:
     texts = notes(layer_drawing(flow(), LIGHT))
     assert "feed-forward in   38 → 53" in texts
     assert "query<br>38 → 38" in texts
-    assert "softmax(query · key)<br>2 heads, each 7 × 7" in texts
+    assert "softmax(query · key)<br>2 heads, 7 × 7" in texts
     assert "3 × (7, 38)" in texts
     assert "(2, 7, 7)" in texts
     assert "7 vectors of 38 numbers" in texts
@@ -125,8 +136,8 @@ def test_gates_windows_and_shared_projections_are_named() -> None:
 
 
 @pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
-def test_everything_drawn_lies_inside_and_text_has_contrast(look: object) -> None:
-    for figure in (layer_drawing(flow(), look), drawing(look=look)):
+def test_everything_drawn_lies_inside_and_text_has_contrast(look: Theme) -> None:
+    for figure in (layer_drawing(flow(), look), *(drawing(design=design, look=look) for design in DESIGNS)):
         low, high = figure.layout.yaxis.range
         left, right = figure.layout.xaxis.range
         for note in figure.layout.annotations:
@@ -134,52 +145,117 @@ def test_everything_drawn_lies_inside_and_text_has_contrast(look: object) -> Non
             assert left <= note.x <= right
         fills = {shape.fillcolor for shape in figure.layout.shapes if shape.fillcolor}
         inks = {note.font.color for note in figure.layout.annotations if note.text}
-        assert {text_on(fill) for fill in fills if fill not in (look.grid,)} <= inks
+        assert {text_on(fill) for fill in fills if fill not in (look.grid, look.neutral)} <= inks
+
+
+def test_scores_have_as_many_rows_and_columns_as_there_are_queries_and_keys() -> None:
+    query, key, value = QKV
+    pooled = (replace(query, enters=(3, HIDDEN), leaves=(3, HIDDEN)), key, value, OUT, *POST[4:])
+    texts = notes(layer_drawing(flow(steps=pooled, vectors=3), LIGHT))
+    assert "softmax(query · key)<br>2 heads, 3 × 7" in texts
+    assert "(2, 3, 7)" in texts
+    assert "3 vectors of 38 numbers" in texts
+    untold = tuple(replace(each, kind="attention_other", part="attention_other") for each in QKV)
+    texts = " ".join(notes(layer_drawing(flow(steps=(*untold, *POST[3:])), LIGHT)))
+    assert "2 heads" not in texts
+
+
+def test_channels_that_come_first_are_no_tokens() -> None:
+    turned = tuple(replace(each, class_name="Conv1d", enters=(HIDDEN, SEQ), leaves=(HIDDEN, SEQ)) for each in QKV)
+    texts = notes(layer_drawing(flow(steps=(*turned, *POST[3:])), LIGHT))
+    assert "query<br>38 → 38" in texts
+    assert "softmax(query · key)<br>2 heads, 7 × 7" in texts
 
 
 def test_names_are_shown_as_text() -> None:
     figure = layer_drawing(flow(model=ACTIVE, order="", steps=(replace(WIDE, name=ACTIVE),)), LIGHT)
     assert ACTIVE_ESCAPED in figure.layout.title.text
     assert not any(ACTIVE in (note.text or "") for note in figure.layout.annotations)
-    assert not any(ACTIVE in (note.text or "") for note in drawing(ACTIVE).layout.annotations)
+    assert drawing(ACTIVE).layout.title.text == f"{ACTIVE_ESCAPED}: an encoder alone"
 
 
-def drawing(name: str = "tiny", encoder_only: bool = True, local: int = 0, look: object = LIGHT) -> go.Figure:
-    rows = [layer("encoder", i, 1, 9, 9, 9, 0, 9, 0, 9, 9, 0) for i in range(5)]
-    if not encoder_only:
-        rows += [layer("decoder", i, 1, 9, 9, 9, 0, 9, 0, 9, 9, 0) for i in range(3)]
-    model = replace(architecture(name), encoder_only=encoder_only)
-    return encoder_and_decoder(model, ledger(name, tuple(rows)), local, look)
+ENCODER = Design("encoder", 5, 0, cross_attention=False, mixes=False, local_layers=0)
+BOTH = Design("encoder-decoder", 5, 3, cross_attention=True, mixes=False, local_layers=0)
+WRITER = Design("decoder", 0, 5, cross_attention=False, mixes=False, local_layers=0)
+DESIGNS = (ENCODER, BOTH, WRITER, replace(WRITER, cross_attention=True))
 
 
-def test_an_encoder_alone_carries_its_count_and_the_other_design_none() -> None:
-    texts = notes(drawing())
-    assert texts.count("5 ×") == 1
-    assert texts.count("N ×") == 2
-    assert "tiny:<br>an encoder alone" in texts
+def drawing(name: str = "tiny", design: Design = ENCODER, look: Theme = LIGHT) -> go.Figure:
+    return encoder_and_decoder(architecture(name), design, look)
 
 
-def test_an_encoder_with_a_decoder_carries_both_counts() -> None:
-    texts = notes(drawing(encoder_only=False))
-    assert (texts.count("5 ×"), texts.count("3 ×"), texts.count("N ×")) == (1, 1, 1)
-    assert "tiny:<br>encoder and decoder" in texts
-    assert "cross-attention" in texts
+def middles(figure: go.Figure, words: str) -> list[float]:
+    """Where in the width words stand."""
+    return [note.x for note in figure.layout.annotations if note.text and re.sub(r"</?b>", "", note.text) == words]
 
 
-def test_the_masks_show_who_sees_whom() -> None:
-    squares = [shape for shape in drawing().layout.shapes if "Q" not in shape.path and shape.fillcolor]
-    cells = dict.fromkeys((LIGHT.colours["attention"], LIGHT.grid), 0)
+def marked(figure: go.Figure) -> tuple[float, float]:
+    """Ends of the ground behind the model's own design."""
+    (ground,) = [shape for shape in figure.layout.shapes if shape.fillcolor == LIGHT.neutral]
+    x = [float(each) for each in re.findall(r"[ML] (-?[\d.]+),", ground.path)]
+    return min(x), max(x)
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=["encoder", "both", "decoder", "decoder that reads"])
+def test_the_models_own_design_is_marked_and_it_alone_carries_counts(design: Design) -> None:
+    figure = drawing(design=design)
+    left, right = marked(figure)
+    (named,) = [note.x for note in figure.layout.annotations if "this model" in (note.text or "")]
+    assert left < named < right
+    counts = {5: design.encoder_layers == 5 or design.decoder_layers == 5, 3: design.decoder_layers == 3}
+    for count, there in counts.items():
+        assert len(middles(figure, f"{count} ×")) == there
+        assert all(left < x < right for x in middles(figure, f"{count} ×"))
+    assert not any(left < x < right for x in middles(figure, "N ×"))
+    assert len(middles(figure, "N ×")) + sum(counts.values()) == 4
+
+
+def test_a_decoder_alone_has_a_causal_mask_and_no_cross_attention_unless_it_has_it() -> None:
+    causal = "written:<br>itself and<br>before"
+    for design, crosses in ((WRITER, 0), (replace(WRITER, cross_attention=True), 1)):
+        figure = drawing(design=design)
+        left, right = marked(figure)
+        inside = ("cross-<br>attention", "masked self-<br>attention", "self-<br>attention", causal)
+        found = [sum(left < x < right for x in middles(figure, text)) for text in inside]
+        assert found == [crosses, 1, 0, 1]
+        assert figure.layout.title.text == "tiny: a decoder alone"
+
+
+def test_an_encoder_and_a_decoder_are_joined_by_cross_attention() -> None:
+    figure = drawing(design=BOTH)
+    left, right = marked(figure)
+    for text in ("self-<br>attention", "masked self-<br>attention", "cross-<br>attention"):
+        assert sum(left < x < right for x in middles(figure, text)) == 1
+    assert figure.layout.title.text == "tiny: an encoder and a decoder"
+
+
+@pytest.mark.parametrize(
+    ("design", "seen", "hidden"),
+    [(ENCODER, 36 + 36 + 10 + 24 + 10, 12), (DESIGNS[3], 36 + 36 + 10 + 24 + 10 + 24, 12)],
+)
+def test_the_masks_show_who_sees_whom(design: Design, seen: int, hidden: int) -> None:
+    squares = [shape for shape in drawing(design=design).layout.shapes if "Q" not in shape.path and shape.fillcolor]
+    cells = dict.fromkeys((LIGHT.colours["attention"], LIGHT.grid, LIGHT.neutral), 0)
     for shape in squares:
         cells[shape.fillcolor] += shape.path.count("M")
-    assert cells == {LIGHT.colours["attention"]: 36 + 36 + 16 + 24 - 6, LIGHT.grid: 4 * 3 / 2}
-    assert any("in 2 of 5 layers" in text for text in notes(drawing(local=2)))
+    assert cells == {LIGHT.colours["attention"]: seen, LIGHT.grid: hidden, LIGHT.neutral: 1}
+
+
+def test_windows_are_said_of_the_models_own_stack() -> None:
+    for design in (ENCODER, WRITER):
+        texts = notes(drawing(design=replace(design, local_layers=2)))
+        assert sum("in 2" in text for text in texts) == 1
+        assert not any("in 2" in text for text in notes(drawing(design=design)))
 
 
 def test_a_model_without_attention_is_not_drawn_with_it() -> None:
-    mixes = replace(architecture(), capabilities=(Capability("Attention maps", "none", ""),))
-    texts = notes(encoder_and_decoder(mixes, ledger("fnet", ()), 0, LIGHT))
-    assert "token mixing" in texts
-    assert texts.count("self-attention") == 1
+    for design in (ENCODER, WRITER):
+        figure = drawing(design=replace(design, mixes=True))
+        left, right = marked(figure)
+        assert [left < x < right for x in middles(figure, "token<br>mixing")] == [True]
+        assert not any(
+            left < x < right for words in ("self-", "masked self-") for x in middles(figure, f"{words}<br>attention")
+        )
 
 
 def costs(every: tuple[int, ...] = (1, 16, 81)) -> MultiplyAdds:
@@ -223,3 +299,38 @@ def test_memory_is_written_in_every_cell_and_coloured_by_its_logarithm() -> None
 )
 def test_bytes_are_three_digits_long(value: int, words: str) -> None:
     assert binary_bytes(value) == words
+
+
+def pictures() -> list[tuple[Picture, str]]:
+    """Every picture of the page with its caption."""
+    nbytes = np.array([[1024, 5 * 1024**2], [2048, -1]])
+    memory = ActivationMemory("tiny", "training", (1, 2), (8, 16), nbytes)
+    crossing, model = Crossover(7, "feed_forward"), architecture()
+    return [
+        (layer_picture(flow()), layer_caption(flow())),
+        (cost_picture(costs(), {4: 73}, crossing, 6, "tiny"), cost_caption(costs(), crossing, {4: 73}, "tiny")),
+        (memory_picture(memory), memory_caption(memory)),
+        (design_picture(model, WRITER), design_caption(model, WRITER, 4321)),
+    ]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_every_picture_is_drawn_in_every_theme_and_says_what_it_is(place: int) -> None:
+    picture, caption = pictures()[place]
+    for look in THEMES.values():
+        figure = picture.drawn(look)
+        assert figure.layout.title.text == picture.title
+        assert figure.layout.paper_bgcolor == look.paper
+    assert "tiny" in picture.title
+    assert picture.alt.startswith(picture.title)
+    assert caption.endswith(".")
+
+
+def test_captions_carry_the_numbers() -> None:
+    (_, layer_words), (curves, cost_words), (memory, _), (_, design_words) = pictures()
+    assert "816 parameters" in layer_words
+    assert "at 7 tokens" in cost_words
+    assert "73 at 4 tokens" in cost_words
+    assert "208 at 9 tokens" in curves.alt
+    assert "1.00 KiB to 5.00 MiB" in memory.alt
+    assert "5 layers of the decoder, 4,321 parameters" in design_words

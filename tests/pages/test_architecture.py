@@ -102,8 +102,7 @@ def test_no_family_breaks_a_view(model_type: str, view: str, models_dir: Path) -
     save_tiny(model_type, models_dir / model_type)
     at = opened("architecture", model=model_type, architecture=view, text="I love my pet python.")
     assert not at.exception
-    # XLM has no module per layer, and says so instead of drawing one.
-    assert len(at.error) == (1 if (model_type, view) == ("xlm", "One layer") else 0)
+    assert not at.error
 
 
 def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
@@ -117,13 +116,32 @@ def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
     assert any("PyTorch counts the same at" in said(each.value) for each in at.markdown)
 
 
-def test_an_encoder_decoder_model_is_drawn_with_its_own_counts(models_dir: Path) -> None:
-    save_tiny("bart", models_dir / "bart")
-    figure = drawn(opened("architecture", model="bart", architecture="Encoder or decoder"))
+@pytest.mark.parametrize(
+    ("model_type", "changes", "title"),
+    [
+        ("bart", {}, "bart: an encoder and a decoder"),
+        ("gpt2", {}, "gpt2: a decoder alone"),
+        ("bert", {"is_decoder": True}, "bert: a decoder alone"),
+        ("bert", {}, "bert: an encoder alone"),
+    ],
+)
+def test_a_model_is_drawn_as_what_it_is(model_type: str, changes: dict[str, Any], title: str, models_dir: Path) -> None:
+    save_tiny(model_type, models_dir / model_type, **changes)
+    at = opened("architecture", model=model_type, architecture="Encoder or decoder")
+    assert not at.exception
+    figure = drawn(at)
+    assert figure["layout"]["title"]["text"] == title
     texts = [note.get("text") for note in figure["layout"]["annotations"]]
     assert "<b>3 ×</b>" in texts
-    assert "<b>1 ×</b>" in texts
-    assert "<b>bart:<br>encoder and decoder</b>" in texts
+    assert ("<b>1 ×</b>" in texts) is (model_type == "bart")
+    assert any(title.partition(": ")[2].split()[-1] in said(each.value) for each in at.markdown)
+
+
+def test_figures_can_be_had_in_every_theme() -> None:
+    for view, rows in (("One layer", 1), ("Cost", 2), ("Encoder or decoder", 1)):
+        at = opened("architecture", architecture=view)
+        choices = [each for each in at.button_group if str(each.key).endswith("_theme")]
+        assert [each.options for each in choices] == [["as shown", "light", "dark", "print"]] * rows
 
 
 @pytest.mark.parametrize("text", ["", "<b>x</b> ![a](http://evil.example)", "word " * 400])

@@ -86,6 +86,7 @@ function draw(table, data) {
     made.parent = row.parent === null ? -1 : places.get(row.parent);
     made.inside = row.inside;
     made.dataset.module = row.id;
+    made.style.setProperty("--depth", row.depth);
     made.setAttribute("role", "row");
     made.setAttribute("aria-level", row.depth + 1);
     made.append(words(row, data.colours), element("td", "number", row.count), share(row, data.colours), shapes(row));

@@ -1,0 +1,100 @@
+"""Whether a model is an encoder, a decoder or both, from its modules, its config and transformers' own tables."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.families import family
+from bertviz_core.results import Ledger
+from bertviz_core.results.design import Design, DesignKind
+from bertviz_core.windows import layer_windows
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+CROSS = re.compile(r"cross|encoder_attn|encdec|enc_dec", re.I)
+"""What families call the modules of their cross-attention."""
+
+
+def design_of(model: "PreTrainedModel", ledger: Ledger) -> Design:
+    """The design of a model; its values are not needed.
+
+    Args:
+        model: the class, on whatever device.
+        ledger: its parameters.
+    """
+    config = model.config
+    kind = _kind(model, ledger)
+    layers = [(row.component, row.applications) for row in ledger.layers]
+    # Some families call the layers of a decoder that stands alone "decoder", others give them no such name.
+    runs = {stack: sum(times for name, times in layers if name == stack) for stack in ("encoder", "decoder")}
+    alone = sum(runs.values())
+    both = kind == "encoder-decoder"
+    has_cross = bool(getattr(config, "add_cross_attention", False)) and any(
+        CROSS.search(row.name) for row in ledger.parameters
+    )
+    return Design(
+        kind=kind,
+        encoder_layers=runs["encoder"] if both else alone if kind == "encoder" else 0,
+        decoder_layers=runs["decoder"] if both else alone if kind == "decoder" else 0,
+        cross_attention=both or (kind == "decoder" and has_cross),
+        mixes=family(ledger.model_type).attention == "none" or bool(getattr(model, "_is_stateful", False)),
+        local_layers=0 if both else min(alone, _local_layers(config)),
+    )
+
+
+def _kind(model: "PreTrainedModel", ledger: Ledger) -> DesignKind:
+    config = model.config
+    if config.is_encoder_decoder and any(each.name == "decoder" for each in ledger.components):
+        return "encoder-decoder"
+    return "decoder" if _is_causal(model, config) else "encoder"
+
+
+def _is_causal(model: "PreTrainedModel", config: "PreTrainedConfig") -> bool:
+    """Whether a token sees only itself and those before it.
+
+    The first that says something decides: a config that switches causal masks off (transformers.masking_utils), the
+    attention modules where they all say the same, the config's own word, and at last whether the family has a class
+    that predicts the next token and none that fills in masked ones.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    if getattr(config, "is_causal", True) is False:
+        return False
+    said = _modules_say(model)
+    if len(said) == 1:
+        return said.pop()
+    predicts_next = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    if "is_decoder" in _fields(config) and config.is_decoder:
+        return predicts_next  # ConvBERT takes the word and attends as ever
+    if "causal" in _fields(config):  # XLM and FlauBERT (Lample and Conneau 2019, section 3.2)
+        return bool(config.causal)
+    if "attn_type" in _fields(config):  # XLNet (Yang et al. 2019): without a permutation it sees everything
+        return bool(config.attn_type == "uni")
+    return predicts_next and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+
+def _modules_say(model: "torch.nn.Module") -> set[bool]:
+    """What the attention modules say of themselves, those of cross-attention aside; empty where they say nothing."""
+    said = (getattr(each, "is_causal", None) for path, each in model.named_modules() if not CROSS.search(path))
+    return {bool(each) for each in said if each is not None}
+
+
+def _fields(config: "PreTrainedConfig") -> Any:
+    """Names of the values that the family's config takes; any other value in a file is not looked at."""
+    return getattr(type(config), "__dataclass_fields__", {})
+
+
+def _local_layers(config: "PreTrainedConfig") -> int:
+    """Layers whose tokens see a window of neighbours only."""
+    values = config.to_dict()
+    windows = layer_windows(values)
+    if windows:
+        return sum(window is not None for window in windows)
+    if not values.get("sliding_window"):
+        return 0
+    kinds = values.get("layer_types")
+    return list(kinds).count("sliding_attention") if kinds else int(values.get("num_hidden_layers") or 0)
