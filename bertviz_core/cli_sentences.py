@@ -1,6 +1,7 @@
 """The commands that compare sentences, and that turn a file of sentences into vectors."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -19,8 +20,11 @@ PoolingOption = Annotated[
 ]
 LAYER_HELP = "Entry of the hidden states to pool, 0 for the embedding output; the last by default."
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
+PROMPT_HELP = (
+    "Prompt put in front of every sentence, by its name in the checkpoint; none for none, its default otherwise."
+)
+PromptOption = Annotated[str, typer.Option("--prompt", metavar="NAME", help=PROMPT_HELP)]
 OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json beside them that says what made it."
-SHOWN_SENTENCES = 12
 
 
 @app.command()
@@ -29,13 +33,14 @@ def similarity(
     sentences: Annotated[list[str], typer.Argument(metavar="S1 S2 ...", help="The sentences.")],
     pooling: PoolingOption = "",
     layer: LayerOption = "",
+    prompt: PromptOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Compare sentences: the cosine of every two of them."""
     from bertviz_core.sentence_batches import plain
     from bertviz_core.similarity import similarity_matrix
 
-    vectors, reason = _vectors(model, [plain(sentence) for sentence in sentences], pooling, layer, keep=False)
+    vectors, reason = _vectors(model, [plain(sentence) for sentence in sentences], pooling, layer, prompt, keep=False)
     matrix = similarity_matrix(vectors.vectors)
     tell((reason, *vectors.notices))
     if as_json:
@@ -52,6 +57,7 @@ def embed(
     column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the sentences.")] = "",
     pooling: PoolingOption = "",
     layer: LayerOption = "",
+    prompt: PromptOption = "",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, or bfloat16 where the machine has it.")] = "float32",
 ) -> None:
     """Write the vectors of a file's sentences, with the model, its revision, pooling and layer."""
@@ -67,7 +73,7 @@ def embed(
         raise TextError(f"There is no --dtype {visible(dtype[:20])!r}; give float32 or bfloat16.")
     read = read_sentences(file.name, file, Settings.from_environment(any_folder=True), column or None)
     tell(read.notices)
-    vectors, reason = _vectors(model, read.sentences, pooling, layer, True, cast(SentenceDtype, dtype))
+    vectors, reason = _vectors(model, read.sentences, pooling, layer, prompt, True, cast(SentenceDtype, dtype))
     tell((reason, *vectors.notices))
     _write(out, writers[out.suffix](vectors))
     if out.suffix in WITH_SIDE_FILE:
@@ -84,6 +90,7 @@ def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, A
         "pooling": vectors.pooling,
         "layer": vectors.layer,
         "normalized": vectors.normalized,
+        "prompt": vectors.prompt,
         "dimensions": vectors.dimensions,
         "tokens": vectors.token_counts,
         "notices": vectors.notices,
@@ -106,10 +113,11 @@ def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
 
 
 def _vectors(
-    model: str, sentences: Any, pooling: str, layer: str, keep: bool, dtype: SentenceDtype = "float32"
+    model: str, sentences: Any, pooling: str, layer: str, prompt: str, keep: bool, dtype: SentenceDtype = "float32"
 ) -> tuple[SentenceVectors, str]:
     """The vectors, and how they are made in a sentence; with a bar on stderr where a file is long."""
     from bertviz_core.loading import load_model
+    from bertviz_core.sentence_config import prompt_named
     from bertviz_core.sentence_modules import adapted, recommended
     from bertviz_core.sentence_run import fast_bfloat16
     from bertviz_core.sentence_store import SentenceStore
@@ -123,9 +131,10 @@ def _vectors(
         raise TextError(f"There is no pooling {visible(pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
     source = resolve(model, settings)
     plan = recommended(source, settings)
+    text = prompt_named(plan, prompt) if prompt else None
     loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
     entry = _entry(layer, loaded.num_hidden_layers, model)
-    plan = adapted(plan, chosen or plan.pooling, entry)
+    plan = adapted(plan, chosen or plan.pooling, entry, text)
     if dtype == "bfloat16" and not fast_bfloat16(loaded.device):
         tell(("This machine has no bfloat16 of its own; float32 is quicker here.",))
     if not keep:
@@ -155,4 +164,6 @@ def _write(path: Path, content: bytes) -> None:
         part.write_bytes(content)
         part.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise BertvizError(f"{visible(path.name)!r} cannot be written ({error.strerror}).") from error

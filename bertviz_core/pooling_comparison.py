@@ -30,6 +30,7 @@ def pooling_comparison(
     layers: Sequence[int] | Literal["all"] = "all",
     max_seq_length: int | None = None,
     progress: Progress | None = None,
+    own: Pooling = "mean",
 ) -> PoolingComparison:
     """Cosines of all pairs of sentences under every pooling and layer, without prompt, dense layers, normalisation.
 
@@ -40,6 +41,7 @@ def pooling_comparison(
         layers: entries of hidden_states, 0 for the embedding output.
         max_seq_length: most tokens of a sentence; None for what the model reads at once.
         progress: called as progress(done, total) in sentences; what it raises ends the work.
+        own: the checkpoint's own pooling, a further row where it is none of those offered for every model.
 
     Raises:
         TextError: fewer or more sentences, or a layer that the model does not have.
@@ -50,7 +52,8 @@ def pooling_comparison(
     entries = tuple(range(loaded.num_hidden_layers + 1)) if layers == "all" else tuple(layers)
     for layer in entries:
         plan_layer(loaded, SentencePlan("mean", layer))
-    poolings = tuple(pooling for pooling in POOLINGS if pooling != "pooler" or loaded.has_pooler)
+    every = POOLINGS if own in POOLINGS else (*POOLINGS, own)
+    poolings = tuple(pooling for pooling in every if pooling != "pooler" or loaded.has_pooler)
     plan = SentencePlan("mean", max_seq_length=max_seq_length)
     rows = [row for chunk in tokenized(tokenizer, sentences, plan) for row in chunk]
     run, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0

@@ -54,7 +54,14 @@ def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan)
     Raises:
         TextError: as bertviz_core.tokenization.tokenize.
     """
-    return tokenize(limited(tokenizer, plan), plan.prompt + sentence)
+    return tokenize(limited(tokenizer, plan), read_text(plan, sentence))
+
+
+def read_text(plan: SentencePlan, sentence: str) -> str:
+    """What is tokenized: the prompt and the sentence, in lower case where the plan wants that."""
+    text = plain(plan.prompt + sentence)
+    # Letter by letter, as the tokenizers' own normaliser does: str.lower writes a Greek sigma by its place in the word.
+    return "".join(map(str.lower, text)) if plan.lower_case else text
 
 
 def prompt_tokens(tokenizer: TextTokenizer, plan: SentencePlan) -> int:
@@ -81,7 +88,7 @@ def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: Sentence
                     f"A sentence has {len(sentence):,} characters ({sentence[:40]!r}...); at most {most:,} are read. "
                     "Cut it into parts (or raise INSIDE_BERT_MAX_CHARACTERS)."
                 )
-        yield _rows(within, [plain(plan.prompt + sentence) for sentence in chunk])
+        yield _rows(within, [read_text(plan, sentence) for sentence in chunk])
 
 
 def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:

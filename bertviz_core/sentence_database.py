@@ -55,7 +55,9 @@ def prepare(database: sqlite3.Connection) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version != VERSION:
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before the first table, or it has no effect
-        database.execute("PRAGMA journal_mode = WAL")
+        # Here, alone, SQLite does not wait for another: who comes second finds the mode set, or writes without it.
+        with suppress(sqlite3.OperationalError):
+            database.execute("PRAGMA journal_mode = WAL")
         with _writing(database):
             (version,) = database.execute("PRAGMA user_version").fetchone()
             (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()

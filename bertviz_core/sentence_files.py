@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,9 @@ import pandas as pd
 from bertviz_core.errors import TextError
 from bertviz_core.results.sentences import SentenceTable
 from bertviz_core.safetensors_header import shown
+from bertviz_core.sentence_cells import cell_texts, holds_texts
 from bertviz_core.sentence_decoding import MAX_FILE_BYTES, decoded, file_bytes
+from bertviz_core.sentence_parquet import parquet_frame
 from bertviz_core.settings import Settings
 from bertviz_core.tokenization import counted
 
@@ -42,7 +43,8 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
     ending = PurePath(name).suffix.lower()
     notices: list[str] = []
     if ending in PARQUET:
-        frame = _parquet(name, raw, settings)
+        frame = parquet_frame(name, raw, lambda rows: _check_count(name, rows, 2 * settings.max_sentences, settings))
+        frame.columns = pd.Index(_unique(frame.columns.tolist()))
     elif ending in DELIMITERS:
         frame = _delimited(name, decoded(name, raw), DELIMITERS[ending], settings)
     else:
@@ -50,7 +52,7 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
         lines = decoded(name, raw).replace("\r\n", "\n").replace("\r", "\n").split("\n")
         return _table(name, lines, None, pd.DataFrame(index=range(len(lines))), settings, notices)
     chosen = _column(name, frame, column, notices)
-    return _table(name, _texts(frame[chosen], chosen, notices), chosen, frame, settings, notices)
+    return _table(name, cell_texts(frame[chosen], chosen, notices), chosen, frame, settings, notices)
 
 
 def _delimited(name: str, text: str, delimiter: str, settings: Settings) -> pd.DataFrame:
@@ -60,8 +62,9 @@ def _delimited(name: str, text: str, delimiter: str, settings: Settings) -> pd.D
         TextError: a row has more or fewer, or a quotation mark is never closed.
     """
     first = text.partition("\n")[0]
-    if delimiter == "," and "," not in first and ";" in first:
-        delimiter = ";"  # what spreadsheets write where the comma separates decimals
+    if delimiter == "," and "," not in first:
+        # Spreadsheets write the first where the comma separates decimals, and the second as "Unicode text".
+        delimiter = next((other for other in (";", "\t") if other in first), delimiter)
     csv.field_size_limit(MAX_FILE_BYTES)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[list[str]] = []
@@ -87,23 +90,6 @@ def _delimited(name: str, text: str, delimiter: str, settings: Settings) -> pd.D
     return pd.DataFrame(rows, columns=header, dtype=object)
 
 
-def _parquet(name: str, raw: bytes, settings: Settings) -> pd.DataFrame:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        file = pyarrow.parquet.ParquetFile(io.BytesIO(raw))
-        groups = [file.metadata.row_group(index).total_byte_size for index in range(file.metadata.num_row_groups)]
-        if sum(groups) > 2 * MAX_FILE_BYTES:
-            raise TextError(f"{shown(name)} unpacks to {sum(groups) / 1024**2:,.0f} MiB, too many; give a part of it.")
-        _check_count(name, file.metadata.num_rows, 2 * settings.max_sentences, settings)
-        frame: pd.DataFrame = file.read().to_pandas()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise TextError(f"{shown(name)} is no Parquet file that can be read: {str(error)[:200]}") from error
-    frame.columns = pd.Index(_unique([str(each) for each in frame.columns]))
-    return frame.reset_index(drop=True)
-
-
 def _unique(names: Sequence[str]) -> list[str]:
     """The columns' names, none empty and none twice."""
     found: list[str] = []
@@ -127,21 +113,10 @@ def _column(name: str, frame: pd.DataFrame, column: str | None, notices: list[st
     if len(columns) == 1:
         return columns[0]
     usual = [each for wanted in USUAL_COLUMNS for each in columns if each.lower() == wanted]
-    text = [each for each in columns if not pd.to_numeric(frame[each], errors="coerce").notna().any()]
-    chosen = (usual or text or columns)[0]
+    text = (each for each in columns if holds_texts(frame[each]))
+    chosen = usual[0] if usual else next(text, columns[0])
     notices.append(f"The sentences are those of the column {shown(chosen)}, since no other was named.")
     return chosen
-
-
-def _texts(cells: Any, column: str, notices: list[str]) -> list[str]:
-    """The cells of a column as texts; nothing where nothing stands."""
-    values = ["" if value is None or value is pd.NA or value != value else value for value in cells.tolist()]
-    texts = [value if isinstance(value, str) else str(value) for value in values]
-    numbers = pd.to_numeric(pd.Series([text for text in texts if text.strip()], dtype=object), errors="coerce")
-    if count := int(numbers.notna().sum()):
-        cells_counted = counted(count, "cell")
-        notices.append(f"Numbers in {cells_counted} of the column {shown(column)} are read as they are written.")
-    return texts
 
 
 def _table(
@@ -155,7 +130,8 @@ def _table(
     # What ends a text that a program wrote is no line left blank by someone.
     blank = len(texts) - len(rows) - (column is None and not texts[-1].strip())
     most = settings.max_characters
-    sentences = [texts[place][:most] for place in rows]
+    beginnings = {text: text[:most] for text in set(texts) if len(text) > most}  # one for all rows that repeat it
+    sentences = [beginnings.get(texts[place], texts[place]) for place in rows]
     cut = sum(len(texts[place]) > most for place in rows)
     duplicates = len(sentences) - len(set(sentences))
     if blank:

@@ -1,15 +1,22 @@
 """Sentence vectors as points in a plane: principal components, or UMAP where it is installed."""
 
+import warnings
 from importlib.util import find_spec
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.results.sentences import MapMethod, SentenceMap
 
 UMAP_NEIGHBOURS = 15
+MAX_UMAP = 10_000
+"""Sentences that UMAP places: more of them take minutes that nothing can end."""
 SEED = 0
+UMAP_LOCK = Lock()
+"""Some of the ways in which numba runs loops on several cores end the process when two threads enter them."""
 PCA_NOTE = "Distances along the two axes are real; the rest of the variance ({rest:.1%}) is not in the picture."
 UMAP_NOTE = "UMAP keeps neighbours together (McInnes et al. 2018); distances between groups and axes mean nothing."
 
@@ -26,7 +33,8 @@ def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: Map
     positive; the same vectors always give the same picture.
 
     Raises:
-        UnsupportedModelError: the vectors hold NaN or infinity, or UMAP is asked for and not installed.
+        UnsupportedModelError: the vectors hold NaN or infinity.
+        TextError: UMAP is asked for and not installed, or for fewer or more sentences than it can place.
     """
     if not np.isfinite(vectors).all():
         raise UnsupportedModelError("The sentence vectors hold NaN or infinity, so they have no place in a plane.")
@@ -46,13 +54,25 @@ def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: Map
 
 
 def _umap(vectors: np.ndarray) -> SentenceMap:
+    """Uniform manifold approximation and projection of the cosine distances; the same points at every call."""
     if not umap_available():
-        raise UnsupportedModelError("UMAP is not installed here; install umap-learn, or choose PCA.")
-    if len(vectors) < 4:
-        raise UnsupportedModelError("UMAP needs at least 4 sentences; add some, or choose PCA.")
-    from umap import UMAP
-
-    neighbours = min(UMAP_NEIGHBOURS, len(vectors) - 1)
-    start = "random" if len(vectors) < 10 else "spectral"
-    placed = UMAP(n_neighbors=neighbours, metric="cosine", random_state=SEED, init=start).fit_transform(vectors)
+        raise TextError("UMAP is not installed here; install umap-learn, or choose PCA.")
+    if not 4 <= len(vectors) <= MAX_UMAP:
+        raise TextError(f"UMAP places 4 to {MAX_UMAP:,} sentences, and these are {len(vectors):,}; choose PCA.")
+    with UMAP_LOCK:
+        umap = _umap_class()
+        neighbours = min(UMAP_NEIGHBOURS, len(vectors) - 1)
+        start = "random" if len(vectors) < 10 else "spectral"
+        place = umap(n_neighbors=neighbours, metric="cosine", random_state=SEED, n_jobs=1, init=start)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few or equal sentences it says that its graph falls into parts
+            placed = place.fit_transform(np.array(vectors, dtype=np.float32))
     return SentenceMap(np.asarray(placed, dtype=np.float32), None, "umap", UMAP_NOTE)
+
+
+def _umap_class() -> Any:
+    try:
+        from umap import UMAP
+    except (ImportError, AttributeError) as error:  # another package of this name, or one that misses its own parts
+        raise TextError(f"UMAP cannot be used here ({error}); install umap-learn, or choose PCA.") from error
+    return UMAP

@@ -15,16 +15,15 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.model_files import weights_folder
 from bertviz_core.results.sentences import DenseLayer, Pooling, SentencePlan
 from bertviz_core.safetensors_header import MAX_HEADER_NBYTES, shown
+from bertviz_core.sentence_config import sentence_config
 from bertviz_core.sentence_dense import dense_layer
 from bertviz_core.settings import Settings
 from bertviz_core.sources import ModelSource
 
 MODULES_FILE = "modules.json"
-PROMPTS_FILE = "config_sentence_transformers.json"
-LENGTH_FILES = tuple(
-    f"sentence_{name}_config.json"
-    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-)
+LIBRARY = "sentence_transformers."
+"""Beginning of the classes whose meaning is known; a checkpoint's own classes are code, which is never run."""
+SENTENCE = "sentence_embedding"
 MODES: Mapping[str, str] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -34,12 +33,15 @@ MODES: Mapping[str, str] = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 """Switches of older files, in the order in which the library puts several poolings side by side."""
-OFFERED: Mapping[str, Pooling] = {"cls": "cls", "max": "max", "mean": "mean"}
+FOLLOWED: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 WORDS: Mapping[Pooling, str] = {
     "mean": "the mean of all tokens",
     "cls": "the vector of the first token",
     "max": "the largest value of each dimension over all tokens",
     "pooler": "the pooler's output",
+    "weightedmean": "the mean of all tokens, each weighted by its place",
+    "lasttoken": "the vector of the last token",
+    "mean_sqrt_len_tokens": "the sum of all tokens over the root of their count",
 }
 RAW = (
     "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
@@ -57,32 +59,32 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     modules = _modules(folder)
     if modules is None:
         return SentencePlan("mean", reason=RAW.format(why=f"it has no {MODULES_FILE}"))
-    found = _Reading(folder)
+    found, config = _Reading(folder), sentence_config(folder)
     for kind, path in modules:
         found.take(kind, path)
+    plan = SentencePlan(
+        pooling=found.pooling or "mean",
+        prompt=config.prompt,
+        include_prompt=found.include_prompt,
+        max_seq_length=config.max_seq_length,
+        lower_case=config.lower_case,
+        prompts=config.prompts,
+        notices=(*found.notices, *config.notices),
+    )
     if found.pooling is None:
         why = f"its {MODULES_FILE} names no pooling that is offered here"
-        return SentencePlan("mean", reason=RAW.format(why=why), notices=tuple(found.notices))
-    prompts, prompt = _prompts(folder)
-    length = _max_seq_length(folder)
-    plan = SentencePlan(
-        pooling=found.pooling,
-        normalize=found.normalize,
-        prompt=prompt,
-        include_prompt=found.include_prompt,
-        max_seq_length=length,
-        dense=tuple(found.dense),
-        prompts=prompts,
-        notices=tuple(found.notices),
+        return dataclasses.replace(plan, reason=f"{RAW.format(why=why)}{_in_front(plan.prompt)}")
+    plan = dataclasses.replace(
+        plan, normalize=found.normalize, dense=tuple(found.dense), truncate_dim=config.truncate_dim
     )
-    return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.")
+    return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_in_front(plan.prompt)}")
 
 
 def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str | None = None) -> SentencePlan:
     """A checkpoint's plan with another pooling, layer or prompt.
 
-    Its dense layers were trained for its own pooling and last layer, so they are left out for any other; length,
-    normalisation and prompt stay.
+    Its dense layers, and the dimensions that it keeps, belong to its own pooling and last layer, so they are left out
+    for any other; length, normalisation and prompt stay.
 
     Args:
         plan: what `recommended` gave.
@@ -92,13 +94,16 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
     """
     prompt = plan.prompt if prompt is None else prompt
     if (pooling, layer) == (plan.pooling, plan.layer):
-        return dataclasses.replace(plan, prompt=prompt)
+        reason = f"{plan.reason.removesuffix(_in_front(plan.prompt))}{_in_front(prompt)}"
+        return dataclasses.replace(plan, prompt=prompt, reason=reason)
     notices = plan.notices
     if plan.dense:
         notices = (*notices, "The checkpoint's dense layers belong to its own pooling and are left out.")
+    if plan.truncate_dim is not None:
+        notices = (*notices, f"The checkpoint's cut to {plan.truncate_dim:,} dimensions is left out with its pooling.")
     where = "the last layer" if layer is None else f"entry {layer} of the hidden states"
-    reason = f"As chosen: {WORDS[pooling]}, from {where}."
-    changes: dict[str, Any] = {"pooling": pooling, "layer": layer, "prompt": prompt, "dense": ()}
+    reason = f"As chosen: {WORDS[pooling]}, from {where}.{_in_front(prompt)}"
+    changes: dict[str, Any] = {"pooling": pooling, "layer": layer, "prompt": prompt, "dense": (), "truncate_dim": None}
     return dataclasses.replace(plan, **changes, reason=reason, notices=notices)
 
 
@@ -111,36 +116,44 @@ class _Reading:
         self.include_prompt, self.normalize = True, False
         self.dense: list[DenseLayer] = []
         self.notices: list[str] = []
-        self.broken = False  # a dense layer could not be followed, so the ones behind it cannot be either
+        self.broken = False  # a module could not be followed, so dense layers behind it cannot be either
 
     def take(self, kind: str, path: Path) -> None:
-        """The next module."""
-        if kind == "Pooling" and self.pooling is None:
+        """The next module, by the name of its class."""
+        name = kind.rpartition(".")[2] if kind.startswith(LIBRARY) else ""
+        if name == "Pooling" and self.pooling is None:
             self._pooling(path)
-        elif kind == "Dense" and self.pooling is not None and not self.normalize:
+        elif name == "Dense" and self.pooling is not None and not self.normalize:
             layer, notice = dense_layer(path)
-            self.dense = [*self.dense, layer] if layer is not None and not self.broken else []
             self.broken = self.broken or layer is None
+            self.dense = [*self.dense, layer] if layer is not None and not self.broken else []
             self.notices += [notice] if notice else []
-        elif kind == "Normalize":
+        elif name == "Normalize" and self.pooling is not None and _of_sentences(path):
             self.normalize = True
-        elif kind != "Transformer":
+        elif name not in ("Transformer", "Dropout"):  # dropout is for training
+            self.broken = True
             self.notices.append(f"The checkpoint's module {shown(kind)} is not followed here; its vectors differ.")
 
     def _pooling(self, path: Path) -> None:
         config = read_json(path / "config.json")
         modes = config.get("pooling_mode") or [mode for key, mode in MODES.items() if config.get(key)] or ["mean"]
-        modes = [modes] if isinstance(modes, str) else list(modes)
+        modes = list(modes) if isinstance(modes, (list, tuple)) else [modes]
         self.include_prompt = config.get("include_prompt") is not False
-        if len(modes) == 1 and modes[0] in OFFERED:
-            self.pooling = OFFERED[modes[0]]
-            return
-        names = " and ".join(shown(str(mode)) for mode in modes)
-        self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
+        self.pooling = next((mode for mode in FOLLOWED if modes == [mode]), None)
+        if self.pooling is None:
+            names = " and ".join(shown(str(mode)) for mode in modes)
+            self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
+
+
+def _of_sentences(folder: Path) -> bool:
+    """Whether a normalisation takes the sentence's vector, as it always did before it had a file of its own."""
+    path = folder / "config.json"
+    config = read_json(path) if path.is_file() else {}
+    return all(config.get(name) in (None, SENTENCE) for name in ("module_input_name", "module_output_name"))
 
 
 def _modules(folder: Path) -> list[tuple[str, Path]] | None:
-    """(kind, folder) of every module in its order; None without a modules.json.
+    """(class, folder) of every module in its order; None without a modules.json.
 
     Raises:
         CheckpointError: the file is damaged, or a module lies outside the folder.
@@ -157,26 +170,12 @@ def _modules(folder: Path) -> list[tuple[str, Path]] | None:
     for _, place in entries:
         if "\\" in place or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
             raise CheckpointError(f"{MODULES_FILE} names {shown(place)}, which leads out of the checkpoint's folder.")
-    return [(kind.rpartition(".")[2], folder / place) for kind, place in entries]
+    return [(kind, folder / place) for kind, place in entries]
 
 
-def _max_seq_length(folder: Path) -> int | None:
-    for name in LENGTH_FILES:
-        if (folder / name).is_file():
-            length = read_json(folder / name).get("max_seq_length")
-            return length if isinstance(length, int) and length > 0 else None
-    return None
-
-
-def _prompts(folder: Path) -> tuple[Mapping[str, str] | None, str]:
-    """The prompts by name, and the one that stands in front of every text unless another is asked for."""
-    path = folder / PROMPTS_FILE
-    config = read_json(path) if path.is_file() else {}
-    listed = config.get("prompts")
-    prompts = (
-        {str(name): text for name, text in listed.items() if isinstance(text, str)} if isinstance(listed, dict) else {}
-    )
-    return prompts or None, prompts.get(str(config.get("default_prompt_name")), "")
+def _in_front(prompt: str) -> str:
+    """A sentence about the prompt, behind others; nothing without one."""
+    return f" In front of each stands the prompt {shown(prompt)}." if prompt else ""
 
 
 def _steps(plan: SentencePlan) -> str:
@@ -185,6 +184,10 @@ def _steps(plan: SentencePlan) -> str:
         steps.append(f"{len(plan.dense)} dense layer{'' if len(plan.dense) == 1 else 's'}")
     if plan.normalize:
         steps.append("brought to length 1")
+    if plan.truncate_dim is not None:
+        steps.append(f"the first {plan.truncate_dim:,} dimensions")
     if plan.max_seq_length is not None:
         steps.append(f"at most {plan.max_seq_length:,} tokens of a sentence")
+    if plan.lower_case:
+        steps.append("in lower case")
     return ", ".join(steps)

@@ -89,7 +89,7 @@ class SentenceRun:
                 hidden = output["hidden_states"][self._layer] if inside else output["last_hidden_state"]
                 found = pooled(hidden, mask, plan.pooling)
             vectors = applied(found.cpu().numpy(), plan.dense)
-        return unit(vectors) if plan.normalize else vectors
+        return (unit(vectors) if plan.normalize else vectors)[:, : plan.truncate_dim]
 
     def all_layers(self, batch: Sequence[SentenceRow], poolings: Sequence[Pooling], layers: Sequence[int]) -> Any:
         """The bare vectors under every pooling and layer, (poolings, layers, batch, hidden); NaN where there is none.

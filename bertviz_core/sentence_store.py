@@ -31,7 +31,8 @@ class SentenceStore:
     def __init__(self, folder: Path, max_nbytes: int) -> None:
         """A store in a folder, which is made when it is first used."""
         self._path, self._max_nbytes = folder / FILE, max_nbytes
-        self._notices: dict[str, None] = {}
+        self._renamed: dict[str, None] = {}
+        self._trouble = ""
 
     @classmethod
     def of(cls, settings: Settings) -> "SentenceStore":
@@ -40,8 +41,13 @@ class SentenceStore:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What went wrong with the store so far, one sentence each."""
-        return tuple(self._notices)
+        """Why files were set aside so far, and behind that what is wrong now, one sentence each."""
+        return (*self._renamed, *([self._trouble] if self._trouble else []))
+
+    @property
+    def renamed(self) -> int:
+        """How many of the notices tell of a file that was set aside."""
+        return len(self._renamed)
 
     @property
     def nbytes(self) -> int:
@@ -68,18 +74,21 @@ class SentenceStore:
                 with closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None)) as database:
                     inode = self._path.stat().st_ino
                     prepare(database)
-                    return work(database)
+                    found = work(database)
+                    self._trouble = ""
+                    return found
             except OtherVersionError:
                 self._set_aside(inode, "was made by another version or another program")
             except sqlite3.DatabaseError as error:
                 if error.sqlite_errorcode & 0xFF not in DAMAGED:
-                    self._note(f"Sentence vectors cannot be kept on disk now ({error}); they are computed each time.")
+                    self._trouble = (
+                        f"Sentence vectors cannot be kept on disk now ({error}); they are computed each time."
+                    )
                     return otherwise
                 self._set_aside(inode, f"is damaged ({error})")
             except OSError as error:
-                self._note(
-                    f"Sentence vectors cannot be kept on disk ({error.strerror or error}); they are computed each time."
-                )
+                why = error.strerror or error
+                self._trouble = f"Sentence vectors cannot be kept on disk ({why}); they are computed each time."
                 return otherwise
         return otherwise
 
@@ -91,7 +100,5 @@ class SentenceStore:
             for ending in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{self._path}{ending}").replace(self._path.with_name(f"{SET_ASIDE}{ending}"))
-        self._note(f"The store of sentence vectors {why}; it was renamed to {SET_ASIDE}, and a new one begun.")
-
-    def _note(self, notice: str) -> None:
-        self._notices[notice] = None
+        notice = f"The store of sentence vectors {why}; it was renamed to {SET_ASIDE}, and a new one begun."
+        self._renamed[notice] = None

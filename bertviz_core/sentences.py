@@ -47,7 +47,7 @@ def sentence_vectors(
         UnsupportedModelError: the model has no pooler, or cannot be run on a text alone.
         CheckpointError: the plan's dense layers do not fit the model.
     """
-    started = perf_counter()
+    started, told = perf_counter(), store.renamed if store is not None else 0
     if not sentences:
         raise TextError("The list has no sentence; give at least one.")
     layer = plan_layer(loaded, plan)
@@ -78,7 +78,7 @@ def sentence_vectors(
         computed=len(missing),
         from_store=len(texts) - len(missing),
         seconds=perf_counter() - started,
-        notices=_notices(tokenizer, plan, vectors, truncated, store),
+        notices=(*_notices(tokenizer, plan, vectors, truncated), *(store.notices[told:] if store is not None else ())),
     )
 
 
@@ -86,7 +86,7 @@ def fingerprint(loaded: LoadedModel, tokenizer: TextTokenizer, plan: SentencePla
     """What sets all vectors made in one way apart from those made in another: model, plan, limit and format."""
     parts = (
         loaded.name, loaded.revision, loaded.model_type, dtype, plan.pooling, plan_layer(loaded, plan), plan.normalize,
-        plan.prompt, plan.include_prompt, limited(tokenizer, plan).limit.tokens,
+        plan.prompt, plan.include_prompt, limited(tokenizer, plan).limit.tokens, plan.lower_case, plan.truncate_dim,
     )  # fmt: skip
     digest = hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace"))
     for dense in plan.dense:
@@ -125,15 +125,14 @@ def _nothing(done: int, total: int) -> None:
     """Nobody wants to know."""
 
 
-def _notices(
-    tokenizer: TextTokenizer, plan: SentencePlan, vectors: Any, truncated: Any, store: SentenceStore | None
-) -> tuple[str, ...]:
+def _notices(tokenizer: TextTokenizer, plan: SentencePlan, vectors: Any, truncated: Any) -> tuple[str, ...]:
     notices = list(plan.notices)
     if cut := int(truncated.sum()):
         reason = limited(tokenizer, plan).limit.reason
-        notices.append(f"{counted(cut, 'sentence')} cut off at the end: {reason}.")
+        side = "beginning" if getattr(tokenizer.tokenizer, "truncation_side", "right") == "left" else "end"
+        notices.append(f"{counted(cut, 'sentence')} cut off at the {side}: {reason}.")
     if broken := int((~np.isfinite(vectors).all(axis=1)).sum()):
         notices.append(f"{counted(broken, 'vector')} with NaN or infinity.")
     if zero := int((~vectors.any(axis=1)).sum()):
         notices.append(f"{counted(zero, 'vector')} of zeros: the cosine to it counts as 0.")
-    return (*notices, *(store.notices if store is not None else ()))
+    return tuple(notices)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.results.sentences import SentencePlan, TokenPair, TokenPairShares
+from bertviz_core.results.sentences import SUMS, SentencePlan, TokenPair, TokenPairShares
 from bertviz_core.results.trace import Tokens, Trace
 from bertviz_core.sentence_dense import applied
 
@@ -14,6 +14,10 @@ TOP = 20
 MEAN = (
     "A cell is the dot product of two tokens' vectors, over the counts of tokens and the lengths of the two sentence "
     "vectors; all cells add up to the cosine."
+)
+WEIGHTED = (
+    "A cell is the dot product of two tokens' vectors, each weighted as the pooling weights it, over the lengths of "
+    "the two sentence vectors; all cells add up to the cosine."
 )
 MAX = (
     "Every dimension of a sentence vector is counted to the one token that has the largest value there; a cell is the "
@@ -34,8 +38,9 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
 
     Each sentence vector is a sum of one part per token, m = sum_i u_i: for mean pooling u_i = h_i / n, for max pooling
     u_i holds the dimensions in which token i is largest; a linear dense layer maps each part for itself. So the cosine
-    is sum_ij <u_i, v_j> / (|m_a| |m_b|), exactly. For the first token, the pooler and dense layers with an activation
-    there is no such sum; the cells are then those of a mean that is near, `exact` is False and `note` says so.
+    is sum_ij <u_i, v_j> / (|m_a| |m_b|), exactly. For one token's vector, the pooler and dense layers with an
+    activation there is no such sum; the cells are then those of a mean that is near, `exact` is False and `note` says
+    so.
 
     Args:
         first: one sentence, traced from sentence_batches.sentence_tokens under the plan.
@@ -55,7 +60,7 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
     scale = lengths[0] * lengths[1]
     cells = parts[0] @ parts[1].T / scale if scale else np.zeros((len(parts[0]), len(parts[1])))
     total = float(cells.sum())
-    exact = plan.pooling in ("mean", "max") and all(dense.linear for dense in plan.dense)
+    exact = _summed(plan)
     words, groups = zip(*(_words(trace.tokens) for trace in (first, second)), strict=True)
     word_cells = groups[0] @ cells @ groups[1].T
     return TokenPairShares(
@@ -91,33 +96,51 @@ def _check(first: Trace, second: Trace, plan: SentencePlan) -> None:
             raise UnsupportedModelError(f"{trace.model!r} has no pooler; choose mean, cls or max.")
 
 
+def _summed(plan: SentencePlan) -> bool:
+    """Whether the sentence vector is a sum of one part per token."""
+    return plan.pooling in SUMS and all(dense.linear for dense in plan.dense)
+
+
 def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
     """The sentence vector by the plan, from the trace's hidden states."""
-    counted = trace.hidden_states[layer][_first(trace, skipped) :]
+    pooled = trace.hidden_states[layer][_first(trace, skipped) :]
     if plan.pooling == "pooler":
         vector = trace.pooler_output
-    elif plan.pooling == "mean":
-        vector = counted.mean(axis=0, dtype=np.float64)
+    elif plan.pooling in SUMS:
+        vector = _pooled_parts(trace, layer, plan, skipped).sum(axis=0)
     else:
-        vector = counted[0] if plan.pooling == "cls" else counted.max(axis=0)
-    return applied(np.asarray(vector, dtype=np.float32)[None], plan.dense)[0].astype(np.float64)
+        vector = pooled[-1 if plan.pooling == "lasttoken" else 0]
+    made = applied(np.asarray(vector, dtype=np.float32)[None], plan.dense)[0]
+    return made.astype(np.float64)[: plan.truncate_dim]
 
 
 def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
     """One part per token, (seq, dimensions) float64; where such a sum exists, it is the sentence vector."""
+    parts, start = _pooled_parts(trace, layer, plan, skipped), _first(trace, skipped)
+    if _summed(plan):
+        for dense in plan.dense:
+            parts = parts @ dense.weight.T
+            if dense.bias is not None:
+                parts[start:] += dense.bias / (len(parts) - start)  # shared out evenly
+        parts = parts[:, : plan.truncate_dim]
+    return parts
+
+
+def _pooled_parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
+    """What each token adds to the pooled vector, (seq, hidden) float64; of a mean for a pooling that is no sum."""
     hidden, start = trace.hidden_states[layer].astype(np.float64), _first(trace, skipped)
-    share = np.zeros((len(hidden), 1))
-    share[start:] = 1 / (len(hidden) - start)
-    parts = hidden * share
     if plan.pooling == "max":
         largest, dimensions = hidden[start:].argmax(axis=0) + start, np.arange(hidden.shape[1])
         parts = np.zeros_like(hidden)
         parts[largest, dimensions] = hidden[largest, dimensions]
-    if plan.pooling in ("mean", "max") and all(dense.linear for dense in plan.dense):
-        for dense in plan.dense:
-            # A bias is shared out evenly: mean of (W h + b) is W mean(h) + b.
-            parts = parts @ dense.weight.T + (0 if dense.bias is None else share * dense.bias)
-    return parts
+        return parts
+    share = np.zeros(len(hidden))
+    if plan.pooling == "weightedmean":
+        share[start:] = np.arange(start, len(hidden)) + 1
+        return hidden * (share / share.sum())[:, None]
+    count = len(hidden) - start
+    share[start:] = 1 / (np.sqrt(count) if plan.pooling == "mean_sqrt_len_tokens" else count)
+    return hidden * share[:, None]
 
 
 def _first(trace: Trace, skipped: int) -> int:
@@ -158,9 +181,11 @@ def _top(cells: Any, first: Tokens, second: Tokens) -> tuple[TokenPair, ...]:
 
 def _note(plan: SentencePlan, exact: bool, total: float, score: float) -> str:
     if exact:
-        return MEAN if plan.pooling == "mean" else MAX
-    if plan.pooling in ("mean", "max"):
+        return {"mean": MEAN, "max": MAX}.get(plan.pooling, WEIGHTED)
+    if plan.pooling in SUMS:
         names = ", ".join(dense.activation for dense in plan.dense if not dense.linear)
         return NOT_LINEAR.format(names=names, total=total, score=score)
-    what = "the first token's vector" if plan.pooling == "cls" else "the pooler's output"
+    what = {"cls": "the first token's vector", "lasttoken": "the last token's vector"}.get(
+        plan.pooling, "the pooler's output"
+    )
     return SINGLE_VECTOR.format(what=what, total=total, score=score)

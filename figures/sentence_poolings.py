@@ -8,9 +8,17 @@ from bertviz_core.results.sentences import PoolingComparison
 from figures.sentence_axis import similarity_colours
 from figures.style import HUES, TEXT_SIZE, Theme, escape, layout
 
-POOLING_WORDS = {"mean": "mean", "cls": "[CLS]", "max": "max", "pooler": "pooler output"}
-DASHES = ("solid", "dash", "dot", "dashdot")
-SYMBOLS = ("circle", "square", "diamond", "x")
+POOLING_WORDS = {
+    "mean": "mean",
+    "cls": "[CLS]",
+    "max": "max",
+    "pooler": "pooler output",
+    "weightedmean": "weighted mean",
+    "lasttoken": "last token",
+    "mean_sqrt_len_tokens": "sum over root of count",
+}
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+SYMBOLS = ("circle", "square", "diamond", "x", "cross")
 HEIGHT = 400
 COLUMNS = 5
 """Most layers that have a column of small maps."""

@@ -39,6 +39,7 @@ class Job(Generic[T]):
         self._work, self._turn = work, turn
         self._stop, self._ended = Event(), Event()
         self._began = self._finished = perf_counter()
+        self._before: int | None = None
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
@@ -59,15 +60,17 @@ class Job(Generic[T]):
 
     @property
     def rate(self) -> float:
-        """Steps per second so far."""
-        return self.done / max(self.seconds, 1e-6)
+        """Steps per second so far, without those that were done before, such as vectors from the store."""
+        return (self.done - (self._before or 0)) / max(self.seconds, 1e-6)
 
     @property
     def seconds_left(self) -> float | None:
         """What it will still take at this rate; None before there is one."""
-        return (self.total - self.done) / self.rate if self.done else None
+        return (self.total - self.done) / self.rate if self.rate else None
 
     def _tell(self, done: int, total: int) -> None:
+        if self._before is None:
+            self._before = done
         self.done, self.total = done, total
         if self._stop.is_set():
             raise SupersededError

@@ -1,17 +1,20 @@
 """Widgets of the sentences page; keys are names in the address, where no sentence is ever written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from bertviz_core.results.sentences import MEASURES, Measure, Pooling
+from bertviz_core.results.sentences import MEASURES, POOLINGS, Measure, Pooling
+from bertviz_core.sentence_config import NO_PROMPT
+from figures.sentence_poolings import POOLING_WORDS
 from ui.controls import BOUND, choice
+from ui.errors import plain
 from ui.sentence_examples import EXAMPLES
 
 TYPED, FILE = "typed", "file"
 RECOMMENDED = "recommended"
-POOLING_WORDS = {"mean": "mean", "cls": "[CLS]", "max": "max", "pooler": "pooler output"}
+AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
 FILE_TYPES = ("csv", "tsv", "parquet", "txt")
 MOST_MEGABYTES = 64
@@ -104,10 +107,35 @@ def column_select(columns: Sequence[str], chosen: str) -> str | None:
 
 def pooling_choice(own: Pooling, has_pooler: bool) -> Pooling | None:
     """How many vectors become one; None for the model's own way, which is preselected and named."""
-    others = [each for each in POOLING_WORDS if each != own and (has_pooler or each != "pooler")]
+    others = [each for each in POOLINGS if each != own and (has_pooler or each != "pooler")]
     words = {**POOLING_WORDS, RECOMMENDED: f"{POOLING_WORDS[own]} (recommended)"}
     found = choice("Pooling", [RECOMMENDED, *others], "pooling", format_func=lambda each: words[each])
-    return None if found == RECOMMENDED else found  # type: ignore[return-value]  # others are poolings
+    return next((each for each in others if each == found), None)
+
+
+def prompt_select(prompts: Mapping[str, str], own: str) -> str:
+    """The text in front of every sentence, by its name in the checkpoint; the checkpoint's own comes first.
+
+    Args:
+        prompts: texts by name, none of them empty.
+        own: the text that the checkpoint puts in front unless another is asked for; "" for none.
+    """
+    texts = {**prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
+    names = sorted(texts, key=lambda name: texts[name] != own)
+    if st.session_state.get("prompt", names[0]) not in names:
+        st.session_state["prompt"] = names[0]
+    words = "A text that the checkpoint was trained with in front of every sentence. Offered: "
+    words += "; ".join(f"{plain(name)}: {plain(text)}" for name, text in prompts.items())
+    return texts[str(st.selectbox("Prompt", names, key="prompt", help=words, width=150, **BOUND))]
+
+
+def query_prompt_select(prompts: Mapping[str, str], same: str) -> str:
+    """The text in front of the query alone; that of the list to begin with."""
+    texts = {AS_LIST: same, **prompts, NO_PROMPT: prompts.get(NO_PROMPT, "")}
+    if st.session_state.get("query_prompt", AS_LIST) not in texts:
+        st.session_state["query_prompt"] = AS_LIST
+    words = "Models that look for answers often want one prompt in front of the question and another in front of texts."
+    return texts[str(st.selectbox("Prompt of the query", list(texts), key="query_prompt", help=words, **BOUND))]
 
 
 def layer_slider(layers: int, fixed: bool) -> int | None:

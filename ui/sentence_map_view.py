@@ -1,21 +1,39 @@
 """The view of the sentences page that places sentences in a plane, and lists those that are encircled."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.sentences import SentenceMap, SentenceVectors
-from bertviz_core.sentence_map import sentence_map, umap_available
-from figures.picture import Picture
-from figures.sentence_map import GROUPS, drawn, sentence_scatter
+from bertviz_core.results.sentences import MapMethod, SentenceMap, SentenceVectors
+from bertviz_core.sentence_export import formula_safe
+from bertviz_core.sentence_map import umap_available
+from figures.sentence_map import GROUPS, drawn
+from figures.sentence_view_pictures import map_picture
 from figures.style import theme
-from ui import controls, sentence_view_controls
+from ui import controls, sentence_models, sentence_view_controls, share_charts
 from ui.errors import plain
 from ui.export import download_row, explained, folded_table, numbers_table
 from ui.sentence_views import Asked
 
 KEY = "sentences_map"
+HOW: Mapping[MapMethod, tuple[str, str]] = {
+    "pca": (
+        "Principal component analysis turns the vectors, their mean taken off, so that the first axis holds as much of "
+        "their variance as one axis can, and the second as much of the rest; the shares stand at the axes. Points "
+        "far apart are far apart in the model too; points close together need not be where the shares are small.",
+        "centred = v - v.mean(0)\n_, s, axes = torch.linalg.svd(centred, full_matrices=False)\n"
+        "points, shares = centred @ axes[:2].T, (s**2 / (s**2).sum())[:2]",
+    ),
+    "umap": (
+        "UMAP links every sentence to its nearest by the cosine and looks for points of the plane with the same links "
+        "(McInnes et al. 2018). Who is whose neighbour can be read from it; distances between groups, their sizes and "
+        "the axes cannot. The start is drawn by lot from a fixed seed, so that the picture is always the same.",
+        "points = umap.UMAP(n_neighbors=min(15, len(v) - 1), metric='cosine', random_state=0).fit_transform(v)",
+    ),
+}
 MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False}
 
 
@@ -30,25 +48,25 @@ def map_view(asked: Asked) -> None:
         column = sentence_view_controls.colour_column(
             [each for each in asked.table.columns if each != asked.table.column]
         )
-    placed = sentence_map(found.vectors, method)
+    placed = sentence_models.placed(asked.key, method, found)
     values = _values(asked.table.frame[column]) if column else None
-    title = f"Map of {len(found.sentences):,} sentences, {asked.way(found)}"
-    alt = f"{title}: a point per sentence"
-    picture = Picture(title, alt, lambda look: sentence_scatter(placed, found.sentences, title, look, column, values))
+    picture = map_picture(placed, found, column, values)
+    title = picture.title
+    figure = picture.drawn(theme(controls.theme_name()))
     event = st.plotly_chart(
-        picture.drawn(theme(controls.theme_name())),
+        share_charts.standing(figure, KEY),
         key=KEY,
         theme=None,
         config=MAP_CONFIG,
-        on_select="rerun",
+        on_select=partial(share_charts.let_go, KEY),
         selection_mode=("points", "box", "lasso"),
-        alt=alt,
+        alt=picture.alt,
     )
     st.caption(_note(placed))
     shown = len(drawn(len(found.sentences)))
     if shown < len(found.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
-    chosen = sentence_view_controls.encircled(event, placed.points)
+    chosen = sentence_view_controls.encircled(event, placed.points, share_charts.encircled_in_link(figure, KEY))
     if chosen:
         st.markdown(f"**{len(chosen):,} sentences encircled**")
         numbers_table(_listed(asked, chosen), "The encircled sentences", 240)
@@ -58,19 +76,13 @@ def map_view(asked: Asked) -> None:
     filename = f"sentence map {found.pooling} layer {found.layer} {found.model}"
     download_row(picture, KEY, filename, title, frame, found.sentences)
     folded_table(KEY, frame, title)
-    explained(
-        KEY,
-        "Principal component analysis turns the vectors, their mean taken off, so that the first axis holds as much of "
-        "their variance as one axis can, and the second as much of the rest; the shares stand at the axes. Points "
-        "far apart are far apart in the model too; points close together need not be where the shares are small.",
-        "centred = v - v.mean(0)\n_, s, axes = torch.linalg.svd(centred, full_matrices=False)\n"
-        "points, shares = centred @ axes[:2].T, (s**2 / (s**2).sum())[:2]",
-    )
+    explained(KEY, *HOW[method])
 
 
 def _values(column: pd.Series) -> list[Any]:
     """A column's cells: numbers where all of them are numbers and not few, words otherwise."""
-    numbers = pd.to_numeric(column, errors="coerce")
+    single = [cell if pd.api.types.is_scalar(cell) else None for cell in column.tolist()]
+    numbers = pd.to_numeric(pd.Series(single, dtype=object), errors="coerce")
     if numbers.notna().all() and numbers.nunique() > GROUPS:
         return [float(number) for number in numbers]
     return [str(cell) for cell in column]
@@ -88,7 +100,7 @@ def _listed(asked: Asked, chosen: list[int]) -> pd.DataFrame:
     frame["sentence"] = [asked.table.sentences[index] for index in listed]
     for column in asked.table.columns:
         if column != asked.table.column:
-            frame[column] = asked.table.frame[column].iloc[listed].tolist()
+            frame[_free(column, frame)] = asked.table.frame[column].iloc[listed].tolist()
     return frame
 
 
@@ -96,5 +108,11 @@ def _frame(placed: SentenceMap, found: SentenceVectors, column: str, values: lis
     frame = pd.DataFrame({"sentence": list(found.sentences)})
     frame[["first", "second"]] = placed.points
     if values is not None:
-        frame[column] = values
+        frame[_free(column, frame)] = values
     return frame
+
+
+def _free(column: str, frame: pd.DataFrame) -> str:
+    """The name of a column of the file that is none of the table's own; a formula is none of a spreadsheet's."""
+    name = formula_safe(column)
+    return f"{name} (of the file)" if name in frame.columns else name

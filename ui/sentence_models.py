@@ -3,15 +3,28 @@
 import streamlit as st
 
 from bertviz_core.pooling_comparison import pooling_comparison
-from bertviz_core.results.sentences import PoolingComparison, SentencePlan, SentenceVectors
+from bertviz_core.results.sentences import (
+    BlockSummary,
+    MapMethod,
+    Measure,
+    Pooling,
+    PoolingComparison,
+    ScoredPairs,
+    SentenceMap,
+    SentencePlan,
+    SentenceVectors,
+)
+from bertviz_core.sentence_config import offered_prompts
+from bertviz_core.sentence_map import sentence_map
 from bertviz_core.sentence_modules import recommended
 from bertviz_core.sentence_store import SentenceStore
+from bertviz_core.similarity import block_summary, closest_pairs
 from bertviz_core.sources import resolve
 from bertviz_core.tokenization import TextTokenizer
 from bertviz_core.tokenizer_loading import load_tokenizer
 from ui import models
 from ui.controls import settings
-from ui.jobs import JobBoard
+from ui.jobs import JobBoard, Progress
 from ui.kept import kept
 
 SHORT = 512
@@ -26,10 +39,16 @@ def plan(name: str) -> SentencePlan:
     return _plan(found.name, found.kind, found.revision)
 
 
+def prompts(own: SentencePlan) -> dict[str, str]:
+    """The checkpoint's prompts by name, those that are a text."""
+    return {name: (own.prompts or {})[name] for name in offered_prompts(own)}
+
+
 def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
     """The first sentences under every pooling and layer."""
     model = models.loaded(name)
-    return _compared(model.name, model.revision, sentences[:COMPARED], plan(name).max_seq_length)
+    own = plan(name)
+    return _compared(model.name, model.revision, sentences[:COMPARED], own.max_seq_length, own.pooling)
 
 
 def tokenizer_of(name: str) -> TextTokenizer:
@@ -62,5 +81,25 @@ def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
 
 
 @st.cache_resource(max_entries=16, show_spinner="Comparing the poolings")
-def _compared(name: str, revision: str, sentences: tuple[str, ...], max_seq_length: int | None) -> PoolingComparison:
-    return pooling_comparison(models.loaded(name), tokenizer_of(name), sentences, max_seq_length=max_seq_length)
+def _compared(
+    name: str, revision: str, sentences: tuple[str, ...], max_seq_length: int | None, own: Pooling
+) -> PoolingComparison:
+    return pooling_comparison(models.loaded(name), tokenizer_of(name), sentences, "all", max_seq_length, own=own)
+
+
+@kept("Placing the sentences")
+def placed(key: str, method: MapMethod, _found: SentenceVectors) -> SentenceMap:
+    """Vectors, named by the key of their job, as points."""
+    return sentence_map(_found.vectors, method)
+
+
+@kept("Putting similar sentences together")
+def in_blocks(key: str, blocks: int, _found: SentenceVectors) -> BlockSummary:
+    """Vectors, named by the key of their job, as blocks of similar ones."""
+    return block_summary(_found.vectors, blocks)
+
+
+@kept()
+def closest(key: str, count: int, measure: Measure, _found: SentenceVectors, _tell: Progress) -> ScoredPairs:
+    """The pairs of vectors most alike, the vectors named by the key of their job; tells how far the search is."""
+    return closest_pairs(_found.vectors, count, measure, _tell)

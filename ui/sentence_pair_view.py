@@ -4,9 +4,9 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.results.sentences import TokenPairShares
-from figures.picture import Picture
-from figures.sentence_pairs import Unit, pair_heatmap
-from ui import controls, sentence_controls, sentence_runs, sentence_view_controls
+from figures.sentence_pairs import Unit
+from figures.sentence_view_pictures import pair_picture
+from ui import controls, sentence_runs, sentence_view_controls
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table, numbers_table
 from ui.sentence_views import Asked
@@ -30,11 +30,8 @@ def pair_view(asked: Asked) -> None:
         st.markdown(_sum_words(found))
     if not found.exact:
         st.warning(f"An approximation. {plain(found.note)}")
-    pooling = sentence_controls.POOLING_WORDS[found.pooling]
-    title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {asked.model}"
-    alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
-    picture = Picture(title, alt, lambda look: pair_heatmap(found, unit, title, look))
-    key = "sentences_pair"
+    picture = pair_picture(found, unit, asked.model)
+    title, key = picture.title, "sentences_pair"
     chart(picture, key)
     if found.exact:
         st.caption(plain(found.note))

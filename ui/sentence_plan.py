@@ -22,8 +22,10 @@ def asked_for(name: str, count: int) -> tuple[SentencePlan, Measure, bool, Sente
     with st.container(horizontal=True, vertical_alignment="bottom"):
         pooling = sentence_controls.pooling_choice(own.pooling, model.has_pooler) or own.pooling
         layer = sentence_controls.layer_slider(model.num_hidden_layers, pooling == "pooler")
+        prompts = sentence_models.prompts(own)
+        prompt = sentence_controls.prompt_select(prompts, own.prompt) if prompts else own.prompt
     with st.container(horizontal=True, vertical_alignment="bottom"):
         measure = sentence_controls.measure_choice()
         clustered = sentence_controls.clustered()
         fast = count > MANY and fast_bfloat16(model.device) and sentence_controls.bfloat16_toggle()
-    return adapted(own, pooling, layer), measure, clustered, "bfloat16" if fast else "float32"
+    return adapted(own, pooling, layer, prompt), measure, clustered, "bfloat16" if fast else "float32"

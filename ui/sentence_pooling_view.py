@@ -5,9 +5,9 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.results.sentences import PoolingComparison
-from figures.picture import Picture
 from figures.sentence_pictures import poolings_picture
-from figures.sentence_poolings import POOLING_WORDS, pooling_maps
+from figures.sentence_poolings import POOLING_WORDS
+from figures.sentence_view_pictures import pooling_maps_picture
 from ui import sentence_models
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table
@@ -57,9 +57,8 @@ def pooling_view(asked: Asked) -> None:
 
 def _maps(found: PoolingComparison, model: str) -> None:
     """The cosines of all pairs, a small map for every pooling and layer."""
-    title, key = f"Cosines, pooling by layer - {model}", "sentences_pooling_maps"
-    alt = f"{title}: small maps, a row per pooling, a column per layer"
-    picture = Picture(title, alt, lambda look: pooling_maps(found, title, look))
+    picture = pooling_maps_picture(found, model)
+    title, key = picture.title, "sentences_pooling_maps"
     chart(picture, key)
     download_row(picture, key, f"pooling maps {model}", title, _cells(found), found.sentences)
 

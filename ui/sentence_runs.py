@@ -32,7 +32,7 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
         BertvizError: as bertviz_core.sentences.sentence_vectors and load_model.
     """
     model = models.loaded(name)
-    key = _key(model.name, model.revision, sentences, chosen, dtype)
+    key = job_key(name, sentences, chosen, dtype)
     board = sentence_models.jobs()
     if board.find(key) is None and len(sentences) > ASK and not job_allowed(key):
         _ask(len(sentences), key)
@@ -122,9 +122,11 @@ def _traced(name: str, sentence: str, chosen: SentencePlan) -> Trace:
     return run_tokens(models.loaded(name), sentence_tokens(sentence_models.tokenizer_of(name), sentence, chosen))
 
 
-def _key(name: str, revision: str, sentences: Sequence[str], chosen: SentencePlan, dtype: str) -> str:
+def job_key(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: SentenceDtype) -> str:
     """What a result depends on; the dense layers and the maximum length belong to the revision."""
-    facts = (name, revision, chosen.pooling, chosen.layer, chosen.normalize, chosen.prompt, len(chosen.dense), dtype)
+    model = models.loaded(name)
+    way = chosen.pooling, chosen.layer, chosen.normalize, chosen.prompt, len(chosen.dense), chosen.truncate_dim
+    facts = (model.name, model.revision, *way, dtype)
     digest = sha256(repr(facts).encode())
     for sentence in sentences:
         digest.update(sentence.encode("utf-8", "surrogatepass") + b"\0")

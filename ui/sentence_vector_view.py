@@ -10,8 +10,7 @@ import streamlit as st
 
 from bertviz_core.results.sentences import SentenceVectors
 from bertviz_core.sentence_export import about_json, csv_bytes, npy_bytes, parquet_bytes
-from figures.picture import Picture
-from figures.sentences import vectors_heatmap
+from figures.sentence_view_pictures import ROWS, vectors_picture
 from ui import sentence_view_controls
 from ui.components.cell_click import cell_click
 from ui.errors import plain
@@ -19,7 +18,6 @@ from ui.export import chart, download_row, explained, folded_table
 from ui.sentence_views import Asked
 from ui.sentence_words import similarity_code
 
-ROWS = 40
 KEY = "sentences_vectors"
 WITH_SIDE_FILE = {"CSV": csv_bytes, ".npy": npy_bytes}
 
@@ -29,9 +27,8 @@ def vectors_view(asked: Asked) -> None:
     found = asked.vectors()
     first = sentence_view_controls.first_row(len(found.sentences), ROWS)
     rows, sentences = found.vectors[first : first + ROWS], found.sentences[first : first + ROWS]
-    title = f"Sentence vectors, {asked.way(found)}"
-    alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
-    picture = Picture(title, alt, lambda look: vectors_heatmap(rows, sentences, first, title, look))
+    picture = vectors_picture(rows, sentences, first, found)
+    title = picture.title
     chart(picture, KEY)
     cell = cell_click(KEY)
     if cell and cell[0] < len(rows) and cell[1] < found.dimensions:

@@ -8,7 +8,7 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from bertviz_core.results.sentences import MapMethod
-from ui.controls import choice
+from ui.controls import BOUND, choice
 
 MAP_METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 
@@ -79,10 +79,20 @@ def colour_column(columns: Sequence[str]) -> str:
     )
 
 
-def encircled(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
-    """Places in the list of all points inside what was drawn, also of those that are not drawn themselves."""
+def encircled(
+    event: Any, points: Float[np.ndarray, "sentences 2"], in_link: Sequence[Sequence[float]] = ()
+) -> list[int]:
+    """Places in the list of all points inside what was drawn, also of those that are not drawn themselves.
+
+    Args:
+        event: what the chart says of a selection.
+        points: all of them.
+        in_link: lines that a link brought, x and y by turns.
+    """
     selection = event["selection"] if event else {}
     inside = np.zeros(len(points), dtype=bool)
+    for line in in_link:
+        inside |= within(points, np.array(line, dtype=np.float64).reshape(-1, 2))
     for lasso in selection.get("lasso", ()):
         inside |= within(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
     for box in selection.get("box", ()):
@@ -120,4 +130,4 @@ def first_row(count: int, shown: int) -> int:
     most = count - shown + 1
     if not 1 <= int(st.session_state.get("first_row", 1)) <= most:
         st.session_state["first_row"] = 1
-    return int(st.number_input(f"First sentence, 1 to {most:,}", 1, most, 1, step=shown, key="first_row")) - 1
+    return int(st.number_input(f"First sentence, 1 to {most:,}", 1, most, 1, step=shown, key="first_row", **BOUND)) - 1

@@ -1,5 +1,6 @@
 """Views of the sentences page that compare vectors: every pair, many as blocks, the nearest to a query."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,20 +16,19 @@ from bertviz_core.results.sentences import (
     SentenceTable,
     SentenceVectors,
 )
-from bertviz_core.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
-from figures.picture import Picture
+from bertviz_core.similarity import cluster_order, nearest, similarity_matrix
 from figures.sentence_axis import MEASURE_WORDS
-from figures.sentence_pictures import pairs_picture, way
-from figures.sentences import blocks_heatmap, neighbour_bars
-from ui import sentence_runs, sentence_view_controls
+from figures.sentence_pictures import pairs_picture
+from figures.sentence_view_pictures import BLOCKS, EVERY_PAIR, NEIGHBOURS, blocks_picture, query_picture
+from ui import sentence_controls, sentence_models, sentence_runs, sentence_view_controls
 from ui.components.cell_click import cell_click
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table, numbers_table
 from ui.sentence_words import SIMILARITY, nearest_code, similarity_code
 
-EVERY_PAIR = 150
-"""Lists longer than this are drawn as blocks."""
-BLOCKS, PAIRS, NEIGHBOURS = 24, 20, 10
+PAIRS = 20
+SEARCHED_AT_ONCE = 4_000
+"""Up to so many sentences the closest pairs are there in a moment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,16 +48,17 @@ class Asked:
     dtype: SentenceDtype
     """Number format of the run."""
 
+    @property
+    def key(self) -> str:
+        """Names the vectors among all that this server keeps."""
+        return sentence_runs.job_key(self.model, self.table.sentences, self.plan, self.dtype)
+
     def vectors(self) -> SentenceVectors:
         """Vectors of the sentences; the page ends here until they are there."""
         found = sentence_runs.vectors(self.model, self.table.sentences, self.plan, self.dtype)
         for notice in found.notices:
             st.caption(plain(notice))
         return found
-
-    def way(self, found: SentenceVectors) -> str:
-        """Pooling, layer and model, for a title."""
-        return way(found)
 
 
 def similarity_view(asked: Asked) -> None:
@@ -104,15 +105,13 @@ def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, 
 
 
 def _blocks(asked: Asked, found: SentenceVectors) -> None:
-    summary = block_summary(found.vectors, BLOCKS)
-    title = f"Sentence blocks, {asked.way(found)}"
+    summary = sentence_models.in_blocks(asked.key, BLOCKS, found)
+    picture = blocks_picture(summary, found)
     st.caption(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
         "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
     )
-    key = "sentences_blocks"
-    alt = f"{title}: a row and a column per block"
-    picture = Picture(title, alt, lambda look: blocks_heatmap(summary, found.sentences, title, look))
+    title, key = picture.title, "sentences_blocks"
     chart(picture, key)
     cell = cell_click(key)
     if cell and max(cell) < len(summary.sizes):
@@ -139,7 +138,14 @@ def _closest(asked: Asked, found: SentenceVectors) -> None:
         st.caption("One sentence has no pairs: add another to compare it with.")
         return
     st.markdown("**Closest pairs**")
-    pairs = closest_pairs(found.vectors, PAIRS, asked.measure)
+    place = st.empty()
+
+    def tell(done: int, total: int) -> None:
+        if len(found.sentences) > SEARCHED_AT_ONCE:
+            place.progress(done / total, text="Comparing every sentence with every other")
+
+    pairs = sentence_models.closest(asked.key, PAIRS, asked.measure, found, tell)
+    place.empty()
     numbers_table(_pair_frame(pairs, found), "The closest pairs, the most alike first", 240)
 
 
@@ -153,19 +159,20 @@ def _pair_frame(pairs: ScoredPairs, found: SentenceVectors) -> pd.DataFrame:
 
 def query_view(asked: Asked) -> None:
     """The sentences of the list nearest to one that is typed."""
-    query = sentence_view_controls.query_input()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        query = sentence_view_controls.query_input()
+        prompts = sentence_models.prompts(asked.plan)
+        prompt = sentence_controls.query_prompt_select(prompts, asked.plan.prompt) if prompts else asked.plan.prompt
     found = asked.vectors()
     if not query:
         st.info(
             "Type a sentence: its nearest in the list will stand here, with their scores.", icon=":material/search:"
         )
         return
-    one = sentence_runs.vectors(asked.model, (query,), asked.plan, "float32")
+    one = sentence_runs.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
     near = nearest(one.vectors[0], found.vectors, min(NEIGHBOURS, len(found.sentences)), asked.measure)
-    title = f"Nearest to the query, {asked.way(found)}"
-    alt = f"{title}: a bar per sentence, the nearest at the top"
-    picture = Picture(title, alt, lambda look: neighbour_bars(near, found.sentences, title, look))
-    key = "sentences_query"
+    picture = query_picture(near, found)
+    title, key = picture.title, "sentences_query"
     chart(picture, key)
     rows = zip(near.score.tolist(), near.index.tolist(), strict=True)
     frame = pd.DataFrame(

@@ -19,6 +19,10 @@ POOLED: Mapping[Pooling, str] = {
     "cls": "v = h[:, 0]",
     "max": "v = h.masked_fill(batch['attention_mask'][..., None] == 0, float('-inf')).amax(1)",
     "pooler": "v = outputs.pooler_output",
+    "lasttoken": "v = h[range(len(h)), batch['attention_mask'].sum(1) - 1]   # padded on the right",
+    "weightedmean": "mask = (batch['attention_mask'].cumsum(1) * batch['attention_mask'])[..., None]\n"
+    "v = (h * mask).sum(1) / mask.sum(1)",
+    "mean_sqrt_len_tokens": "mask = batch['attention_mask'][..., None]\nv = (h * mask).sum(1) / mask.sum(1).sqrt()",
 }
 COMPARED: Mapping[Measure, str] = {
     "cosine": "v = torch.nn.functional.normalize(v, dim=-1)\nv @ v.T",

@@ -7,9 +7,13 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-Pooling = Literal["mean", "cls", "max", "pooler"]
-"""How one vector comes from many: the tokens' mean, the first token, the largest of each dimension, the pooler."""
+Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
+"""How one vector comes from many: the tokens' mean, the first token, the largest of each dimension, the pooler; a mean
+weighted by place, the last token, the sum over the square root of the count, which some checkpoints ask for."""
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler")
+"""Those offered for every model; the others are followed where a checkpoint names them."""
+SUMS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
+"""Those whose vector is a sum of one part per token."""
 SentenceDtype = Literal["float32", "bfloat16"]
 
 
@@ -46,8 +50,12 @@ class SentencePlan:
     """Whether the prompt's tokens are pooled with those of the sentence."""
     max_seq_length: int | None = None
     """Most tokens of a sentence, special ones included; None for what the model reads at once."""
+    lower_case: bool = False
+    """Whether prompt and sentence are put into lower case before they are tokenized."""
     dense: tuple[DenseLayer, ...] = ()
     """Maps applied behind the pooling, in their order; they belong to the model's own pooling and last layer."""
+    truncate_dim: int | None = None
+    """Leading dimensions that are kept at the very end; None for all. Belongs to the model's own pooling too."""
     reason: str = ""
     """Where this plan comes from, one sentence for the reader."""
     prompts: Mapping[str, str] | None = None

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.results.sentence_plan import POOLINGS, DenseLayer, Pooling, SentenceDtype, SentencePlan
+from bertviz_core.results.sentence_plan import POOLINGS, SUMS, DenseLayer, Pooling, SentenceDtype, SentencePlan
 from bertviz_core.results.token_pairs import TokenPair, TokenPairShares
 
 __all__ = [
     "MEASURES",
     "POOLINGS",
+    "SUMS",
     "BlockSummary",
     "ClusterOrder",
     "DenseLayer",

@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.cli.conftest import Command
+from tests.core.tiny_models import HIDDEN, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 SENTENCES = ("A cat sat on the mat.", "The feline rested on a rug.", "Stocks fell on Monday.")
@@ -38,6 +39,45 @@ def test_no_sentence_is_too_strange(command: Command) -> None:
     done = command("similarity", MODEL, "", "a\x1b[31mb\u202ec", "a\ud800b\udcff", "👨‍👩‍👧‍👦", "--json")
     assert (done.returncode, len(json.loads(done.stdout)["similarity"])) == (0, 4)
     assert "\x1b" not in command("similarity", MODEL, "a\x1b[31mb\u202ec").stdout
+
+
+def test_a_prompt_is_chosen_by_its_name(command: Command, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = checkpoint_with_prompts(tmp_path / "model")
+    library = SentenceTransformer(str(folder), device="cpu")
+    (tmp_path / "list.txt").write_text("\n".join(SENTENCES))
+    for name, text in (("", "my pet "), ("query", "the river : "), ("none", "")):
+        asked = ("--prompt", name) if name else ()
+        done = command("similarity", str(folder), *SENTENCES, *asked, "--json")
+        found = json.loads(done.stdout)
+        assert found["prompt"] == text
+        vectors = library.encode(list(SENTENCES), prompt=text)
+        np.testing.assert_allclose(found["similarity"], library.similarity(vectors, vectors), atol=1e-5)
+        assert (repr(text) in done.stderr) == bool(text)
+        out = tmp_path / "out.npy"
+        assert command("embed", str(folder), str(tmp_path / "list.txt"), "-o", str(out), *asked).returncode == 0
+        np.testing.assert_allclose(np.load(out), vectors, rtol=1e-5, atol=1e-5)
+        assert json.loads(out.with_name("out.npy.json").read_text())["prompt"] == text
+    refused = command("similarity", str(folder), "a", "--prompt", "passage")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "'query', 'document'" in refused.stderr
+
+
+def checkpoint_with_prompts(folder: Path) -> Path:
+    """A tiny model whose files name two prompts, the second as its default."""
+    save_tiny("bert", folder)
+    listed = [
+        {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for place, (kind, path) in enumerate((("Transformer", ""), ("Pooling", "1_Pooling")))
+    ]
+    config = {"prompts": {"query": "the river : ", "document": "my pet "}, "default_prompt_name": "document"}
+    (folder / "modules.json").write_text(json.dumps(listed))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": HIDDEN, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(config))
+    return folder
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".npy"])
@@ -73,6 +113,7 @@ def test_a_second_time_gives_the_same_file(monkeypatch: pytest.MonkeyPatch, comm
     [
         (("similarity", MODEL), "sentences"),
         (("similarity", MODEL, "a", "--pooling", "median"), "mean, cls, max, pooler"),
+        (("similarity", MODEL, "a", "--prompt", "query"), "the checkpoint names none"),
         (("similarity", MODEL, "a", "--layer", "7"), "0 (the embedding output) to 6"),
         (("similarity", MODEL, "a", "--layer", "-1"), "0 (the embedding output) to 6"),
         (("similarity", MODEL, "a", "--layer", "3", "--pooling", "pooler"), "last layer"),

@@ -64,6 +64,7 @@ def test_a_table_keeps_its_other_columns_and_counts_rows_of_data() -> None:
         (b"id,words\n1,a b\n", "words"),
         (b"only\na b\n", "only"),
         (b"a;text\n1,5;a b\n", "text"),
+        (b"a\ttext\n1\ta b\n", "text"),
         (b"text,text,\na b,c,d\n", "text"),
     ],
 )
@@ -86,6 +87,39 @@ def test_parquet_is_read_and_what_is_missing_is_blank() -> None:
     found = read_sentences("list.parquet", parquet(FRAME), SETTINGS, "text")
     assert (found.sentences, found.blank) == (("first one", "third, one"), 1)
     assert found.frame["id"].tolist() == [1, 3]
+
+
+def test_cells_of_bytes_are_their_text_and_what_is_none_is_told() -> None:
+    raw = parquet(pd.DataFrame({"text": ["Grüße".encode(), b"two"]}))
+    assert read_sentences("list.parquet", raw, SETTINGS).sentences == ("Grüße", "two")
+    for cells, word in (
+        ([b"fine", b"caf\xe9"], "Row 2 .* no UTF-8"),
+        (["a", "b"], ""),
+        ([["a"], ["b", "c"]], "Row 1 .* several values"),
+        ([{"a": 1}, {"a": 2}], "Row 1 .* several values"),
+    ):
+        raw = parquet(pd.DataFrame({"text": cells}))
+        if word:
+            with pytest.raises(TextError, match=word):
+                read_sentences("list.parquet", raw, SETTINGS)
+        else:
+            assert read_sentences("list.parquet", raw, SETTINGS).sentences == ("a", "b")
+
+
+def test_a_column_of_lists_is_no_column_of_sentences() -> None:
+    table = pd.DataFrame({"vector": [[1.0, 2.0], [3.0, 4.0]], "when": pd.Timestamp(0), "words": ["a b", "c d"]})
+    found = read_sentences("list.parquet", parquet(table), SETTINGS)
+    assert (found.column, found.sentences) == ("words", ("a b", "c d"))
+
+
+def test_a_text_repeated_in_every_row_is_in_memory_once() -> None:
+    few, text = replace(SETTINGS, max_characters=9_999), "x" * 10_000
+    raw = parquet(pd.DataFrame({"text": [text] * 2000}))
+    assert len(raw) < 10**6
+    found = read_sentences("list.parquet", raw, few)
+    assert (found.cut, found.duplicates) == (2000, 1999)
+    assert len({id(sentence) for sentence in found.sentences}) == 1
+    assert len({id(cell) for cell in found.frame["text"]}) == 1
 
 
 def test_a_formula_stays_as_it_is_when_read() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -59,6 +60,35 @@ def test_a_vector_put_again_replaces_the_old_one(tmp_path: Path) -> None:
     store.put({b"a": StoredVector(np.zeros(3, dtype=np.float32), 1, False)})
     store.put({b"a": StoredVector(np.ones(5, dtype=np.float32), 2, True)})
     same(store.get([b"a"]), {b"a": StoredVector(np.ones(5, dtype=np.float32), 2, True)})
+
+
+def test_many_who_begin_a_store_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    def begun(place: int) -> tuple[str, ...]:
+        store = SentenceStore(tmp_path / str(place // 6), MEGABYTE)
+        together.wait()
+        store.put(some(5, 10 * (place % 6)))
+        return store.notices
+
+    together = Barrier(6)
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(begun, range(6 * 25))) == {()}
+    for folder in range(25):
+        store = SentenceStore(tmp_path / str(folder), MEGABYTE)
+        assert all(len(store.get(list(some(5, 10 * writer)))) == 5 for writer in range(6))
+
+
+def test_what_went_wrong_is_told_while_it_is_wrong(tmp_path: Path) -> None:
+    store = SentenceStore(tmp_path / "below", MEGABYTE)
+    (tmp_path / "below").write_text("no folder")
+    store.put(some(2))
+    assert len(store.notices) == 1
+    (tmp_path / "below").unlink()
+    store.put(some(2))
+    assert store.notices == ()
+    (tmp_path / "below" / FILE).write_text("no database " * 999)
+    store.put(some(2))
+    same(store.get(list(some(2))), some(2))
+    assert (len(store.notices), store.renamed) == (1, 1)
 
 
 def test_those_used_longest_ago_make_room(tmp_path: Path) -> None:

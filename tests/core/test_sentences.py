@@ -18,7 +18,7 @@ from bertviz_core.pooling_comparison import pooling_comparison
 from bertviz_core.results.sentences import POOLINGS, Pooling, SentencePlan
 from bertviz_core.sentence_batches import batches, sentence_tokens, tokenized
 from bertviz_core.sentence_modules import recommended
-from bertviz_core.sentence_store import SentenceStore
+from bertviz_core.sentence_store import FILE, SentenceStore
 from bertviz_core.sentences import sentence_vectors
 from bertviz_core.settings import Settings
 from bertviz_core.similarity import similarity_matrix
@@ -56,7 +56,9 @@ def plan() -> SentencePlan:
 def bare(pooling: Pooling, hidden: Any, pooler_output: Any) -> Any:
     """One vector by the definition, in float64."""
     wide = hidden.astype(np.float64)
-    return {"mean": wide.mean(axis=0), "cls": wide[0], "max": wide.max(axis=0), "pooler": pooler_output}[pooling]
+    weights = np.arange(1, len(wide) + 1)
+    ways = {"mean": wide.mean(axis=0), "cls": wide[0], "max": wide.max(axis=0), "pooler": pooler_output}
+    return {**ways, "weightedmean": weights @ wide / weights.sum(), "lasttoken": wide[-1]}[pooling]
 
 
 def test_the_bundled_vectors_are_those_of_sentence_transformers() -> None:
@@ -93,6 +95,7 @@ def test_every_pooling_and_layer_of_every_family_is_the_traces(name: str) -> Non
     run = family_run(name)
     traces = [trace(run.loaded, sentence_tokens(run.tokenizer, text, SentencePlan("mean"))) for text in TINY]
     ways: list[tuple[Pooling, int | None]] = [("mean", None), ("max", 0), ("cls", LAYERS - 1)]
+    ways += [("weightedmean", None), ("lasttoken", None)]
     for pooling, layer in [*ways, ("pooler", None)] if run.loaded.has_pooler else ways:
         found = sentence_vectors(run.loaded, run.tokenizer, TINY, SentencePlan(pooling, layer))
         assert found.layer == (LAYERS if layer is None else layer)
@@ -121,7 +124,15 @@ def test_cached_and_fresh_vectors_are_equal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"pooling": "max"}, {"layer": 3}, {"normalize": False}, {"prompt": "query: "}, {"max_seq_length": 5}],
+    [
+        {"pooling": "max"},
+        {"layer": 3},
+        {"normalize": False},
+        {"prompt": "query: "},
+        {"max_seq_length": 5},
+        {"lower_case": True},
+        {"truncate_dim": 7},
+    ],
     ids=lambda changes: next(iter(changes)),
 )
 def test_the_store_never_gives_another_plans_vectors(tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -149,6 +160,16 @@ def test_what_was_computed_before_the_end_is_kept(tmp_path: Path, monkeypatch: p
     assert told[-1] == (3, 5)
     found = sentence_vectors(loaded, tokenizer, SENTENCES, plan(), store=store)
     assert (found.from_store, found.computed) == (3, 2)
+
+
+def test_a_store_that_was_set_aside_is_told_once(tmp_path: Path) -> None:
+    _, loaded, tokenizer = bundled()
+    (tmp_path / FILE).write_text("no database " * 999)
+    store = SentenceStore(tmp_path, 10**8)
+    first, second = (sentence_vectors(loaded, tokenizer, ["a", "b"], plan(), store=store) for _ in range(2))
+    assert ["damaged" in notice for notice in first.notices] == [True]
+    assert second.notices == ()
+    assert (first.from_store, second.from_store) == (0, 2)
 
 
 def test_another_run_gets_its_turn_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,6 +296,16 @@ def test_the_comparison_wants_two_to_500_sentences() -> None:
     many = pooling_comparison(run.loaded, run.tokenizer, ["the pet", "my river"] * 33, layers=[1])
     assert many.matrices is None
     assert many.mean_cosine.shape == (4, 1)
+
+
+def test_a_pooling_of_the_checkpoints_own_is_compared_too() -> None:
+    run = family_run("bert")
+    found = pooling_comparison(run.loaded, run.tokenizer, TINY, own="lasttoken")
+    assert found.poolings == (*POOLINGS, "lasttoken")
+    vectors = sentence_vectors(run.loaded, run.tokenizer, TINY, SentencePlan("lasttoken", 1)).vectors
+    assert found.matrices is not None
+    np.testing.assert_allclose(found.matrices[-1, 1], similarity_matrix(vectors), atol=1e-5)
+    assert pooling_comparison(run.loaded, run.tokenizer, TINY, layers=[1], own="max").poolings == POOLINGS
 
 
 def test_rows_are_the_tokenizers_own() -> None:

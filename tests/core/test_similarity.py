@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist, squareform
 from bertviz_core import similarity
 from bertviz_core.errors import SupersededError, UnsupportedModelError
 from bertviz_core.results.sentences import MEASURES, Measure
-from bertviz_core.sentence_map import sentence_map, umap_available
+from bertviz_core.sentence_map import sentence_map
 from bertviz_core.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
 
 COUNT, DIMENSIONS = 23, 7
@@ -161,9 +161,3 @@ def test_what_has_no_place_in_a_plane_is_refused(vectors: Any) -> None:
     vectors[0, 0] = np.nan
     with pytest.raises(UnsupportedModelError, match="NaN"):
         sentence_map(vectors)
-
-
-@pytest.mark.skipif(umap_available(), reason="umap-learn is installed")
-def test_umap_says_that_it_is_not_installed(vectors: Any) -> None:
-    with pytest.raises(UnsupportedModelError, match="umap-learn"):
-        sentence_map(vectors, "umap")

@@ -8,7 +8,7 @@ import pytest
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.loading import load_model
-from bertviz_core.results.sentences import DenseLayer, Pooling, SentencePlan, TokenPairShares
+from bertviz_core.results.sentences import SUMS, DenseLayer, Pooling, SentencePlan, TokenPairShares
 from bertviz_core.results.trace import Trace
 from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentence_modules import recommended
@@ -49,7 +49,8 @@ def dense(activation: str, bias: bool, columns: int = HIDDEN) -> DenseLayer:
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("canine", "funnel")])
 def test_the_cells_add_up_to_the_cosine_of_every_family(name: str) -> None:
     run = family_run(name)
-    for plan in (SentencePlan("mean"), SentencePlan("mean", 1, normalize=True), SentencePlan("max")):
+    plans = [SentencePlan("mean"), SentencePlan("mean", 1, normalize=True), SentencePlan("max")]
+    for plan in (*plans, SentencePlan("weightedmean"), SentencePlan("mean_sqrt_len_tokens", 0)):
         found = shares(run, plan)
         assert found.exact
         assert float(found.cells.sum(dtype=np.float64)) == pytest.approx(cosine(run, plan), abs=1e-5)
@@ -86,11 +87,12 @@ def test_totals_words_and_the_largest_pairs() -> None:
     assert all(0 < pair.first < len(found.first_tokens) - 1 for pair in found.top)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "max"])
+@pytest.mark.parametrize("pooling", SUMS)
 @pytest.mark.parametrize("bias", [True, False])
 def test_linear_dense_layers_keep_the_sum_exact(pooling: Pooling, bias: bool) -> None:
     run = family_run("bert")
-    plan = SentencePlan(pooling, dense=(dense("identity", bias), dense("identity", bias, DIMENSIONS)))
+    layers = dense("identity", bias), dense("identity", bias, DIMENSIONS)
+    plan = SentencePlan(pooling, dense=layers, truncate_dim=DIMENSIONS - 2)
     found = shares(run, plan)
     assert found.exact
     assert float(found.cells.sum(dtype=np.float64)) == pytest.approx(cosine(run, plan), abs=1e-5)
@@ -101,10 +103,11 @@ def test_linear_dense_layers_keep_the_sum_exact(pooling: Pooling, bias: bool) ->
     [
         (SentencePlan("cls"), "first token"),
         (SentencePlan("pooler"), "pooler"),
+        (SentencePlan("lasttoken", 2), "last token"),
         (SentencePlan("mean", dense=(dense("tanh", True),)), "tanh"),
         (SentencePlan("max", dense=(dense("relu", False),)), "relu"),
     ],
-    ids=["cls", "pooler", "tanh", "relu"],
+    ids=["cls", "pooler", "last token", "tanh", "relu"],
 )
 def test_an_approximation_says_so_with_both_numbers(plan: SentencePlan, word: str) -> None:
     run = family_run("bert")
@@ -116,7 +119,7 @@ def test_an_approximation_says_so_with_both_numbers(plan: SentencePlan, word: st
     assert word in found.note
     assert f"{found.total:.4f}" in found.note
     assert f"{found.score:.4f}" in found.note
-    near = SentencePlan("max" if plan.pooling == "max" else "mean")
+    near = SentencePlan("max" if plan.pooling == "max" else "mean", plan.layer)
     assert found.total == pytest.approx(cosine(run, near), abs=1e-5)
 
 

@@ -1,20 +1,27 @@
 """The sentences page: what it draws is what the model gives, in every view; lists of every length; what is refused."""
 
+import io
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
+import bertviz_core.sentence_map
+import ui.kept
 import ui.sentence_models
 import ui.sentence_runs
 import ui.sentence_views
 from bertviz_core.bundled import bundled_folder
+from bertviz_core.results.sentences import SentenceMap
+from tests.cli.test_sentences_command import checkpoint_with_prompts
 from tests.pages.opened import SHELL, _decoded, opened, said
 from ui.jobs import Job, JobBoard
 from ui.sentence_controls import VIEWS
@@ -114,6 +121,34 @@ def test_the_models_own_way_is_preselected_and_named() -> None:
     assert "brought to length 1" in words(at)
 
 
+def test_a_checkpoints_prompts_are_offered_by_name_and_stand_in_front(models_dir: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    library = SentenceTransformer(str(checkpoint_with_prompts(models_dir / "asks")), device="cpu")
+    for name, text in (("document", "my pet "), ("query", "the river : "), ("none", "")):
+        at = opened("sentences", model="asks", prompt=name)
+        assert (at.selectbox(key="prompt").value, at.exception) == (name, [])
+        vectors = library.encode(HOMONYMS, prompt=text)
+        np.testing.assert_allclose(z(at), library.similarity(vectors, vectors), atol=1e-5)
+        assert (f"'{text}'" in words(at)) == bool(text)
+    assert opened("sentences", model="asks").selectbox(key="prompt").value == "document"
+    assert not [each for each in opened("sentences").selectbox if each.key == "prompt"]
+
+
+def test_a_query_may_have_a_prompt_of_its_own(models_dir: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    library = SentenceTransformer(str(checkpoint_with_prompts(models_dir / "asks")), device="cpu")
+    listed = library.encode(HOMONYMS, prompt_name="document")
+    for own, name in (("as the list", "document"), ("query", "query")):
+        at = opened("sentences", model="asks", compare="Query", query_prompt=own)
+        at.text_input(key="query_sentence").set_value(HOMONYMS[3]).run()
+        expected = library.similarity(library.encode([HOMONYMS[3]], prompt_name=name), listed).numpy()[0]
+        found = at.dataframe[0].value
+        np.testing.assert_allclose(found["cosine"], np.sort(expected)[::-1], atol=1e-5)
+        np.testing.assert_allclose(expected[found["number"] - 1], found["cosine"], atol=1e-5)
+
+
 def test_clustering_moves_the_sentences_and_changes_no_cell(own: np.ndarray) -> None:
     figure = charts(opened("sentences", order="clustered"))[0]
     order = [int(number) - 1 for number in figure["layout"]["xaxis"]["ticktext"]]
@@ -203,6 +238,22 @@ def test_long_lists_are_drawn_as_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(z(at)) <= 8
 
 
+def test_pairs_blocks_and_points_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui.sentence_views, "EVERY_PAIR", 7)
+    made = []
+    for name in ("closest_pairs", "block_summary", "sentence_map"):
+        found = getattr(ui.sentence_models, name)
+        monkeypatch.setattr(ui.sentence_models, name, lambda *given, f=found, n=name: [made.append(n), f(*given)][1])
+    text = "\n".join(reversed(HOMONYMS))
+    for _ in range(2):
+        at = typed(text)
+        at.run()
+        typed(text, compare="Map").run()
+    assert sorted(made) == ["block_summary", "closest_pairs", "sentence_map"]
+    typed(f"{text}\nOne more.")
+    assert sorted(made) == ["block_summary", "block_summary", "closest_pairs", "closest_pairs", "sentence_map"]
+
+
 @pytest.mark.usefixtures("long_lists")
 def test_a_very_long_list_begins_when_asked_and_is_found_again() -> None:
     at = opened("sentences")
@@ -246,6 +297,48 @@ def test_points_are_coloured_by_a_column() -> None:
     at = handed("f.csv", b"kind,sentence\na,One thing.\nb,Two things.\nb,Last.\n", compare="Map")
     at.selectbox(key="colour_column").set_value("kind").run()
     assert {trace["name"] for trace in charts(at)[0]["data"]} == {"a", "b"}
+
+
+def test_points_are_placed_by_umap_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(0).normal(size=(len(HOMONYMS), 2)).astype(np.float32)
+    placed = SentenceMap(points, None, "umap", "UMAP said so.")
+    monkeypatch.setattr(bertviz_core.sentence_map, "_umap", lambda vectors: placed)
+    ui.kept.results.clear()
+    at = opened("sentences", compare="Map", placed="UMAP")
+    (figure,) = charts(at)
+    np.testing.assert_allclose(np.array([figure["data"][0]["x"], figure["data"][0]["y"]]).T, points)
+    assert figure["layout"]["xaxis"]["title"]["text"] == "first axis"
+    assert "UMAP said so." in words(at)
+    assert "of the variance" not in words(at)
+    at.button_group(key="placed").set_value("pca").run()
+    assert "of the variance" in words(at)
+
+
+def test_without_umap_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bertviz_core.sentence_map, "find_spec", lambda name: None)
+    at = opened("sentences", compare="Map", placed="UMAP")
+    assert not at.exception
+    assert "of the variance" in words(at)
+    assert "placed" not in [each.key for each in at.button_group]
+
+
+def test_columns_may_hold_anything_and_be_called_anything() -> None:
+    table = pd.DataFrame(
+        {"sentence": [1, 2, 3], "text": ["One.", "Two.", "Three."], "first": [[1], [2, 3], []], "=a": ["x", "y", "y"]}
+    )
+    target = io.BytesIO()
+    table.to_parquet(target)
+    at = handed("f.parquet", target.getvalue(), compare="Map")
+    at.selectbox(key="sentence_column").set_value("text").run()
+    for column in ("first", "sentence", "=a"):
+        at.selectbox(key="colour_column").set_value(column).run()
+        assert not at.exception
+        assert len(charts(at)[0]["data"]) > 1
+    at.session_state["sentences_map"] = {"selection": {"points": [{"customdata": 1}], "box": [], "lasso": []}}
+    at.run()
+    found = at.dataframe[0].value
+    assert found.to_dict("records")[0]["sentence"] == "Two."
+    assert list(found.columns) == ["number", "sentence", "sentence (of the file)", "first", "'=a"]
 
 
 @pytest.mark.parametrize("content", [b'a,b\n1,2,3\n"', b"sentence\n\xff\xfe\xfa", b"", b"PAR1"])

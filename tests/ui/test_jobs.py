@@ -33,6 +33,7 @@ class Held:
 
     def __call__(self, tell: Progress) -> SentenceVectors:
         self.runs += 1
+        tell(0, 3)
         tell(1, 3)
         self.begun.set()
         assert self.go.wait(WAIT_S)
@@ -71,6 +72,24 @@ def test_progress_rate_and_time_left_follow_what_is_told() -> None:
     work.go.set()
     assert ended(job).state == "done"
     assert job.done == 3
+
+
+def test_what_was_done_before_it_began_is_no_part_of_the_rate() -> None:
+    begun, go = Event(), Event()
+
+    def work(tell: Progress) -> SentenceVectors:
+        tell(900, 1000)
+        begun.set()
+        assert go.wait(WAIT_S)
+        tell(901, 1000)
+        return made()
+
+    job = Job(1000, work, None)
+    job.start()
+    assert begun.wait(WAIT_S)
+    assert (job.done, job.rate, job.seconds_left) == (900, 0, None)
+    go.set()
+    assert ended(job).rate * job.seconds < 101
 
 
 def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:

@@ -1,0 +1,75 @@
+"""Sentences placed by UMAP, the library itself: the same picture every time, neighbours together, clear refusals."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertviz_core import sentence_map as maps
+from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.sentence_map import sentence_map
+
+GROUPS, EACH = 3, 12
+
+
+@pytest.fixture
+def groups() -> Any:
+    """Three groups of vectors, each around a direction of its own."""
+    made = np.random.default_rng(0)
+    middles = np.repeat(np.eye(GROUPS, 8), EACH, axis=0)
+    return (middles + made.normal(scale=0.05, size=middles.shape)).astype(np.float32)
+
+
+def test_umap_is_a_requirement_of_the_tests() -> None:
+    assert maps.umap_available()
+
+
+def test_umap_keeps_neighbours_together_and_gives_the_same_picture_every_time(groups: Any) -> None:
+    found = sentence_map(groups, "umap")
+    assert (found.method, found.explained, found.points.dtype) == ("umap", None, np.float32)
+    assert "axes mean nothing" in found.note
+    distances = np.linalg.norm(found.points[:, None] - found.points[None], axis=-1)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argsort(distances, axis=1)[:, : EACH // 2]
+    assert (nearest // EACH == np.arange(GROUPS * EACH)[:, None] // EACH).all()
+    with ThreadPoolExecutor(2) as pool:
+        for again in pool.map(lambda _: sentence_map(groups, "umap"), range(2)):
+            np.testing.assert_array_equal(again.points, found.points)
+    np.testing.assert_array_equal(sentence_map(groups * 8, "umap").points, found.points)
+
+
+@pytest.mark.parametrize("count", [4, 9, 10, 15])
+def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwarn: pytest.WarningsRecorder) -> None:
+    for vectors in (groups[:count], np.repeat(groups[:1], count, axis=0), np.zeros((count, 3), dtype=np.float32)):
+        vectors.setflags(write=False)
+        points = sentence_map(vectors, "umap").points
+        assert points.shape == (count, 2)
+        assert np.isfinite(points).all()
+    assert not recwarn.list
+
+
+def test_what_umap_cannot_place_is_refused(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TextError, match="4 to 10,000 sentences, and these are 3"):
+        sentence_map(groups[:3], "umap")
+    monkeypatch.setattr(maps, "MAX_UMAP", 11)
+    with pytest.raises(TextError, match="choose PCA"):
+        sentence_map(groups[:12], "umap")
+    groups[0, 0] = np.nan
+    with pytest.raises(UnsupportedModelError, match="NaN"):
+        sentence_map(groups, "umap")
+
+
+def test_without_umap_its_absence_is_told(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "umap_available", lambda: True)
+    monkeypatch.setitem(sys.modules, "umap", ModuleType("umap"))  # of a package that only bears the name
+    with pytest.raises(TextError, match="install umap-learn"):
+        sentence_map(groups, "umap")
+    monkeypatch.undo()
+    monkeypatch.setattr(maps, "find_spec", lambda name: None)
+    assert not maps.umap_available()
+    with pytest.raises(TextError, match="not installed here; install umap-learn"):
+        sentence_map(groups, "umap")
+    assert sentence_map(groups).method == "pca"
