@@ -36,7 +36,7 @@ def refuse_missing(name: str, whole: "PreTrainedModel", missing: set[str], model
         raise CheckpointError(
             f"The file of {name!r} lacks {len(lacking):,} of the {len(wanted):,} tensors that its config asks for "
             f"({shown(lacking[0])}, ...); random numbers are never put in their place. "
-            "Check num_hidden_layers and model_type in config.json."
+            "Check num_hidden_layers and model_type in config.json, and the load report, which knows foreign prefixes."
         )
     if pooler and "add_pooling_layer" in inspect.signature(type(model).__init__).parameters:
         setattr(model, "pooler", None)  # noqa: B010  # what add_pooling_layer=False does, without a second load

@@ -77,6 +77,28 @@ def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> 
     )
 
 
+def sorted_grid(grid: TensorGrid, modules: bool, layers: bool) -> TensorGrid:
+    """The same cells, modules or layers or both by their largest number, the largest first; NaN stands last."""
+    places = _descending(grid.values) if modules else range(len(grid.places))
+    columns = _descending(grid.values.T) if layers else range(len(grid.layers))
+    outside = _descending(grid.outside_values[:, None]) if modules else range(len(grid.outside))
+    return TensorGrid(
+        places=tuple(grid.places[row] for row in places),
+        layers=tuple(grid.layers[column] for column in columns),
+        values=grid.values[np.ix_(places, columns)],
+        names=tuple(tuple(grid.names[row][column] for column in columns) for row in places),
+        outside=tuple(grid.outside[row] for row in outside),
+        outside_values=grid.outside_values[list(outside)],
+        left_out=grid.left_out,
+    )
+
+
+def _descending(values: np.ndarray) -> list[int]:
+    """Rows by their largest number; rows that are equal keep their order."""
+    most = np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf).max(axis=1, initial=-np.inf)
+    return [int(row) for row in np.argsort(-most, kind="stable")]
+
+
 def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> tuple[TensorLocation, str]:
     """Where a tensor stands, and its name with * for the numbers of its layer."""
     row = parts[0]

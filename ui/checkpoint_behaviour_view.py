@@ -1,15 +1,11 @@
 """The view on what two checkpoints make of one text: where their hidden states and their attention part."""
 
-from functools import partial
-
 import pandas as pd
 import streamlit as st
 
 from bertviz_core.behaviour import behaviour, require_same_ids
 from bertviz_core.results.compare import Behaviour, CheckpointComparison
-from figures.compare import divergence_map, token_cosine_map
-from figures.picture import Picture
-from figures.tokens_axis import labels
+from figures.checkpoint_pictures import cosines_picture, divergences_picture
 from ui import controls, models, runs
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table
@@ -42,9 +38,8 @@ def behaviour_view(name: str, other: str) -> None:
 def _cosines(found: Behaviour) -> None:
     if found.cosines is None:
         return
-    title = f"Cosine of hidden states, {found.first} to {found.second}"
-    draw = partial(token_cosine_map, found.cosines, labels(found.tokens), title)
-    picture = Picture(title, f"{title}, a row per layer", draw)
+    picture = cosines_picture(found)
+    title = picture.title
     chart(picture, COSINES)
     last = found.cosines[-1]
     st.markdown(f"Mean cosine at the last row **{float(last.mean()):.4f}**, smallest **{float(last.min()):.4f}**.")
@@ -57,8 +52,8 @@ def _cosines(found: Behaviour) -> None:
 def _divergences(found: Behaviour) -> None:
     if found.divergences is None:
         return
-    title = f"Divergence of attention, {found.first} to {found.second}"
-    picture = Picture(title, f"{title}, layers by heads", partial(divergence_map, found.divergences, title))
+    picture = divergences_picture(found)
+    title = picture.title
     chart(picture, DIVERGENCES)
     layer, head = divmod(int(found.divergences.argmax()), found.divergences.shape[1])
     largest = float(found.divergences[layer, head])

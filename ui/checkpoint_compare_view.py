@@ -1,22 +1,19 @@
 """The view on two checkpoints: which names, how far each tensor moved, and what that does with a text."""
 
 import math
-from functools import partial
 
 import pandas as pd
 import streamlit as st
 
 from bertviz_core.results.compare import CheckpointComparison, TensorChange
-from bertviz_core.tensor_grid import tensor_grid
+from bertviz_core.tensor_grid import sorted_grid, tensor_grid
 from bertviz_core.tensor_reading import Checkpoint
-from figures.compare import change_figure
-from figures.picture import Picture
-from figures.weights import tensor_map
+from figures.checkpoint_pictures import change_picture, changes_picture, most_changed
 from ui import checkpoint_reads, compare_controls
 from ui.checkpoint_behaviour_view import behaviour_view, models_of
 from ui.components.cell_click import cell_click
 from ui.errors import plain, told
-from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.export import chart, download_row, explained, folded, folded_table, numbers_table
 from ui.weight_words import ALONE, COMPARE, EQUAL
 
 MAP, TENSOR = "checkpoint_changes", "checkpoint_change"
@@ -46,7 +43,8 @@ def _names(found: CheckpointComparison) -> None:
     """How many tensors meet, and which do not."""
     equal = sum(each.changed == 0 and each.relative_change == 0 for each in found.tensors)
     with st.container(horizontal=True):
-        st.metric("Relative change", number(found.relative_change), help="Of all numbers together that both hold.")
+        whole = number(found.relative_change) if found.tensors else "–"
+        st.metric("Relative change", whole, help="Of all numbers together that both hold.")
         st.metric("Tensors in both", f"{len(found.tensors):,}", help="Of one shape, whatever their number format.")
         st.metric("Unchanged", f"{equal:,}", help="Every number of them is the same.")
         st.metric("Added", f"{len(found.added):,}", help=f"Only in {found.second}.")
@@ -59,7 +57,7 @@ def _names(found: CheckpointComparison) -> None:
     rows += [("removed", each.name, _shape(each.shape), "") for each in found.removed]
     rows += [("resized", each.name, _shape(each.first), _shape(each.second)) for each in found.resized]
     if rows:
-        with st.expander(f"{len(rows):,} tensors that have no partner of their shape", key="checkpoint_names"):
+        with folded(f"{len(rows):,} tensors that have no partner of their shape", "checkpoint_names"):
             numbers_table(
                 pd.DataFrame(rows, columns=["what", "tensor", "first", "second"]), "Tensors without a partner"
             )
@@ -72,11 +70,13 @@ def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison)
     if not found.tensors:
         st.info("The two have no tensor of one name and shape, so nothing can be subtracted.", icon=":material/info:")
         return
-    logarithmic = compare_controls.scale_choice()
+    with st.container(horizontal=True):
+        logarithmic = compare_controls.scale_choice()
+        order = compare_controls.order_choice()
     grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
-    title = f"Relative change, {found.first} to {found.second}"
-    alt = f"{title}: places in a layer by layers, and what stands outside the layers"
-    picture = Picture(title, alt, partial(tensor_map, grid, title, "relative change", logarithmic=logarithmic))
+    grid = sorted_grid(grid, *order)
+    picture = changes_picture(grid, found, logarithmic)
+    title = picture.title
     chart(picture, MAP)
     cell = cell_click(MAP)
     compare_controls.take_cell(compare_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
@@ -87,7 +87,7 @@ def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison)
     download_row(picture, MAP, f"change from {found.first} to {found.second}", title, frame, models=models_of(found))
     folded_table(MAP, frame, title)
     by_name = {each.name: each for each in found.tensors}
-    chosen = by_name[compare_controls.tensor_select(compare_controls.CHANGED, list(by_name), _most_changed(found))]
+    chosen = by_name[compare_controls.tensor_select(compare_controls.CHANGED, list(by_name), most_changed(found))]
     _tensor(first, second, found, chosen)
     value = chosen.relative_change
     explained(MAP, COMPARE[0], COMPARE[1].format(first=chosen.name, second=chosen.second_name, value=value))
@@ -103,10 +103,8 @@ def _tensor(first: Checkpoint, second: Checkpoint, found: CheckpointComparison, 
         st.metric("Largest difference", number(change.largest_difference), help="Of a single number.")
         st.metric("Numbers changed", f"{change.changed:,}", help=f"Of {math.prod(change.shape):,}.")
     drawn = checkpoint_reads.changes(first, change.name, second, change.second_name)
-    title = f"{change.name}, first and second"
-    names = (f"first: {found.first}", f"second: {found.second}")
-    alt = f"{title}: values in both, and their differences"
-    picture = Picture(title, alt, partial(change_figure, drawn, names, title))
+    picture = change_picture(drawn, change, found)
+    title = picture.title
     chart(picture, TENSOR)
     edges, steps = drawn.first.edges, drawn.difference.edges
     frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:]})
@@ -140,8 +138,3 @@ def number(value: float) -> str:
 
 def _shape(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape)) or "1"
-
-
-def _most_changed(found: CheckpointComparison) -> str:
-    finite = [each for each in found.tensors if math.isfinite(each.relative_change) and each.first_norm > 0]
-    return max(finite or found.tensors, key=lambda each: each.relative_change).name

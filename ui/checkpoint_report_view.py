@@ -10,9 +10,7 @@ from bertviz_core.results.load_report import KeyRow, LoadReport
 from bertviz_core.results.task_heads import HeadDifference
 from bertviz_core.sources import resolve
 from bertviz_core.task_heads import source_head_difference
-from figures.load_report import share_bars
-from figures.picture import Picture
-from figures.task_heads import head_tree
+from figures.checkpoint_pictures import head_picture, report_picture
 from ui import cache, load_report_words
 from ui.checkpoint_controls import keys_filter, labels_input, load_task_select, own_task
 from ui.controls import settings
@@ -64,12 +62,12 @@ def _reported(report: LoadReport) -> None:
     told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
     told(plain(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     _repair(report)
-    title = f"What {report.architecture} takes from the file - {report.model}"
-    alt = f"Bars of the components of {report.model} by what comes from the file"
-    picture = Picture(title, alt, lambda look: share_bars(report.shares, title, look))
+    picture = report_picture(report)
     chart(picture, KEY)
     st.caption(load_report_words.READING)
-    words = f"{title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
+    words = (
+        f"{picture.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
+    )
     download_row(picture, KEY, f"load report {report.task} {report.model}", words, rows_frame(report.rows))
     _keys(report)
     read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers alone, from the Hub"
@@ -129,11 +127,9 @@ def rows_frame(rows: list[KeyRow] | tuple[KeyRow, ...]) -> pd.DataFrame:
 
 def _difference(difference: HeadDifference) -> None:
     """The tree of the class beside the base model, what is added and left out marked."""
-    st.subheader("What the head adds", anchor=False)
+    st.header("What the head adds", anchor=False)
     st.markdown(f"{difference.architecture}: {load_report_words.added_words(difference)}")
-    title = f"{difference.architecture} beside {difference.base_architecture} - {difference.model}"
-    alt = f"Module tree of {difference.architecture}, the lines of the head marked"
-    picture = Picture(title, alt, lambda look: head_tree(difference, title, look))
+    picture = head_picture(difference)
     chart(picture, HEAD_KEY)
     frame = pd.DataFrame(
         {
@@ -145,9 +141,9 @@ def _difference(difference: HeadDifference) -> None:
             "tied to": [node.tied_to or "" for node in difference.nodes],
         }
     )
-    words = f"{title}: {difference.base_total:,} and {difference.total:,} parameters."
+    words = f"{picture.title}: {difference.base_total:,} and {difference.total:,} parameters."
     download_row(picture, HEAD_KEY, f"head {difference.task} {difference.model}", words, frame)
-    folded_table(HEAD_KEY, frame, title)
+    folded_table(HEAD_KEY, frame, picture.title)
     explained(HEAD_KEY, load_report_words.DIFFERENCE, load_report_words.difference_code(difference))
 
 

@@ -1,8 +1,5 @@
 """The view on a checkpoint's values: signs of trouble first, then a number of every tensor, then one tensor."""
 
-import math
-from functools import partial
-
 import pandas as pd
 import streamlit as st
 
@@ -10,8 +7,14 @@ from bertviz_core.results.weights import CheckpointStatistics, TensorStatistics
 from bertviz_core.tensor_grid import tensor_grid
 from bertviz_core.tensor_reading import Checkpoint
 from bertviz_core.weight_signs import CHECKED, weight_signs
-from figures.picture import Picture
-from figures.weights import tensor_map, weight_histogram
+from figures.checkpoint_pictures import (
+    drawn_deviation,
+    drawn_range,
+    first_matrix,
+    statistic_numbers,
+    statistic_picture,
+    values_picture,
+)
 from ui import checkpoint_reads, compare_controls
 from ui.components.cell_click import cell_click
 from ui.errors import plain, told
@@ -20,8 +23,6 @@ from ui.text import bytes_text
 from ui.weight_words import HISTOGRAM, WEIGHTS
 
 MAP, VALUES = "checkpoint_weights", "checkpoint_values"
-SHOWN_SPREADS = 6
-"""Standard deviations around the mean that a histogram covers."""
 
 
 def weights_view(name: str) -> None:
@@ -50,11 +51,9 @@ def _findings(found: Checkpoint, statistics: CheckpointStatistics) -> None:
 @told()
 def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     """The map, the clicked tensor and the table."""
-    field, words, signed = compare_controls.STATISTICS[compare_controls.statistic_choice()]
-    grid = tensor_grid([each.location for each in statistics.tensors], _numbers(statistics, field))
-    title = f"{words.capitalize()} of every tensor - {statistics.model}"
-    alt = f"{title}: places in a layer by layers, and what stands outside the layers"
-    picture = Picture(title, alt, partial(tensor_map, grid, title, words, signed=signed))
+    statistic = compare_controls.statistic_choice()
+    grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
+    picture = statistic_picture(grid, statistic, statistics.model)
     chart(picture, MAP)
     cell = cell_click(MAP)
     compare_controls.take_cell(compare_controls.TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
@@ -62,12 +61,12 @@ def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     if grid.left_out:
         st.caption(f"{grid.left_out:,} more tensors stand in the table.")
     frame = statistics_frame(statistics)
-    download_row(picture, MAP, f"weights {statistics.model}", title, frame)
+    download_row(picture, MAP, f"weights {statistics.model}", picture.title, frame)
     folded_table(MAP, frame, f"Statistics of every tensor of {statistics.model}")
     explained(MAP, *WEIGHTS)
     by_name = statistics.by_name()
     if by_name:
-        chosen = compare_controls.tensor_select(compare_controls.TENSOR, list(by_name), _default(statistics))
+        chosen = compare_controls.tensor_select(compare_controls.TENSOR, list(by_name), first_matrix(statistics))
         _values(found, statistics, by_name[chosen])
 
 
@@ -84,20 +83,17 @@ def _values(found: Checkpoint, statistics: CheckpointStatistics, tensor: TensorS
     if not tensor.finite:
         st.caption("None of its values is finite, so there is no histogram.")
         return
-    matrix = len(tensor.shape) > 1 and tensor.location.component != "buffer"
-    deviation = statistics.standard_deviations[0] if matrix else None
-    low, high = _range(tensor, deviation)
+    deviation = drawn_deviation(statistics, tensor)
+    low, high = drawn_range(tensor, deviation)
     histogram = checkpoint_reads.histogram(found, tensor.name, low, high)
-    title = f"{tensor.name} - {statistics.model}"
-    alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
-    picture = Picture(title, alt, partial(weight_histogram, histogram, deviation, tensor.numel, title))
+    picture = values_picture(histogram, deviation, tensor, statistics.model)
     chart(picture, VALUES)
     if histogram.left_out:
         st.caption(f"{histogram.left_out:,} values lie outside the picture.")
     edges = histogram.edges.tolist()
     frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "count": histogram.counts})
-    download_row(picture, VALUES, f"values {tensor.name} {statistics.model}", title, frame)
-    folded_table(VALUES, frame, title)
+    download_row(picture, VALUES, f"values {tensor.name} {statistics.model}", picture.title, frame)
+    folded_table(VALUES, frame, picture.title)
     explained(VALUES, HISTOGRAM[0], HISTOGRAM[1].format(name=tensor.name, low=low, high=high))
 
 
@@ -118,27 +114,3 @@ def statistics_frame(statistics: CheckpointStatistics) -> pd.DataFrame:
             "infinite": [each.infinite for each in statistics.tensors],
         }
     )
-
-
-def _numbers(statistics: CheckpointStatistics, field: str) -> list[float]:
-    if field == "zeros":
-        return [each.zeros / max(each.numel, 1) for each in statistics.tensors]
-    if field == "not_finite":
-        return [(each.nan + each.infinite) / max(each.numel, 1) for each in statistics.tensors]
-    return [float(getattr(each, field)) for each in statistics.tensors]
-
-
-def _default(statistics: CheckpointStatistics) -> str:
-    """A matrix of the first layer where there is one."""
-    matrices = [each for each in statistics.tensors if each.location.layer is not None and len(each.shape) > 1]
-    return (matrices or statistics.tensors)[0].name
-
-
-def _range(tensor: TensorStatistics, deviation: float | None) -> tuple[float, float]:
-    """Ends of a histogram: six standard deviations around the mean, no further than values or the curve go."""
-    spread = SHOWN_SPREADS * tensor.std
-    curve = 3 * deviation if deviation is not None else 0.0
-    low = max(tensor.minimum, tensor.mean - spread)
-    high = min(tensor.maximum, tensor.mean + spread)
-    found = (min(low, -curve), max(high, curve)) if curve else (low, high)
-    return found if all(map(math.isfinite, found)) else (tensor.minimum, tensor.maximum)

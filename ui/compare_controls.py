@@ -7,17 +7,11 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.model_files import weights_folder
 from bertviz_core.sources import ModelSource, resolve
+from figures.checkpoint_pictures import STATISTICS
 from ui.controls import BOUND, choice, model_names, settings
 
 OTHER, TENSOR, CHANGED = "other", "tensor", "changed"
-STATISTICS = {
-    "std": ("std", "standard deviation", False),
-    "mean": ("mean", "mean", True),
-    "largest": ("largest", "largest magnitude", False),
-    "zeros": ("zeros", "share of zeros", False),
-    "not finite": ("not_finite", "share of NaN and infinity", False),
-}
-"""Name of a choice -> field, words, whether it has a sign."""
+ORDERS = ("as in the model", "modules by change", "layers by change", "both by change")
 SCALES = ("powers of ten", "even")
 MOST_OPTIONS = 2_000
 
@@ -53,6 +47,13 @@ def scale_choice() -> bool:
     """Whether the scale of changes counts powers of ten."""
     words = "Powers of ten show small changes beside large ones."
     return choice("Colour scale", SCALES, "scale", help=words) == SCALES[0]
+
+
+def order_choice() -> tuple[bool, bool]:
+    """Whether modules, and whether layers, stand by their largest change."""
+    words = "The largest change of a row or column decides; rows and columns keep their names."
+    chosen = choice("Order", ORDERS, "change_order", help=words)
+    return chosen.startswith(("modules", "both")), chosen.startswith(("layers", "both"))
 
 
 def side_choice() -> str:

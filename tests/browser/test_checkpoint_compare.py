@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core.bundled import bundled_folder
-from tests.browser.conftest import WAIT_MS, serving
+from tests.browser.conftest import WAIT_MS, serving, until_clicks_are_heard
 
 pytestmark = pytest.mark.browser
 MAPS = ".st-key-checkpoint_weights .heatmaplayer image"
@@ -36,7 +36,7 @@ def test_a_clicked_cell_becomes_the_tensor_shown(page: Page, server: str) -> Non
     page.goto(f"{server}/checkpoint?checkpoint=Weights")
     page.wait_for_selector(MAPS, state="attached", timeout=WAIT_MS)
     expect(page.get_by_text("Nothing suspicious in 104 tensors.")).to_be_visible()
-    page.wait_for_function("document.querySelector('.st-key-checkpoint_weights .js-plotly-plot')?._ev?.insideBert")
+    until_clicks_are_heard(page, ".st-key-checkpoint_weights")
     cells = page.locator(MAPS).last.bounding_box()
     assert cells is not None
     x, y = cells["x"] + cells["width"] * 3.5 / 6, cells["y"] + cells["height"] * 2.5 / 16
@@ -59,6 +59,14 @@ def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) 
     # The first run of a server imports torch and loads two models.
     expect(page.locator(".st-key-checkpoint_divergences .heatmaplayer image")).to_be_attached(timeout=3 * WAIT_MS)
     expect(page.get_by_text(re.compile("largest at layer 5, head"))).to_be_visible()
+
+
+def test_the_map_is_sorted_by_change(page: Page, tuned_server: str) -> None:
+    page.goto(f"{tuned_server}/checkpoint?checkpoint=Two+checkpoints")
+    page.get_by_role("radio", name="both by change").click()
+    expect(page).to_have_url(re.compile(r"change_order=both\+by\+change"))
+    expect(page.locator(".st-key-checkpoint_changes .y2tick text").first).to_have_text("intermediate.dense.weight")
+    expect(page.locator(".st-key-checkpoint_changes .x2tick text").first).to_have_text("4")
 
 
 def test_a_new_head_is_told_at_the_top(page: Page, tuned_server: str) -> None:
