@@ -14,6 +14,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks import long_text
 from benchmarks.server import FLAGS, ROOT, chromium, served
 from benchmarks.timing import Row
 from benchmarks.trace import CHECKPOINT
@@ -87,20 +88,23 @@ def rows() -> list[Row]:
         peer_mb, peer_s = _python(BERTVIZ, base)
         found = [*_browser_rows("base", folder, peer_mb, peer_s), *_browser_rows("all-MiniLM-L6-v2", folder, 0, 0)]
     with tempfile.TemporaryDirectory() as folder:
-        _python(MODERNBERT, Path(folder))
-        seq, run, head, peak = _python(LONG, Path(folder))
+        (Path(folder) / "long").mkdir()
+        _python(MODERNBERT, Path(folder) / "long")
+        seq, run, head, peak = _python(LONG, Path(folder) / "long")
+        in_app = long_text.rows(folder)
     work = f"one head at {seq:,.0f} tokens, ModernBERT-base shape (run: {run:.0f} s)"
     return [
         *found,
         Row(work, f"{head:.2f} s", "eager needs 70 GB", "< 1 s", head < 1),
         Row("peak memory of that process", f"{peak:.2f} GB", "eager needs 70 GB", "< 6 GB", peak < 6),
+        *in_app,
     ]
 
 
 def _browser_rows(model: str, folder: str, peer_mb: float, peer_s: float) -> list[Row]:
     """Atlas at 512 tokens and switches at 128, in a browser."""
     os.environ["INSIDE_BERT_MODELS_DIR"] = folder
-    with served(ROOT / "app.py") as url, sync_playwright() as play:
+    with served(ROOT / "app.py") as (url, _), sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         received = [0]

@@ -53,7 +53,7 @@ def _cold_start(script: Path, page: str) -> tuple[float, float]:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         tab = browser.new_page(viewport={"width": 1400, "height": 900})
         start = time.perf_counter()
-        with served(script) as url:
+        with served(script) as (url, _):
             health = time.perf_counter() - start
             tab.goto(url + page)
             tab.wait_for_selector(".js-plotly-plot .main-svg", timeout=60_000)
@@ -63,8 +63,8 @@ def _cold_start(script: Path, page: str) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def served(script: Path) -> Iterator[str]:
-    """Address of a Streamlit script on a free port, from when it answers its health check."""
+def served(script: Path) -> Iterator[tuple[str, int]]:
+    """Address and process of a Streamlit script on a free port, from when it answers its health check."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -79,7 +79,7 @@ def served(script: Path) -> Iterator[str]:
                 if answer.status == 200:
                     break
             pause.wait(0.02)
-        yield url
+        yield url, process.pid
     finally:
         process.terminate()
         process.wait(10)
