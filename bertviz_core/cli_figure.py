@@ -1,6 +1,7 @@
 """The command that writes a page's figure as a file, without a dashboard."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,20 +17,37 @@ from bertviz_core.visible import visible
 
 THEMES = ("light", "dark", "print")
 SMALLEST, LARGEST = 200, 4000
-TEXT_HELP = "What the model reads; for sentences and poolings one sentence after the other."
+TEXT_HELP = "What the model reads: one text, or one sentence after the other; for models their names."
+SET_HELP = "A setting by its name in the address of the page; --list names those of each figure. Can be repeated."
 
 
 def _list_names(wanted: bool) -> None:
     """Print what can be drawn, and end."""
     if wanted:
-        rows = [(name, entry.words) for name, entry in NAMES.items()]
-        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in table(rows, "ll")))
+        rows = [(name, entry.words, " ".join(f"{each}=" for each in entry.settings)) for name, entry in NAMES.items()]
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in table(rows, "lll")))
         raise typer.Exit
+
+
+def _settings(name: str, given: Sequence[str]) -> dict[str, str]:
+    """What --set said.
+
+    Raises:
+        TextError: this figure has no such setting.
+    """
+    found = {}
+    for each in given:
+        setting, equals, value = each.partition("=")
+        if not equals or setting not in NAMES[name].settings:
+            known = ", ".join(f"{known}=" for known in NAMES[name].settings) or "none"
+            raise TextError(f"The figure {name} has no setting {visible(each[:40])!r}; those it has: {known}.")
+        found[setting] = value
+    return found
 
 
 @app.command()
 def figure(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"What is drawn: {', '.join(NAMES)}.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What is drawn; --list names all there is.")],
     model: ModelArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write: .png, .svg or .html.")],
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
@@ -44,6 +62,7 @@ def figure(
     words: Annotated[bool, typer.Option("--words", help="Merge pieces to words in a map of attention.")] = False,
     pooling: Annotated[str, typer.Option("--pooling", help="Of sentences; the checkpoint's own by default.")] = "",
     task: TaskOption = None,
+    given: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
     theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
     width: Annotated[int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels, half of a PNG's.")] = 1000,
     height: Annotated[
@@ -63,7 +82,20 @@ def figure(
         raise TextError(f"There is no theme {visible(theme[:20])!r}; choose {', '.join(THEMES)}.")
     check_file(out)
     asked = Asked(
-        model, tuple(texts or ()), pair, layer, head, form, depth, first, window, measure, words, pooling, task
+        model,
+        tuple(texts or ()),
+        pair,
+        layer,
+        head,
+        form,
+        depth,
+        first,
+        window,
+        measure,
+        words,
+        pooling,
+        task,
+        _settings(name, given or ()),
     )
     found = NAMES[name].make(asked)
     tell(found.notices)

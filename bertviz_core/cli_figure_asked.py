@@ -1,7 +1,8 @@
 """What the command `figure` was asked for, what it makes of it, and the model in between."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 from bertviz_core.errors import TextError
 from bertviz_core.settings import Settings
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from bertviz_core.loading import LoadedModel
     from bertviz_core.results.trace import Trace
     from figures.picture import Picture
+
+T = TypeVar("T", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Asked:
     """Of sentences; "" for the checkpoint's own."""
     task: str | None
     """Task whose class is counted."""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Settings by the names that they have in the address of the page."""
 
     def text(self) -> str:
         """The one text of a figure that shows one.
@@ -68,6 +73,44 @@ class Asked:
             what = f"There is no {option} {visible(given[:20])!r} in {self.model!r}"
             raise TextError(f"{what}; give --{option} 0{first} to {count - 1}.")
         return int(given)
+
+    def setting(self, name: str, options: Sequence[T]) -> T:
+        """One of a few words; the first of them where none was given.
+
+        Raises:
+            TextError: another word was given.
+        """
+        given = self.more.get(name)
+        if given is not None and given not in options:
+            raise TextError(f"There is no {name}={visible(given[:30])}; choose {', '.join(options)}.")
+        return next((each for each in options if each == given), options[0])
+
+    def flag(self, name: str) -> bool:
+        """Whether something is switched on."""
+        return self.setting(name, ("false", "true")) == "true"
+
+    def place(self, name: str, count: int, default: int) -> int:
+        """A whole number from 0.
+
+        Raises:
+            TextError: there is none of this number.
+        """
+        given = self.more.get(name, str(default))
+        if given not in map(str, range(count)):
+            raise TextError(f"There is no {name}={visible(given[:20])} here; give 0 to {count - 1}.")
+        return int(given)
+
+    def span(self, name: str, count: int, shown: int) -> tuple[int, int]:
+        """First position and the one behind the last, of FIRST:LAST; the first positions where none was given.
+
+        Raises:
+            TextError: there is no such part.
+        """
+        given = self.more.get(name, f"0:{min(shown, count) - 1}")
+        first, _, last = given.partition(":")
+        if not (first.isdecimal() and last.isdecimal() and int(first[:9]) <= int(last[:9]) < count):
+            raise TextError(f"There is no {name}={visible(given[:20])} here; give FIRST:LAST, from 0 to {count - 1}.")
+        return int(first), int(last) + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,8 @@
-"""Figures of the command line that need no text: parameters, layers, components, the stack, the heads' norms."""
+"""Figures of the command line that need no text: parameters, layers, components, models, the stack."""
 
 from typing import TYPE_CHECKING
 
-from bertviz_core.cli_figure_asked import Asked, Made, loaded, settings
+from bertviz_core.cli_figure_asked import Asked, Made, settings
 from bertviz_core.errors import TextError
 from bertviz_core.results import Ledger
 from bertviz_core.visible import visible
@@ -56,14 +56,23 @@ def overview(asked: Asked) -> Made:
     return _of_ledger(source, stack_picture(describe(source, ledger), ledger), stack_words(ledger))
 
 
-def heads(asked: Asked) -> Made:
-    """Norms of the heads' blocks."""
-    from bertviz_core.heads import block_norms
-    from figures.trace_pictures import norms_picture
+def models(asked: Asked) -> Made:
+    """Several models side by side.
 
-    model = loaded(asked)
-    picture = norms_picture(block_norms(model), model.name)
-    return Made(picture, picture.title, ((model.name, model.revision),), notices=model.notices)
+    Raises:
+        TextError: none is named beside the first.
+    """
+    from bertviz_core.parameters import source_ledger
+    from bertviz_core.sources import resolve
+    from figures.ledger_pictures import models_picture
+
+    names = tuple(dict.fromkeys((asked.model, *asked.texts)))
+    if len(names) < 2:
+        raise TextError("This figure compares models, and one came; name the others behind it.")
+    current = settings()
+    sources = [resolve(name, current) for name in names]
+    picture = models_picture([source_ledger(source, current, asked.task) for source in sources])
+    return Made(picture, picture.title, tuple((source.name, source.revision) for source in sources))
 
 
 def _ledger(asked: Asked) -> "tuple[ModelSource, Ledger]":

@@ -1,6 +1,6 @@
-"""Figures of the command line that a model makes of a text, or of sentences."""
+"""Figures of the command line that a model makes of a text: hidden states, its input, its pooler."""
 
-from bertviz_core.cli_figure_asked import Asked, Made, loaded, of_trace, settings, traced
+from bertviz_core.cli_figure_asked import Asked, Made, of_trace, traced
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.visible import visible
 
@@ -16,8 +16,9 @@ def embedding(asked: Asked) -> Made:
     from figures.trace_pictures import embedding_lengths, input_picture
 
     model, trace = traced(asked)
-    lengths = embedding_lengths(embedding_sum(model, trace), slice(0, SHOWN_TOKENS))
-    return of_trace(input_picture(lengths, trace, 0), trace)
+    first, end = asked.span("tokens", len(trace.tokens), SHOWN_TOKENS)
+    lengths = embedding_lengths(embedding_sum(model, trace), slice(first, end))
+    return of_trace(input_picture(lengths, trace, first), trace)
 
 
 def hidden(asked: Asked) -> Made:
@@ -55,8 +56,9 @@ def similarity(asked: Asked) -> Made:
     _, trace = traced(asked)
     last = trace.num_hidden_layers
     layer = asked.number("layer", asked.layer, last + 1, last, " (the embedding output)")
-    cosines = token_cosines(trace.hidden_states[:, :SHOWN_TOKENS])
-    return of_trace(similarity_picture(cosines, trace, 0, layer), trace)
+    first, end = asked.span("tokens", len(trace.tokens), SHOWN_TOKENS)
+    cosines = token_cosines(trace.hidden_states[:, first:end])
+    return of_trace(similarity_picture(cosines, trace, first, layer), trace)
 
 
 def paths(asked: Asked) -> Made:
@@ -65,8 +67,9 @@ def paths(asked: Asked) -> Made:
     from figures.trace_pictures import paths_picture, paths_words
 
     _, trace = traced(asked)
-    found = token_paths(trace.hidden_states[:, :SHOWN_PATHS])
-    return of_trace(paths_picture(found, trace, 0), trace, paths_words(trace))
+    first, end = asked.span("tokens", len(trace.tokens), SHOWN_PATHS)
+    found = token_paths(trace.hidden_states[:, first:end])
+    return of_trace(paths_picture(found, trace, first), trace, paths_words(trace))
 
 
 def pooler(asked: Asked) -> Made:
@@ -85,71 +88,3 @@ def pooler(asked: Asked) -> Made:
             f"{asked.model!r} has no pooler of Linear and tanh on its first token; draw hidden instead."
         )
     return of_trace(pooler_picture(check, trace.model), trace)
-
-
-def attention(asked: Asked) -> Made:
-    """What one head looks at."""
-    from bertviz_core.attention import require_attention
-    from bertviz_core.attention_reading import attention_map
-    from bertviz_core.results.attention import Reading
-    from figures.trace_pictures import attention_picture
-
-    _, trace = traced(asked)
-    require_attention(trace)
-    layer = asked.number("layer", asked.layer, trace.num_hidden_layers, 0)
-    head = asked.number("head", asked.head, trace.num_attention_heads, 0)
-    return of_trace(attention_picture(attention_map(trace, layer, head, Reading(words=asked.words)), trace), trace)
-
-
-def sentences(asked: Asked) -> Made:
-    """Every sentence against every other."""
-    from bertviz_core.results.sentences import POOLINGS
-    from bertviz_core.sentence_modules import adapted, recommended
-    from bertviz_core.sentences import sentence_vectors
-    from bertviz_core.similarity import similarity_matrix
-    from bertviz_core.sources import resolve
-    from bertviz_core.tokenizer_loading import load_tokenizer
-    from figures.sentence_pictures import pairs_picture
-
-    given, current = _sentences(asked), settings()
-    chosen = next((each for each in POOLINGS if each == asked.pooling), None)
-    if asked.pooling and chosen is None:
-        raise TextError(f"There is no pooling {visible(asked.pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
-    source = resolve(asked.model, current)
-    plan, model = recommended(source, current), loaded(asked)
-    last = model.num_hidden_layers
-    layer = asked.number("layer", asked.layer, last + 1, last, " (the embedding output)")
-    plan = adapted(plan, chosen or plan.pooling, None if layer == last else layer)
-    found = sentence_vectors(model, load_tokenizer(source, current), given, plan)
-    picture = pairs_picture(similarity_matrix(found.vectors), found)
-    return Made(picture, picture.title, ((model.name, model.revision),), given, (plan.reason, *found.notices))
-
-
-def poolings(asked: Asked) -> Made:
-    """Sentences under every pooling and layer.
-
-    Raises:
-        TextError: there is no pair of sentences to compare.
-    """
-    from bertviz_core.pooling_comparison import pooling_comparison
-    from bertviz_core.sentence_modules import recommended
-    from bertviz_core.sources import resolve
-    from bertviz_core.tokenizer_loading import load_tokenizer
-    from figures.sentence_pictures import poolings_picture
-
-    given, current = _sentences(asked), settings()
-    if len(given) < 2:
-        raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
-    source = resolve(asked.model, current)
-    model, longest = loaded(asked), recommended(source, current).max_seq_length
-    found = pooling_comparison(model, load_tokenizer(source, current), given, max_seq_length=longest)
-    picture = poolings_picture(found, model.name)
-    return Made(picture, picture.title, ((model.name, model.revision),), given, (found.note,))
-
-
-def _sentences(asked: Asked) -> tuple[str, ...]:
-    from bertviz_core.sentence_batches import plain
-
-    if not asked.texts:
-        raise TextError("This figure compares sentences, and none came; give them in quotes behind the model.")
-    return tuple(plain(each) for each in asked.texts)

@@ -6,7 +6,7 @@ import streamlit as st
 from figures.ledger_pictures import stack_picture, stack_words
 from ui import cache, controls, ledger_words, lesson
 from ui.errors import plain, told
-from ui.export import chart, download_row, explained
+from ui.export import chart, download_row, explained, folded
 from ui.text import BERT_IN_FIVE, bytes_text, count, glossary, heading
 
 name_model = heading("Overview", "What is this model, at a glance?")
@@ -35,7 +35,7 @@ with drawing:
     picture = stack_picture(model, ledger)
     chart(picture, "overview_stack")
 with card:
-    st.subheader("What the family has and lacks", anchor=False)
+    st.header("What the family has and lacks", anchor=False)
     for each in model.capabilities:
         st.markdown(f"**{plain(each.name)}:** {plain(each.answer)}  \n:small[:gray[{plain(each.note)}]]")
 
@@ -46,11 +46,11 @@ rows = pd.DataFrame(
 download_row(picture, "overview_stack", f"stack {name}", stack_words(ledger), rows)
 explained("overview_stack", *ledger_words.STACK)
 
-st.subheader("What BERT is", anchor=False)
+st.header("What BERT is", anchor=False)
 for line in BERT_IN_FIVE:
     st.markdown(f"- {line}")
 
-st.subheader("Where to look next", anchor=False)
+st.header("Where to look next", anchor=False)
 for file, label, icon in (
     ("parameters", "Parameters: where are they, and how do they add up?", "donut_large"),
     ("tokens", "Tokens: what does the model read of your text?", "text_fields"),
@@ -60,5 +60,5 @@ for file, label, icon in (
 ):
     st.page_link(f"../pages/{file}.py", label=label, icon=f":material/{icon}:")
 
-with st.expander("Glossary"):
+with folded("Glossary", "glossary"):
     st.markdown(glossary())

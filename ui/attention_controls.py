@@ -6,7 +6,7 @@ import streamlit as st
 
 from bertviz_core.results.attention import Block, Reading, Weights
 from ui.components.attention_address import Look, read_look, written
-from ui.controls import BOUND, choice
+from ui.controls import BOUND, bring_along, choice
 
 WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout")
 SWITCHES = {"words": "Merge words", "hide_special": "Hide special", "hide_punctuation": "Hide punctuation"}
@@ -114,6 +114,7 @@ def position_range(label: str, key: str, seq: int) -> tuple[int, int]:
 
 def position(label: str, key: str, seq: int) -> int:
     """One position of a text."""
+    bring_along(key, 0)
     if st.session_state.get(key, 0) >= seq:
         st.session_state[key] = 0
     return int(st.number_input(label, 0, seq - 1, 0, key=key, **BOUND))

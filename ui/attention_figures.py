@@ -5,15 +5,15 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.attention import AttentionMap, Reading
+from bertviz_core.results.attention import AttentionAtlas, AttentionMap, Reading
 from bertviz_core.results.trace import Trace
-from figures.attention import attention_triptych
-from figures.picture import Picture
+from figures.attention_pictures import atlas_picture, lines_picture, readings_picture
 from figures.trace_pictures import attention_picture
 from ui import attention_maps
 from ui.attention_words import LABELS
+from ui.components.attention_legend import MEASURES
 from ui.errors import told
-from ui.export import chart, download_row
+from ui.export import chart, download_row, folded, numbers_table
 
 KEY = "attention_heads"
 """Key of the view that the figures belong to."""
@@ -29,26 +29,46 @@ def frame_of(found: AttentionMap) -> pd.DataFrame:
     return frame
 
 
-def head_figure(found: AttentionMap, trace: Trace) -> None:
-    """The opened head as a figure of its own, for a slide."""
-    with st.expander("The opened head as a figure", key=f"{KEY}_figure", on_change="rerun") as place:
+def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> None:
+    """All heads as a figure of their own, for a slide."""
+    key = "attention_atlas"
+    with folded("All heads as a figure", f"{key}_figure") as place:
         if place.open:
-            picture = attention_picture(found, trace)
+            picture = atlas_picture(atlas, trace)
+            chart(picture, key)
+            frame = measures_frame(atlas)
+            download_row(picture, key, picture.title, picture.title, frame, trace.tokens)
+            numbers_table(frame, f"What each head does: {picture.title}", 240)
+
+
+def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
+    """What every head does, a row each."""
+    layers, heads = atlas.measures.entropy.shape
+    frame = pd.DataFrame([(layer, head) for layer in range(layers) for head in range(heads)], columns=["layer", "head"])
+    for name, (words, *_) in MEASURES.items():
+        frame[words] = getattr(atlas.measures, name).ravel()
+    return frame
+
+
+def head_figure(found: AttentionMap, trace: Trace, lines: bool) -> None:
+    """The opened head as a figure of its own, for a slide: a map, or lines where the view draws those."""
+    with folded("The opened head as a figure", f"{KEY}_figure") as place:
+        if place.open:
+            picture = lines_picture(found, trace) if lines else attention_picture(found, trace)
             chart(picture, "attention_figure")
             title, table = picture.title, frame_of(found)
             download_row(picture, "attention_figure", title, title, table, trace.tokens)
 
 
-def three_readings(trace: Trace, layer: int, head: int, reading: Reading, special: list[int]) -> None:
+def three_readings(trace: Trace, layer: int, head: int, reading: Reading) -> None:
     """The raw weights, the value-weighted ones and the rollout, side by side."""
     key = "attention_beside"
-    with st.expander("Raw, value-weighted and rollout side by side", key=key, on_change="rerun") as place:
+    with folded("Raw, value-weighted and rollout side by side", key) as place:
         if place.open:
             with told():
                 maps = [attention_maps.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
-            title = f"Layer {layer}, head {head}: three readings - {trace.model}"
-            alt = f"{title}: queries by keys, three maps"
-            picture = Picture(title, alt, lambda look: attention_triptych(maps, special, title, look))
+            picture = readings_picture(maps, trace, layer, head)
+            title = picture.title
             chart(picture, f"{key}_chart")
             for each in LABELS.values():
                 st.caption(each)

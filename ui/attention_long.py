@@ -6,8 +6,7 @@ import streamlit as st
 
 from bertviz_core.attention import attention_rows
 from bertviz_core.results.trace import Trace
-from figures.attention import pooled_heatmap
-from figures.picture import Picture
+from figures.attention_pictures import long_picture
 from ui import attention_maps
 from ui.attention_controls import position, position_range
 from ui.attention_words import CODE, FORMULAS
@@ -29,9 +28,8 @@ def long_view(trace: Trace) -> None:
         left, right = position_range("Keys", "keys", seq)
     found = attention_maps.part_map(trace, layer, head, (top, bottom, left, right))
     block = (-(-(bottom - top) // len(found.row_starts)), -(-(right - left) // len(found.column_starts)))
-    title = f"Attention of layer {layer}, head {head} - {trace.model}"
-    alt = f"{title}: positions of queries by positions of keys"
-    picture = Picture(title, alt, lambda look: pooled_heatmap(found, title, look))
+    picture = long_picture(found, trace, layer, head)
+    title = picture.title
     chart(picture, KEY)
     st.caption(
         f"{seq:,} × {seq:,} weights. Each cell is the largest of {block[0]} × {block[1]}; the softmax is over "

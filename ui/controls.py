@@ -25,6 +25,8 @@ TEACHING_SIZES = (
 """Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
 DEFAULT_TEXT = "I love my pet python."
 AS_IT_IS = "as it is"
+PAGE = "tour_page"
+"""Key of the session: name of the page that is shown."""
 T = TypeVar("T", bound=str)
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
@@ -111,6 +113,22 @@ def level(label: str, most: int, default: int, key: str, help_text: str) -> int:
     if most <= 1:
         return 1
     return int(st.slider(label, 1, most, min(default, most), key=key, help=help_text, **BOUND))
+
+
+def bring_along(key: str, default: int) -> None:
+    """Keep a number that a control of the same name holds on another page; to be called before the control is drawn.
+
+    Streamlit takes the parameters of the page before out of the address, and the control then begins anew. A number in
+    the address of this page counts more.
+    """
+    here, place = st.session_state.get(PAGE), f"{key}_page"
+    before = st.session_state.get(place)
+    st.session_state[place] = here
+    held = st.session_state.get(key)
+    if before in (None, here) or held in (None, default) or key in st.query_params:
+        return
+    st.session_state[key] = held
+    st.query_params[key] = str(held)
 
 
 def component_state(key: str) -> Any:

@@ -1,4 +1,4 @@
-"""Figures kept for all sessions by what they were drawn from: plotly takes longer over one than a page over the rest."""
+"""Figures kept for all sessions by what they were drawn from: to draw one takes longer than all else of a page."""
 
 import hashlib
 import pickle  # only written, for a digest; nothing is ever read back

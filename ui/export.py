@@ -14,8 +14,9 @@ from figures.caption import Caption, caption_of
 from figures.export import standalone_html
 from figures.picture import Picture
 from figures.style import Theme, theme
-from ui import cache, controls
+from ui import cache, controls, share_charts
 from ui.components.figure_download import figure_download
+from ui.drawn import drawn
 from ui.export_controls import AS_SHOWN, picture_theme
 
 CHART_CONFIG = {
@@ -37,7 +38,7 @@ def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | 
         on_select: called when a part of it was clicked.
     """
     st.plotly_chart(
-        _drawn(figure, theme(controls.theme_name())),
+        share_charts.standing(drawn(figure, theme(controls.theme_name())), key),
         key=key,
         theme=None,
         alt=_alt(figure) or alt,
@@ -68,11 +69,11 @@ def download_row(
         models: names of the models that the figure shows; the chosen one by default.
     """
     name = file_name(key, filename)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         chosen = picture_theme(key) if isinstance(figure, Picture) else AS_SHOWN
         look = theme(controls.theme_name() if chosen == AS_SHOWN else chosen)
         words = _caption(figure, look, caption, models, texts)
-        again = None if chosen == AS_SHOWN else _drawn(figure, look)
+        again = None if chosen == AS_SHOWN else drawn(figure, look)
         figure_download(key, name, filename, words, look, _alt(figure), again)
         st.download_button(
             "HTML",
@@ -95,17 +96,13 @@ def file_name(key: str, filename: str) -> str:
     return re.sub(r"[^\w.]+", "-", f"{page}{whole}")[:LONGEST_NAME].strip("-.")
 
 
-def _drawn(figure: Any, look: Theme) -> Any:
-    return figure.drawn(look) if isinstance(figure, Picture) else figure
-
-
 def _caption(
     figure: Any, look: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
 ) -> Caption:
     """The caption of what is shown; every page's goes through here."""
     revisions = [_named(name) for name in models or (controls.model_name(),)]
     read = (texts.text, texts.pair) if isinstance(texts, Tokens) else texts
-    return caption_of(_drawn(figure, look), words, revisions, read)
+    return caption_of(drawn(figure, look), words, revisions, read)
 
 
 def _named(name: str) -> tuple[str, str]:
@@ -118,7 +115,7 @@ def _named(name: str) -> tuple[str, str]:
 
 
 def _page(figure: Any, look: Theme, title: str, caption: Caption) -> str:
-    return standalone_html(_drawn(figure, look), title, caption, look, _alt(figure))
+    return standalone_html(drawn(figure, look), title, caption, look, _alt(figure))
 
 
 def _alt(figure: Any) -> str:
@@ -137,9 +134,14 @@ def numbers_table(
     st.dataframe(table, hide_index=True, height=height, alt=alt, column_config=columns)
 
 
+def folded(label: str, key: str) -> Any:
+    """A part of the page that stands folded, and open where the address says so."""
+    return st.expander(label, key=key, on_change="rerun", bind="query-params")
+
+
 def folded_table(key: str, table: pd.DataFrame, alt: str) -> None:
     """A table that stands folded below its figure, sent when it is opened."""
-    with st.expander("The numbers as a table", key=f"{key}_table", on_change="rerun") as place:
+    with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
             numbers_table(table, alt)
 
@@ -149,7 +151,7 @@ def explained(key: str, words: str, code: str) -> None:
 
     Filled when it is opened: the browser's module that colours code is large.
     """
-    with st.expander("How this is computed", key=f"{key}_explained", on_change="rerun") as place:
+    with folded("How this is computed", f"{key}_explained") as place:
         if place.open:
             st.markdown(words)
             st.code(code, language="python")

@@ -7,6 +7,8 @@ from figures.style import THEMES
 AS_SHOWN = "as shown"
 CHOICES = (AS_SHOWN, *THEMES)
 _CHOSEN = "picture_theme"
+FILES = "files"
+"""Name of the choice in a link."""
 
 
 def picture_theme(key: str) -> str:
@@ -26,6 +28,18 @@ def picture_theme(key: str) -> str:
             help="How PNG, SVG and HTML are drawn. Print is white and can be read without colours.",
         )
     )
+
+
+def chosen_theme() -> str:
+    """The theme chosen for all files; "" for that of the page."""
+    found = str(st.session_state.get(_CHOSEN, AS_SHOWN))
+    return "" if found == AS_SHOWN else found
+
+
+def take_theme(name: str) -> None:
+    """Take the theme that a link names; a strange word changes nothing."""
+    if name in THEMES:
+        st.session_state[_CHOSEN] = name
 
 
 def _take(name: str) -> None:

@@ -7,16 +7,12 @@ import streamlit as st
 
 from bertviz_core.results.head_cell import CellArithmetic, ScoreArithmetic
 from bertviz_core.results.trace import Trace
-from bertviz_core.visible import shortened, visible
-from figures.head_cell import cell_figure, mix_figure
-from figures.picture import Picture
-from figures.tokens_axis import labels
+from figures.head_pictures import cell_picture, mix_picture, mix_place
 from ui import controls, head_cache, head_controls, runs
 from ui.errors import told
-from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.export import chart, download_row, explained, folded, folded_table, numbers_table
 from ui.head_words import CELL_CODE, CELL_WORDS, POSITIONS, REMAINDER
 
-LONGEST = 18
 KEY, MIX = "heads_cell", "heads_mix"
 ROW_OF_WEIGHTS = 1
 """Which of the figure's traces are the weights."""
@@ -37,11 +33,8 @@ def _cell(name: str, trace: Trace) -> None:
         head = head_controls.head_select(head_cache.projections(name, layer).num_heads)
         query, key = head_controls.query_position(trace.tokens), head_controls.key_position(trace.tokens)
     cell = head_cache.cell(name, trace, head_cache.Place(layer, head, query, key))
-    names = labels(trace.tokens)
-    looking, looked = (shortened(visible(trace.tokens.tokens[place]), LONGEST) for place in (query, key))
-    title = f"Layer {layer}, head {head}: {looking} ({query}) looks at {looked} ({key}) - {trace.model}"
-    alt = f"{title}: weight {cell.score.weights[key]:.4f}"
-    picture = Picture(title, alt, lambda look: cell_figure(cell, names, title, look))
+    picture = cell_picture(cell, trace, layer, head)
+    title = picture.title
     chart(picture, KEY, on_select=partial(head_controls.take_key, KEY, ROW_OF_WEIGHTS))
     _checks(cell)
     frame = pd.DataFrame({"number": range(len(cell.score.query)), "q": cell.score.query, "k": cell.score.key})
@@ -49,12 +42,12 @@ def _cell(name: str, trace: Trace) -> None:
     filename = f"attention layer {layer} head {head} cell {query} {key} {trace.model}"
     download_row(picture, KEY, filename, title, frame, trace.tokens)
     folded_table(KEY, frame, f"Products: {title}")
-    row = pd.DataFrame({"position": range(len(names)), "key": list(trace.tokens.tokens)})
+    row = pd.DataFrame({"position": range(len(trace.tokens)), "key": list(trace.tokens.tokens)})
     row["score"], row["weight"], row["in the map"] = cell.score.scores, cell.score.weights, cell.score.model_weights
-    with st.expander("The row of weights as a table", key="heads_row", on_change="rerun") as place:
+    with folded("The row of weights as a table", "heads_row") as place:
         if place.open:
             numbers_table(row, f"Row of weights: {title}")
-    _mix(cell, trace, f"layer {layer}, head {head}, query {query} - {trace.model}")
+    _mix(cell, trace, mix_place(cell, trace, layer, head))
     weight, shape = float(cell.score.weights[key]), tuple(cell.mix.head_output.shape)
     code = CELL_CODE.format(query=query, key=key, scaling=cell.score.scaling, weight=weight, output=shape)
     explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
@@ -87,10 +80,9 @@ def _remarks(score: ScoreArithmetic) -> list[str]:
 
 def _mix(cell: CellArithmetic, trace: Trace, where: str) -> None:
     """What goes back: the mix of the values, through the head's columns of W_o."""
-    st.subheader("What goes back", anchor=False)
-    mix, title = cell.mix, f"What the head hands on: {where}"
-    alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
-    picture = Picture(title, alt, lambda look: mix_figure(cell, title, look))
+    st.header("What goes back", anchor=False)
+    mix, picture = cell.mix, mix_picture(cell, where)
+    title = picture.title
     chart(picture, MIX)
     if mix.output_difference is None or mix.mix_difference is None:
         st.markdown("This family applies `W_o` as a bare tensor, so its output cannot be compared here.")

@@ -5,12 +5,15 @@ The pages on heads and on attention share them, so that both show the same head.
 
 import streamlit as st
 
+from bertviz_core.longest_piece import longest_piece
 from bertviz_core.results.trace import Tokens
-from ui.controls import BOUND
+from ui.controls import BOUND, bring_along
+from ui.errors import plain
 
 NARROW, WIDE = 118, 235
 """Widths of a number with its two buttons, by the length of its label."""
 LAYER, HEAD, QUERY, KEY = "at", "head", "query", "key"
+WORDS = {LAYER: "layer", HEAD: "head", QUERY: "position", KEY: "position"}
 
 
 def layer_select(layers: int) -> int:
@@ -25,14 +28,14 @@ def head_select(heads: int) -> int:
 
 def query_position(tokens: Tokens) -> int:
     """Position of the token that looks."""
-    first = _longest(tokens)
+    first = longest_piece(tokens)
     words = f"Its position, 0 to {len(tokens) - 1}."
     return _index("Query, the token that looks", len(tokens), QUERY, first, words, WIDE)
 
 
 def key_position(tokens: Tokens) -> int:
     """Position of the token looked at, also set by a click on its weight."""
-    before = max(_longest(tokens) - 1, 0)
+    before = max(longest_piece(tokens) - 1, 0)
     words = f"Its position, 0 to {len(tokens) - 1}; a click on a bar of the row sets it too."
     return _index("Key, the token looked at", len(tokens), KEY, before, words, WIDE)
 
@@ -48,12 +51,25 @@ def take_key(chart_key: str, curve: int) -> None:
 def _index(label: str, count: int, key: str, default: int, help_text: str, pixels: int) -> int:
     """A whole number from 0; a number of another model or text that does not exist here becomes the last."""
     most = count - 1
+    bring_along(key, default)
+    asked = st.query_params.get(key) or _by_its_other_name(key) or "0"
+    if not (asked.isascii() and asked.isdigit() and int(asked[:9]) <= most):
+        st.toast(plain(f"The address asks for {WORDS[key]} {asked[:20]}; there are 0 to {most} here."))
     if int(st.session_state.get(key) or 0) > most:
         st.session_state[key] = most
     return int(st.number_input(label, 0, most, default, step=1, key=key, help=help_text, width=pixels, **BOUND))
 
 
-def _longest(tokens: Tokens) -> int:
-    """The longest piece of the text's own."""
-    own = [position for position in range(len(tokens)) if not (tokens.special[position] or tokens.unknown[position])]
-    return max(own, key=lambda position: len(tokens.tokens[position]), default=0)
+def _by_its_other_name(key: str) -> str | None:
+    """What an address says of a layer by the word "layer", taken once.
+
+    The control has another key than the layer of hidden states, which begins with the embeddings.
+    """
+    if key != LAYER or WORDS[LAYER] not in st.query_params:
+        return None
+    asked = st.query_params[WORDS[LAYER]]
+    del st.query_params[WORDS[LAYER]]
+    if asked.isascii() and asked.isdigit():
+        st.session_state[key] = int(asked[:9])
+        st.query_params[key] = asked[:9]
+    return asked

@@ -7,10 +7,8 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.heads import head_parameters
 from bertviz_core.results import Architecture
 from bertviz_core.results.heads import BLOCKS, Block, HeadParameters, HeadProjections, OneOrMany
-from figures.head_maps import product_maps
-from figures.heads import SYMBOLS, Cut, projection_heatmap
-from figures.picture import Picture
-from figures.tokens_axis import labels
+from figures.head_pictures import CUTS, block_place, matrix_picture, products_picture
+from figures.heads import SYMBOLS
 from figures.trace_pictures import norms_picture
 from ui import cache, controls, head_cache, head_controls, models
 from ui.components.cell_click import cell_click
@@ -18,8 +16,6 @@ from ui.errors import plain, told
 from ui.export import chart, download_row, explained, folded_table
 from ui.head_words import MATRIX_CODE, MATRIX_WORDS, MEANING, NORMS_CODE, NORMS_WORDS, PRODUCTS_CODE, PRODUCTS_WORDS
 from ui.text import count
-
-CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one matrix": "whole"}
 
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
@@ -52,20 +48,15 @@ def matrix_view(name: str) -> None:
         cut = CUTS[controls.choice("Drawn", list(CUTS), "cut", help="The numbers are the same in all three.")]
     blocks = parts.blocks(block)
     matrix = parts.matrix(block)
-    place = head // (parts.num_heads // len(blocks))
     size = blocks.shape[2 if block == "output" else 1]
     steps(parts, block)
-    title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {parts.model}"
-    picture = Picture(
-        title,
-        f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns",
-        lambda look: projection_heatmap(matrix, block, len(blocks), size, place, cut, title, look),
-    )
-    key = "heads_matrix"
+    picture = matrix_picture(parts, layer, head, block, cut)
+    title, key = picture.title, "heads_matrix"
     chart(picture, key)
     _clicked(key, parts, block, size)
     whole = pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
     download_row(picture, key, f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}", title, whole)
+    place = block_place(parts, head, block)
     own = pd.DataFrame(blocks[place], columns=[str(index) for index in range(blocks.shape[2])])
     own.insert(0, "row", range(len(own)))
     folded_table(key, own, f"Block of head {place} of {title}")
@@ -117,10 +108,8 @@ def products_view(name: str) -> None:
     tokens = models.tokens(name, controls.text(), controls.pair())
     heads, seq, dim = found.one.shape
     _times(found)
-    title = f"x times {SYMBOLS[block]} of layer {layer}: one product, and {heads} - {name}"
-    alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
-    picture = Picture(title, alt, lambda look: product_maps(found, labels(tokens), title, look))
-    key = "heads_products"
+    picture = products_picture(found, tokens, layer, block, name)
+    title, key = picture.title, "heads_products"
     chart(picture, key)
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
     frame = pd.DataFrame(found.one.transpose(1, 0, 2).reshape(seq, -1), columns=columns)

@@ -8,8 +8,7 @@ from bertviz_core.embedding_sum import embedding_sum
 from bertviz_core.hidden_states import compare_word, occurrences
 from bertviz_core.results.trace import Trace
 from bertviz_core.weight_checks import pooler_check
-from figures.picture import Picture
-from figures.token_lines import word_curve
+from figures.token_pictures import word_picture
 from figures.trace_pictures import embedding_lengths, input_picture, pooler_picture
 from ui import models, runs, trace_controls
 from ui.errors import plain, told
@@ -110,9 +109,8 @@ def word_view(trace: Trace) -> None:
         )
         return
     comparison = compare_word(word, first, places[0][0], second, places[1][0])
-    title = f'"{word}" in two texts - {trace.model}'
-    alt = f"{title}: cosine of the two occurrences at every layer"
-    picture = Picture(title, alt, lambda look: word_curve(comparison, title, look))
+    picture = word_picture(comparison, word, trace.model)
+    title = picture.title
     chart(picture, "representations_word")
     last = float(comparison.cosine[-1])
     st.markdown(

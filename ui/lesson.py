@@ -15,15 +15,15 @@ from bertviz_core.lessons import lesson_file, lesson_names, read_lesson
 from bertviz_core.results.lesson import Lesson
 from ui import lesson_texts
 from ui.components.step_links import Link, address, step_links
-from ui.controls import settings
+from ui.controls import PAGE, settings
 from ui.errors import plain
 
 SHIPPED = Path(__file__).with_name("lessons")
 PAGES = Path(__file__).parents[1] / "pages"
 FIRST = "bert-from-the-outside-in"
 """The lesson that the overview offers."""
-TOUR, ADDRESS, PAGE, AGAIN = "tour", "tour_address", "tour_page", "tour_again"
-"""Keys of the session: where the tour is, where the address was last, the page then, an address to be opened anew."""
+TOUR, ADDRESS, AGAIN = "tour", "tour_address", "tour_again"
+"""Keys of the session: where the tour is, where the address was last, an address to be opened anew."""
 Pages = Mapping[str, Any]
 """Name of a page's file -> its entry in the navigation."""
 

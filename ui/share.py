@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ui import controls
+from ui import controls, share_charts
 from ui.components.share_link import share_link
+from ui.errors import plain
+from ui.export_controls import FILES, chosen_theme, take_theme
 from ui.sentence_examples import EXAMPLES
 from ui.trace_controls import FIRST_TEXT, SECOND_TEXT, WORD
 
@@ -22,6 +24,8 @@ WORDS_OF_PAGE = {
 """Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""
 PLACES_OF_PAGE = {"sentences": ("first_sentence", "second_sentence")}
 """Page -> keys of numbers that mean something only together with what is typed."""
+COLUMNS = ("sentence_column", "colour_column")
+"""Keys of what a reader chose in a file that was handed over; such names are the file's words."""
 MOST_CHARACTERS = 1_600
 """Of an address, for typed words: with the rest it stays below 2,000, which every browser and proxy lets through."""
 INCLUDE = "share_text"
@@ -31,7 +35,13 @@ DEFAULTS = {"text": controls.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "s
 
 def take_from_address() -> None:
     """What a link carries besides text and pair is taken once; the address keeps none of it after that."""
-    for keys, kind in ((WORDS_OF_PAGE, str), (PLACES_OF_PAGE, int)):
+    if FILES in st.query_params:
+        take_theme(st.query_params[FILES])
+        del st.query_params[FILES]
+    if share_charts.DRAWN in st.query_params:
+        share_charts.take(st.query_params.get_all(share_charts.DRAWN))
+        del st.query_params[share_charts.DRAWN]
+    for keys, kind in ((WORDS_OF_PAGE, str), ({"sentences": COLUMNS}, str), (PLACES_OF_PAGE, int)):
         for key in (key for each in keys.values() for key in each if key in st.query_params):
             found = st.query_params[key]
             if kind is str or (found.isascii() and found.isdigit() and len(found) < 9):
@@ -62,13 +72,16 @@ def _panel(page: str) -> None:
             "programs and proxies cut it: send the text beside this link, which goes without it."
         )
         carried = []
-    share_link(carried, "share_link")
+    files = chosen_theme()
+    share_link([*([(FILES, files)] if files else []), *carried], share_charts.DRAWN, "share_link")
     if asked:
         st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
     else:
         st.caption("The text is left out, since addresses end in logs.")
     if page == "sentences" and st.session_state.get("source") == "file":
-        st.caption("A file that was handed over is no part of a link.")
+        held = st.session_state.get("sentence_file")
+        words = f"The file {plain(held[0])} is" if held else "A file that is handed over is"
+        st.caption(f"{words} no part of a link: whoever opens it is asked for the file, and then sees the same view.")
 
 
 def _words(page: str) -> Iterator[tuple[str, str]]:
@@ -80,6 +93,9 @@ def _words(page: str) -> Iterator[tuple[str, str]]:
         value = st.session_state.get(key)
         if isinstance(value, str) and value != defaults.get(key, ""):
             yield key, value
+    for key in COLUMNS if page == "sentences" and not typed else ():
+        if st.session_state.get(key):
+            yield key, str(st.session_state[key])
     for key in PLACES_OF_PAGE.get(page, ()) if typed else ():
         if st.session_state.get(key):
             yield key, str(st.session_state[key])

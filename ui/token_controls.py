@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from bertviz_core.longest_piece import longest_piece
 from bertviz_core.results.trace import Tokens
 from ui.controls import BOUND, model_names, settings
 
@@ -18,7 +19,7 @@ def token_position(tokens: Tokens) -> int:
         del st.session_state["token"]
     # A number and not the token itself: what is chosen stands in the address, where no text belongs.
     found = st.number_input(
-        f"Position of the token, 0 to {most}", 0, most, _first_choice(tokens), step=1, key="token", **BOUND
+        f"Position of the token, 0 to {most}", 0, most, longest_piece(tokens), step=1, key="token", **BOUND
     )
     return int(found or 0)
 
@@ -44,9 +45,3 @@ def tokenizer_select(here: Sequence[str], own: str) -> str | None:
         **BOUND,
     )
     return str(found) if found else None
-
-
-def _first_choice(tokens: Tokens) -> int:
-    """The longest piece of the text's own: it says most about its neighbours."""
-    own = [position for position in range(len(tokens)) if not (tokens.special[position] or tokens.unknown[position])]
-    return max(own, key=lambda position: len(tokens.tokens[position]), default=0)

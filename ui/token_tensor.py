@@ -25,7 +25,7 @@ ROLES = {
 def tensor_view(name: str, tokens: Tokens) -> None:
     """The ids as the model gets them, and why they have a batch axis."""
     count = len(tokens)
-    st.subheader("The input tensor", anchor=False)
+    st.header("The input tensor", anchor=False)
     with st.container(key="halves_tensor"):
         words, numbers = st.columns([1, 1], gap="medium")
     with words:
@@ -89,7 +89,7 @@ def _type_lines(tokens: Tokens) -> list[str]:
 @st.fragment
 def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
     """The same text under a second tokenizer, side by side."""
-    st.subheader("The same text under a second tokenizer", anchor=False)
+    st.header("The same text under a second tokenizer", anchor=False)
     here = models.tokenizer_names()
     other = token_controls.tokenizer_select(here, name)
     if other is None:

@@ -6,13 +6,11 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.results.trace import Tokens
 from bertviz_core.visible import shortened, visible
-from figures.picture import Picture
-from figures.tokens import neighbour_bars
-from figures.tokens_axis import visible as label
+from figures.token_pictures import nearest_picture
 from ui import controls, models, token_controls
 from ui.components.token_text import token_text
 from ui.errors import plain
-from ui.export import chart, csv_text, download_row
+from ui.export import chart, csv_text, download_row, folded
 from ui.text import count
 from ui.token_pieces import runs
 
@@ -119,17 +117,15 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
         st.info(plain(f"The neighbours of a token need the model's weights. {error}"))
         return
     short = shortened(visible(token), 24)
-    title = f'Nearest rows to "{short}" - {name}'
-    names = [label(each) for each in spelled]
-    alt = f"{title}: cosines of the nearest rows of the embedding table"
-    picture = Picture(title, alt, lambda look: neighbour_bars(names, found.cosine, found.norms, title, look))
+    picture = nearest_picture(found, spelled, token, name)
+    title = picture.title
     chart(picture, CHART_KEY)
     st.markdown(f"Row {token_id} of the embedding table, **{plain(short)}**, has the norm **{found.norm:.4f}**.")
     frame = pd.DataFrame(
         {"token": list(spelled), "id": found.ids, "cosine": found.cosine.round(4), "norm": found.norms.round(4)}
     )
     download_row(picture, CHART_KEY, f"nearest to {short} {name}", f"{title}. Cosines of static rows.", frame, tokens)
-    with st.expander("The neighbours as a table"):
+    with folded("The neighbours as a table", f"{CHART_KEY}_table"):
         form = {"id": "%d", "cosine": "%.4f", "norm": "%.4f"}
         config = {column: st.column_config.NumberColumn(format=each) for column, each in form.items()}
         shown = frame.assign(token=[shortened(visible(each), 60) for each in spelled])

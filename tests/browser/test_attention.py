@@ -1,5 +1,7 @@
 """The attention page in a browser: a head opened in the atlas, by mouse and by keyboard, and a link to it."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -30,6 +32,14 @@ def test_a_link_restores_layer_head_and_reading(page: Page, server: str) -> None
     page.goto(f"{server}/attention?at=2&head=7&hide_special=true&text=I%20love%20my%20pet&pair=It%20sleeps&part=A+to+B")
     shown(page, "2.7")
     expect(page.get_by_text("Nothing is renormalised")).to_be_visible()
+
+
+@pytest.mark.parametrize("place", ["attention?layer=3&head=5", "heads?layer=3&head=5"])
+def test_an_address_may_say_layer(page: Page, server: str, place: str) -> None:
+    page.goto(f"{server}/{place}")
+    expect(page.get_by_label("Layer", exact=True)).to_have_value("3")
+    expect(page.get_by_label("Head", exact=True)).to_have_value("5")
+    expect(page).to_have_url(re.compile(r"(?=.*\bat=3)(?=.*\bhead=5)"))
 
 
 def test_the_longest_text_is_painted_and_heads_open_by_keyboard(page: Page, server: str) -> None:

@@ -1,5 +1,6 @@
 """`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request."""
 
+import ast
 import asyncio
 import json
 import re
@@ -10,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 import pytest
 
@@ -20,15 +20,53 @@ from bertviz_core.cli_figure_names import NAMES
 from figures.style import DARK, LIGHT, PRINT, THEMES
 from tests.cli.conftest import Command
 from tests.pages.opened import _decoded, opened
+from ui import attention_maps, sentence_views
+from ui.controls import TEACHING_SIZES
+
+ROOT = Path(__file__).parents[2]
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"
 SVG = "{http://www.w3.org/2000/svg}"
+PAIRS = ("One river.", "One bank.", "Two rivers.")
+SECOND = "A python sleeps."
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
+    "overview": ((), ("overview", {})),
     "parameters --form icicle --depth 4": ((), ("parameters", {"form": "icicle", "depth": "4"})),
     "layers": ((), ("parameters", {"view": "Layers"})),
-    "overview": ((), ("overview", {})),
-    "heads": ((), ("heads", {"heads": "All heads"})),
+    "components": ((), ("parameters", {"view": "Components"})),
+    "models": (TEACHING_SIZES, ("parameters", {"view": "Compare models"})),
+    "layer --layer 1": ((TEXT,), ("architecture", {"architecture": "One layer", "drawn_layer": "1"})),
+    "cost": ((TEXT,), ("architecture", {"architecture": "Cost"})),
+    "memory --set holding=Training": ((), ("architecture", {"architecture": "Cost", "holding": "Training"})),
+    "design": ((), ("architecture", {"architecture": "Encoder or decoder"})),
+    "load-report --task masked-lm": ((), ("checkpoint", {"load_task": "masked-lm"})),
+    "task-head --task token-classification --set labels=5": (
+        (),
+        ("checkpoint", {"load_task": "token-classification", "labels": "5"}),
+    ),
+    "weights --set statistic=mean": ((), ("checkpoint", {"checkpoint": "Weights", "statistic": "mean"})),
+    "values --set tensor=embeddings.LayerNorm.bias": (
+        (),
+        ("checkpoint", {"checkpoint": "Weights", "tensor": "embeddings.LayerNorm.bias"}),
+    ),
+    f"changes --set other={MODEL} --set scale=even": (
+        (),
+        ("checkpoint", {"checkpoint": "Two checkpoints", "scale": "even"}),
+    ),
+    f"change --set other={MODEL} --set changed=pooler.dense.bias": (
+        (),
+        ("checkpoint", {"checkpoint": "Two checkpoints", "changed": "pooler.dense.bias"}),
+    ),
+    f"cosines --set other={MODEL}": (
+        (TEXT,),
+        ("checkpoint", {"checkpoint": "Two checkpoints", "compared": "behaviour with the text"}),
+    ),
+    f"divergences --set other={MODEL}": (
+        (TEXT,),
+        ("checkpoint", {"checkpoint": "Two checkpoints", "compared": "behaviour with the text"}),
+    ),
+    "nearest --set token=2": ((TEXT,), ("tokens", {"token": "2"})),
     "hidden --layer 0 --first 7 --window 32": (
         (TEXT,),
         ("representations", {"layer": "0", "from": "7", "window": "32"}),
@@ -38,9 +76,50 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "input": ((TEXT,), ("representations", {"states": "Input"})),
     "pooler": ((TEXT,), ("representations", {"states": "[CLS] and pooler"})),
     "paths": ((TEXT,), ("representations", {"states": "Paths"})),
-    "sentences": (("One river.", "One bank.", "Two rivers."), ("sentences", {})),
-    "poolings": (("One river.", "One bank.", "Two rivers."), ("sentences", {"compare": "Poolings"})),
+    "word --set word=python": (
+        (TEXT, SECOND),
+        ("representations", {"states": "One word, two texts", "first": TEXT, "second": SECOND}),
+    ),
+    "matrix --layer 2 --head 5 --set matrix=output": ((), ("heads", {"at": "2", "head": "5", "matrix": "output"})),
+    "products --layer 1 --set product=value": (
+        (TEXT,),
+        ("heads", {"heads": "Same numbers", "at": "1", "product": "value"}),
+    ),
+    "cell --layer 2 --head 5 --set key=1": (
+        (TEXT,),
+        ("heads", {"heads": "One cell", "at": "2", "head": "5", "key": "1"}),
+    ),
+    "mix --layer 2 --set query=3": ((TEXT,), ("heads", {"heads": "One cell", "at": "2", "query": "3"})),
+    "heads": ((), ("heads", {"heads": "All heads"})),
+    "atlas --words --set weights=value-weighted": (
+        (TEXT,),
+        ("attention", {"words": "true", "weights": "value-weighted", "attention_atlas_figure": "true"}),
+    ),
+    "attention --layer 2 --head 7 --set hide_special=true": (
+        (TEXT,),
+        ("attention", {"at": "2", "head": "7", "hide_special": "true", "attention_heads_figure": "true"}),
+    ),
+    "lines --layer 2 --head 7": (
+        (TEXT,),
+        ("attention", {"at": "2", "head": "7", "look": "lines", "attention_heads_figure": "true"}),
+    ),
+    "readings --layer 1 --head 3": ((TEXT,), ("attention", {"at": "1", "head": "3", "attention_beside": "true"})),
+    "sentences --set measure=dot --set order=clustered": (
+        PAIRS,
+        ("sentences", {"measure": "dot product", "order": "clustered"}),
+    ),
+    "blocks": (PAIRS, ("sentences", {})),
+    "poolings": (PAIRS, ("sentences", {"compare": "Poolings"})),
+    "pooling-maps": (PAIRS, ("sentences", {"compare": "Poolings"})),
+    "pair --layer 3 --pooling max --set cells=words": (
+        PAIRS[:2],
+        ("sentences", {"compare": "Why alike?", "pooled_layer": "3", "pooling": "max", "cells": "words"}),
+    ),
+    "query --set query_sentence=Water": (PAIRS, ("sentences", {"compare": "Query", "query_sentence": "Water"})),
+    "map": (PAIRS, ("sentences", {"compare": "Map"})),
+    "vectors": (PAIRS, ("sentences", {"compare": "Vectors"})),
 }
+"""What is asked of the command -> texts, and the page and address that show the same."""
 
 
 @pytest.fixture
@@ -73,26 +152,76 @@ def test_a_file_has_the_picture_of_the_page(
 ) -> None:
     given, (page, address) = CASES[words]
     name, *options = words.split()
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     done = run(name, MODEL, *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
+    if name == "blocks":
+        monkeypatch.setattr(sentence_views, "EVERY_PAIR", 2)
     at = opened(page, **address, **more)
     assert not at.exception
-    shown = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
+    (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{NAMES[name].chart}"))
+    shown = _decoded(json.loads(chart.proto.spec))
     written = as_sent(taken[0])
     for part in ("data", "layout"):
         assert json.dumps(written[part], sort_keys=True) == json.dumps(shown[part], sort_keys=True)  # NaN equals NaN
 
 
-def test_a_map_of_attention_is_that_of_the_page(run: Command, taken: list[go.Figure], tmp_path: Path) -> None:
-    run("attention", MODEL, TEXT, "--layer", "2", "--head", "7", "-o", str(tmp_path / "a.png"))
+def test_one_head_of_a_long_text_is_that_of_the_page(
+    run: Command, taken: list[go.Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention_maps, "ATLAS_CELLS", 1)
+    run("long", MODEL, TEXT, "--layer", "2", "--head", "7", "--set", "keys=1:4", "-o", str(tmp_path / "a.png"))
     at = opened("attention", at="2", head="7")
-    at.session_state["attention_heads_figure"] = True
-    shown = _decoded(json.loads(at.run().get("plotly_chart")[0].proto.spec))
+    at.slider(key="keys").set_value((1, 4)).run()
+    shown = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
     assert as_sent(taken[0])["data"] == shown["data"]
     assert as_sent(taken[0])["layout"] == shown["layout"]
-    np.testing.assert_allclose(np.array(shown["data"][0]["z"]).reshape(8, 8).sum(axis=1), 1, atol=1e-5)
+
+
+def chart_keys(path: Path) -> set[str]:
+    """Keys of the charts that a file draws: the second argument of chart(), or the key of st.plotly_chart()."""
+    tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
+    texts = dict(_texts(tree))
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        if name == "chart":
+            found.add(_text(call.args[1], texts))
+        elif name == "plotly_chart" and path.name != "export.py":
+            found |= {_text(each.value, texts) for each in call.keywords if each.arg == "key"}
+    return found
+
+
+def _texts(tree: ast.AST) -> Iterator[tuple[tuple[str, int], str]]:
+    """(name, line) -> text, of every name that is given a text."""
+    for node in (each for each in ast.walk(tree) if isinstance(each, ast.Assign) and len(each.targets) == 1):
+        parts = [each.elts if isinstance(each, ast.Tuple) else [each] for each in (node.targets[0], node.value)]
+        for name, value in zip(*parts, strict=False):
+            if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield (name.id, node.lineno), value.value
+
+
+def _text(node: ast.expr, texts: dict[tuple[str, int], str]) -> str:
+    """What an expression is: a text, a name given one above, or a text with such a name in it."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(each, texts) for each in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return _text(node.value, texts)
+    assert isinstance(node, ast.Name), f"a key that cannot be read in line {node.lineno}"
+    return texts[max(place for place in texts if place[0] == node.id and place[1] < node.lineno)]
+
+
+def test_every_chart_of_every_page_has_a_name_in_the_command() -> None:
+    files = [path for folder in ("ui", "pages") for path in sorted((ROOT / folder).glob("*.py"))]
+    drawn = {key for path in files for key in chart_keys(path)}
+    assert len(drawn) > 30
+    assert drawn == {entry.chart for entry in NAMES.values()}
+
+
+def test_every_name_is_compared_with_its_page() -> None:
+    assert {words.split()[0] for words in CASES} | {"long"} == set(NAMES)
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -195,6 +324,19 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("sentences", MODEL), "none came"),
         (("sentences", MODEL, "a", "b", "--pooling", "sum"), "sum"),
         (("poolings", MODEL, "a"), "second sentence"),
+        (("models", MODEL), "name the others"),
+        (("word", MODEL, TEXT), "word=WORD"),
+        (("word", MODEL, TEXT, "No such.", "--set", "word=pet"), "'pet' does not stand in 'No such.'"),
+        (("cell", MODEL, TEXT, "--set", "query=8"), "0 to 7"),
+        (("cell", MODEL, TEXT, "--set", "token=2"), "query=, key="),
+        (("overview", MODEL, "--set", "query"), "none"),
+        (("long", MODEL, TEXT, "--set", "keys=4:1"), "FIRST:LAST"),
+        (("atlas", MODEL, TEXT, "--set", "weights=all"), "value-weighted, rollout"),
+        (("query", MODEL, "a"), "query_sentence=TEXT"),
+        (("map", MODEL, "a", "b"), "three sentences"),
+        (("pair", MODEL, "a"), "two"),
+        (("changes", MODEL), "other=MODEL"),
+        (("values", MODEL, "--set", "tensor=no.such"), "no.such"),
         (("layers", "no-such-model"), "no-such-model"),
         (("heads", "bert-base-uncased"), "not on this machine"),
     ],

@@ -27,6 +27,19 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("parameters", {"model": "bert-base-uncased", "view": "Layers", "task": "masked-lm"}, {}),
     ("parameters", {"view": "Compare models", "models": ["bert-tiny", "bert-base-uncased"]}, {}),
+    ("architecture", {"find": "query", "levels": 2, "one_by_one": "true", "looked_at": "pooler.dense"}, {}),
+    ("architecture", {"architecture": "One layer", "drawn_layer": 4}, {}),
+    ("architecture", {"architecture": "Cost", "holding": "Training"}, {}),
+    ("checkpoint", {"load_task": "question-answering", "key_status": "new", "key_search": "weight"}, {}),
+    ("checkpoint", {"load_task": "sequence-classification", "labels": 3}, {}),
+    ("checkpoint", {"checkpoint": "Weights", "statistic": "mean", "tensor": "pooler.dense.bias"}, {}),
+    ("checkpoint", {"checkpoint": "Two checkpoints", "scale": "even", "change_order": "both by change"}, {}),
+    ("checkpoint", {"checkpoint": "Two checkpoints", "changed": "pooler.dense.bias"}, {}),
+    (
+        "checkpoint",
+        {"checkpoint": "Two checkpoints", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
+        {},
+    ),
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
     ("representations", {"layer": 2, "window": 32, "from": 64}, {}),
     ("representations", {"states": "Change", "map": "against its own input"}, {}),
@@ -74,6 +87,11 @@ def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: 
     assert {name: written(found.get(name)) for name in query} == {name: written(value) for name, value in query.items()}
     covered = {name for each, named, _ in VIEWS if each == page for name in named} | CONDITIONAL
     assert set(found) <= covered, "a control that no link above tries"
+    folds = [each.proto.query_param_key for each in at.expander]
+    for key in folds:
+        at.query_params[key] = "true"
+    again = opened(page, **at.query_params, **texts)
+    assert [each.proto.query_param_key for each in again.expander if each.proto.expanded] == folds
 
 
 def test_a_link_restores_what_was_typed() -> None:
@@ -147,4 +165,4 @@ def test_a_text_too_long_for_an_address_is_told_in_one_sentence() -> None:
 def test_a_file_is_no_part_of_a_link() -> None:
     at = opened("sentences", source="file", text="Mine.")
     assert carried(at, include=True) == [("text", "Mine.")]
-    assert "file that was handed over is no part" in " ".join(each.value for each in at.caption)
+    assert "file that is handed over is no part" in " ".join(each.value for each in at.caption)

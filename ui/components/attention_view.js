@@ -297,7 +297,7 @@ function build(root) {
   right.setAttribute("aria-label", "Opened head");
   const above = made("div", "heading");
   left.append(above);
-  put(above, "allTitle", "h4", "title");
+  put(above, "allTitle", "h2", "title");
   put(above, "hint", "span", "hint");
   const grid = put(left, "grid", "div", "grid"), sheet = put(grid, "sheet", "div", "sheet");
   put(sheet, "picture", "canvas").setAttribute("aria-hidden", "true");
@@ -311,7 +311,7 @@ function build(root) {
 
   const heading = made("div", "heading");
   right.append(heading);
-  put(heading, "headTitle", "h4", "title");
+  put(heading, "headTitle", "h2", "title");
   put(heading, "legend", "div", "legend");
   const tools = made("div", "tools");
   right.append(tools);

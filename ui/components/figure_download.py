@@ -12,9 +12,9 @@ from figures.style import FILE_FONT, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
 _CSS = """
-div { display: flex; gap: 0.75rem; }
+div { display: flex; gap: 0.5rem; }
 button {
-  font: inherit; font-size: 0.875rem; line-height: 1.6; min-height: 2.5rem; padding: 0.25rem 0.9rem; cursor: pointer;
+  font: inherit; font-size: 0.875rem; line-height: 1.6; min-height: 2.5rem; padding: 0.25rem 0.75rem; cursor: pointer;
   color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius, 0.5rem);
 }

@@ -1,0 +1,101 @@
+"""Figures of the command line that show attention: a head as map or lines, its readings, a long text, all heads."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
+
+from bertviz_core.cli_figure_asked import Asked, Made, of_trace, traced
+from bertviz_core.results.attention import Block, Reading, Weights
+
+if TYPE_CHECKING:
+    from bertviz_core.loading import LoadedModel
+    from bertviz_core.results.attention import AttentionMap
+    from bertviz_core.results.trace import Trace
+
+READINGS: tuple[Weights, ...] = get_args(Weights)
+BLOCKS: tuple[Block, ...] = get_args(Block)
+
+
+def attention(asked: Asked) -> Made:
+    """What one head looks at, as a map."""
+    from figures.trace_pictures import attention_picture
+
+    model, trace = _attending(asked)
+    return of_trace(attention_picture(_map(asked, model, trace, _reading(asked)), trace), trace)
+
+
+def lines(asked: Asked) -> Made:
+    """What one head looks at, as lines."""
+    from figures.attention_pictures import lines_picture
+
+    model, trace = _attending(asked)
+    return of_trace(lines_picture(_map(asked, model, trace, _reading(asked)), trace), trace)
+
+
+def readings(asked: Asked) -> Made:
+    """Raw weights, value-weighted ones and the rollout, side by side."""
+    from figures.attention_pictures import readings_picture
+
+    model, trace = _attending(asked)
+    maps = [_map(asked, model, trace, replace(_reading(asked), weights=weights)) for weights in READINGS]
+    return of_trace(readings_picture(maps, trace, maps[0].layer, maps[0].head or 0), trace)
+
+
+def long_text(asked: Asked) -> Made:
+    """One head of a long text, or a part of it."""
+    from bertviz_core.attention_atlas import pooled_map
+    from figures.attention_pictures import long_picture
+
+    _, trace = _attending(asked)
+    seq = len(trace.tokens)
+    layer, head = _place(asked, trace)
+    queries, keys = asked.span("queries", seq, seq), asked.span("keys", seq, seq)
+    found = pooled_map(trace, layer, head, query_range=queries, key_range=keys)
+    return of_trace(long_picture(found, trace, layer, head), trace)
+
+
+def atlas(asked: Asked) -> Made:
+    """All heads at a glance."""
+    import numpy as np
+
+    from bertviz_core.attention_atlas import attention_atlas
+    from bertviz_core.value_norms import value_norms
+    from figures.attention_pictures import atlas_picture
+
+    model, trace = _attending(asked)
+    reading, norms = _reading(asked), None
+    if reading.weights == "value-weighted":
+        norms = np.stack([value_norms(model, trace, layer) for layer in range(trace.num_hidden_layers)])
+    return of_trace(atlas_picture(attention_atlas(trace, reading, norms), trace), trace)
+
+
+def _attending(asked: Asked) -> "tuple[LoadedModel, Trace]":
+    from bertviz_core.attention import require_attention
+
+    model, trace = traced(asked)
+    require_attention(trace)
+    return model, trace
+
+
+def _reading(asked: Asked) -> Reading:
+    return Reading(
+        asked.setting("weights", READINGS),
+        asked.words,
+        asked.flag("hide_special"),
+        asked.flag("hide_punctuation"),
+        asked.setting("part", BLOCKS if asked.pair else BLOCKS[:1]),
+    )
+
+
+def _place(asked: Asked, trace: "Trace") -> tuple[int, int]:
+    layer = asked.number("layer", asked.layer, trace.num_hidden_layers, 0)
+    return layer, asked.number("head", asked.head, trace.num_attention_heads, 0)
+
+
+def _map(asked: Asked, model: "LoadedModel", trace: "Trace", reading: Reading) -> "AttentionMap":
+    """The map of the head asked for; rollout takes all heads together."""
+    from bertviz_core.attention_reading import attention_map
+    from bertviz_core.value_norms import value_norms
+
+    layer, head = _place(asked, trace)
+    norms = value_norms(model, trace, layer) if reading.weights == "value-weighted" else None
+    return attention_map(trace, layer, None if reading.weights == "rollout" else head, reading, norms)

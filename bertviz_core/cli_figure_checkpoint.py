@@ -1,0 +1,182 @@
+"""Figures of the command line that show checkpoints: what loads, the values of tensors, what changed to another."""
+
+from typing import TYPE_CHECKING
+
+from bertviz_core.cli_figure_asked import Asked, Made, settings
+from bertviz_core.errors import TextError
+from bertviz_core.visible import visible
+
+if TYPE_CHECKING:
+    from bertviz_core.results.compare import Behaviour, CheckpointComparison
+    from bertviz_core.tensor_reading import Checkpoint
+    from figures.picture import Picture
+
+SCALES = ("powers of ten", "even")
+MAX_LABELS = 10_000
+
+
+def report(asked: Asked) -> Made:
+    """What of each component comes from the file."""
+    from bertviz_core.load_report import source_load_report
+    from bertviz_core.sources import resolve
+    from figures.checkpoint_pictures import report_picture
+
+    source = resolve(asked.model, settings())
+    found = source_load_report(source, asked.task or "base", settings(), _labels(asked))
+    picture = report_picture(found)
+    words = f"{picture.title}: {found.matched:,} of {found.wanted:,} tensors"
+    return Made(picture, words, ((source.name, source.revision),), notices=(found.suggestion,))
+
+
+def head(asked: Asked) -> Made:
+    """The class of a task beside the base model."""
+    from bertviz_core.sources import resolve
+    from bertviz_core.task_heads import source_head_difference
+    from figures.checkpoint_pictures import head_picture
+
+    source = resolve(asked.model, settings())
+    found = source_head_difference(source, asked.task or "base", _labels(asked))
+    picture = head_picture(found)
+    words = f"{picture.title}: {found.base_total:,} and {found.total:,} parameters."
+    return Made(picture, words, ((source.name, source.revision),))
+
+
+def weights(asked: Asked) -> Made:
+    """One number of every tensor."""
+    from bertviz_core.tensor_grid import tensor_grid
+    from bertviz_core.weight_statistics import checkpoint_statistics
+    from figures.checkpoint_pictures import STATISTICS, statistic_numbers, statistic_picture
+
+    found = _checkpoint(asked.model)
+    statistic, statistics = asked.setting("statistic", list(STATISTICS)), checkpoint_statistics(found)
+    grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
+    return _of((found,), statistic_picture(grid, statistic, statistics.model))
+
+
+def values(asked: Asked) -> Made:
+    """The values of one tensor.
+
+    Raises:
+        TextError: none of them is finite.
+    """
+    from bertviz_core.tensor_reading import placed_tensors
+    from bertviz_core.weight_statistics import checkpoint_statistics, tensor_histogram
+    from figures.checkpoint_pictures import drawn_deviation, drawn_range, first_matrix, values_picture
+
+    found = _checkpoint(asked.model)
+    statistics = checkpoint_statistics(found)
+    by_name = statistics.by_name()
+    tensor = by_name[_tensor(asked, "tensor", list(by_name), first_matrix(statistics))]
+    if not tensor.finite:
+        raise TextError(f"No value of {visible(tensor.name)!r} is finite, so there is no histogram of it.")
+    deviation = drawn_deviation(statistics, tensor)
+    histogram = tensor_histogram(placed_tensors(found)[tensor.name], *drawn_range(tensor, deviation))
+    return _of((found,), values_picture(histogram, deviation, tensor, statistics.model))
+
+
+def changes(asked: Asked) -> Made:
+    """How far each tensor moved to another checkpoint."""
+    from bertviz_core.tensor_grid import tensor_grid
+    from figures.checkpoint_pictures import changes_picture
+
+    first, second, found = _compared(asked)
+    logarithmic = asked.setting("scale", SCALES) == SCALES[0]
+    grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
+    return _of((first, second), changes_picture(grid, found, logarithmic))
+
+
+def change(asked: Asked) -> Made:
+    """One tensor in both checkpoints."""
+    from bertviz_core.compare import change_histograms
+    from bertviz_core.tensor_reading import placed_tensors
+    from figures.checkpoint_pictures import change_picture, most_changed
+
+    first, second, found = _compared(asked)
+    by_name = {each.name: each for each in found.tensors}
+    chosen = by_name[_tensor(asked, "changed", list(by_name), most_changed(found))]
+    drawn = change_histograms(placed_tensors(first)[chosen.name], placed_tensors(second)[chosen.second_name])
+    return _of((first, second), change_picture(drawn, chosen, found))
+
+
+def cosines(asked: Asked) -> Made:
+    """Cosine of both models' hidden states of one text."""
+    from figures.checkpoint_pictures import cosines_picture
+
+    found = _behaviour(asked)
+    if found.cosines is None:
+        raise TextError(f"The hidden states of {found.first!r} and {found.second!r} have no rows in common.")
+    return _of_both(asked, found, cosines_picture(found))
+
+
+def divergences(asked: Asked) -> Made:
+    """Divergence of both models' attention on one text."""
+    from figures.checkpoint_pictures import divergences_picture
+
+    found = _behaviour(asked)
+    if found.divergences is None:
+        raise TextError(f"The attention of {found.first!r} and {found.second!r} has no heads in common.")
+    return _of_both(asked, found, divergences_picture(found))
+
+
+def _labels(asked: Asked) -> int | None:
+    found = asked.place("labels", MAX_LABELS + 1, 0)
+    return found or None
+
+
+def _other(asked: Asked) -> str:
+    if "other" not in asked.more:
+        raise TextError("This figure compares two checkpoints, and one came; give --set other=MODEL.")
+    return asked.more["other"]
+
+
+def _checkpoint(name: str) -> "Checkpoint":
+    from bertviz_core.sources import resolve
+    from bertviz_core.tensor_reading import open_checkpoint
+
+    return open_checkpoint(resolve(name, settings()), settings())
+
+
+def _compared(asked: Asked) -> "tuple[Checkpoint, Checkpoint, CheckpointComparison]":
+    from bertviz_core.compare import compare_checkpoints
+
+    first, second = _checkpoint(asked.model), _checkpoint(_other(asked))
+    found = compare_checkpoints(first, second)
+    if not found.tensors:
+        raise TextError(f"{asked.model!r} and {_other(asked)!r} have no tensor of one name and shape.")
+    return first, second, found
+
+
+def _tensor(asked: Asked, setting: str, names: list[str], default: str) -> str:
+    found = asked.more.get(setting, default)
+    if found not in names:
+        raise TextError(f"There is no tensor {visible(found[:80])!r} here; give a name such as {default!r}.")
+    return found
+
+
+def _behaviour(asked: Asked) -> "Behaviour":
+    from bertviz_core.behaviour import behaviour, require_same_ids
+    from bertviz_core.cli_text import tokenized
+    from bertviz_core.loading import load_model
+    from bertviz_core.sources import resolve
+    from bertviz_core.trace import trace
+
+    names = (asked.model, _other(asked))
+    first, second = (tokenized(name, asked.text(), asked.pair) for name in names)
+    require_same_ids(names[0], first, names[1], second)
+    one, other = (
+        trace(load_model(resolve(name, settings()), settings()), read)
+        for name, read in zip(names, (first, second), strict=True)
+    )
+    return behaviour(one, other)
+
+
+def _of(found: "tuple[Checkpoint, ...]", picture: "Picture") -> Made:
+    return Made(picture, picture.title, tuple(dict.fromkeys((each.name, each.revision) for each in found)))
+
+
+def _of_both(asked: Asked, found: "Behaviour", picture: "Picture") -> Made:
+    from bertviz_core.sources import resolve
+
+    sources = [resolve(name, settings()) for name in (asked.model, _other(asked))]
+    models = tuple(dict.fromkeys((each.name, each.revision) for each in sources))
+    return Made(picture, picture.title, models, (found.tokens.text, found.tokens.pair), found.notices)

@@ -1,0 +1,186 @@
+"""Figures of the command line that a model makes of sentences."""
+
+from typing import TYPE_CHECKING
+
+from bertviz_core.cli_figure_asked import Asked, Made, loaded, settings
+from bertviz_core.errors import TextError
+from bertviz_core.results.sentences import MEASURES, POOLINGS, MapMethod
+from bertviz_core.visible import visible
+
+if TYPE_CHECKING:
+    from bertviz_core.loading import LoadedModel
+    from bertviz_core.results.sentences import PoolingComparison, SentencePlan, SentenceVectors
+    from bertviz_core.tokenization import TextTokenizer
+    from figures.picture import Picture
+    from figures.sentence_pairs import Unit
+
+METHODS: tuple[MapMethod, ...] = ("pca", "umap")
+UNITS: "tuple[Unit, ...]" = ("tokens", "words")
+ORDERS = ("as typed", "clustered")
+
+
+def sentences(asked: Asked) -> Made:
+    """Every sentence against every other."""
+    from bertviz_core.similarity import cluster_order, similarity_matrix
+    from figures.sentence_pictures import pairs_picture
+
+    found, plan = _vectors(asked)
+    measure = asked.setting("measure", MEASURES)
+    cells, clusters = similarity_matrix(found.vectors, measure), None
+    if asked.setting("order", ORDERS) == "clustered" and len(cells) > 1:
+        clusters = cluster_order(similarity_matrix(found.vectors))
+    return _of_vectors(pairs_picture(cells, found, measure, clusters), found, plan)
+
+
+def blocks(asked: Asked) -> Made:
+    """Many sentences, similar ones put into blocks."""
+    from bertviz_core.similarity import block_summary
+    from figures.sentence_view_pictures import BLOCKS, blocks_picture
+
+    found, plan = _vectors(asked)
+    return _of_vectors(blocks_picture(block_summary(found.vectors, BLOCKS), found), found, plan)
+
+
+def query(asked: Asked) -> Made:
+    """The sentences that are nearest to a query.
+
+    Raises:
+        TextError: there is no query.
+    """
+    from bertviz_core.sentence_batches import plain
+    from bertviz_core.sentences import sentence_vectors
+    from bertviz_core.similarity import nearest
+    from figures.sentence_view_pictures import NEIGHBOURS, query_picture
+
+    wanted = plain(asked.more.get("query_sentence", "")).strip()
+    if not wanted:
+        raise TextError("This figure shows what is nearest to a query, and none came; give --set query_sentence=TEXT.")
+    model, tokenizer = _reader(asked)
+    plan = _plan(asked, model)
+    found, one = (sentence_vectors(model, tokenizer, given, plan) for given in (_sentences(asked), (wanted,)))
+    count = min(NEIGHBOURS, len(found.sentences))
+    near = nearest(one.vectors[0], found.vectors, count, asked.setting("measure", MEASURES))
+    picture = query_picture(near, found)
+    return _of_vectors(picture, found, plan, f"{picture.title}. Query: {wanted}")
+
+
+def points(asked: Asked) -> Made:
+    """Every sentence as a point.
+
+    Raises:
+        TextError: there are too few sentences for a plane.
+    """
+    from bertviz_core.sentence_map import sentence_map, umap_available
+    from figures.sentence_view_pictures import map_picture
+
+    if len(asked.texts) < 3:
+        raise TextError("A map needs at least three sentences; give more of them.")
+    method = asked.setting("placed", METHODS if umap_available() else METHODS[:1])
+    found, plan = _vectors(asked)
+    return _of_vectors(map_picture(sentence_map(found.vectors, method), found), found, plan)
+
+
+def vectors(asked: Asked) -> Made:
+    """The vectors as rows of numbers."""
+    from figures.sentence_view_pictures import ROWS, vectors_picture
+
+    found, plan = _vectors(asked)
+    first = asked.place("first_row", len(found.sentences) + 1, 1) - 1
+    rows, shown = found.vectors[max(first, 0) : first + ROWS], found.sentences[max(first, 0) : first + ROWS]
+    return _of_vectors(vectors_picture(rows, shown, max(first, 0), found), found, plan)
+
+
+def pair(asked: Asked) -> Made:
+    """The cosine of two sentences as a sum over pairs of their tokens.
+
+    Raises:
+        TextError: there are not two sentences.
+    """
+    from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
+    from bertviz_core.token_pairs import token_pair_shares
+    from bertviz_core.trace import trace
+    from figures.sentence_view_pictures import pair_picture
+
+    given = _sentences(asked)
+    if len(given) != 2:
+        raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
+    model, tokenizer = _reader(asked)
+    plan = _plan(asked, model)
+    first, second = (trace(model, sentence_tokens(tokenizer, each, plan)) for each in given)
+    found = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))
+    picture = pair_picture(found, asked.setting("cells", UNITS), model.name)
+    return Made(picture, picture.title, ((model.name, model.revision),), given, (plan.reason, found.note))
+
+
+def poolings(asked: Asked) -> Made:
+    """Sentences under every pooling and layer."""
+    from figures.sentence_pictures import poolings_picture
+
+    found, model = _compared(asked)
+    picture = poolings_picture(found, model.name)
+    return Made(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
+
+
+def pooling_maps(asked: Asked) -> Made:
+    """The cosines of all pairs under every pooling and layer."""
+    from figures.sentence_view_pictures import pooling_maps_picture
+
+    found, model = _compared(asked)
+    picture = pooling_maps_picture(found, model.name)
+    return Made(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
+
+
+def _compared(asked: Asked) -> "tuple[PoolingComparison, LoadedModel]":
+    from bertviz_core.pooling_comparison import pooling_comparison
+    from bertviz_core.sentence_modules import recommended
+    from bertviz_core.sources import resolve
+
+    given, current = _sentences(asked), settings()
+    if len(given) < 2:
+        raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
+    longest = recommended(resolve(asked.model, current), current).max_seq_length
+    model, tokenizer = _reader(asked)
+    return pooling_comparison(model, tokenizer, given, max_seq_length=longest), model
+
+
+def _vectors(asked: Asked) -> "tuple[SentenceVectors, SentencePlan]":
+    from bertviz_core.sentences import sentence_vectors
+
+    given = _sentences(asked)
+    model, tokenizer = _reader(asked)
+    plan = _plan(asked, model)
+    return sentence_vectors(model, tokenizer, given, plan), plan
+
+
+def _plan(asked: Asked, model: "LoadedModel") -> "SentencePlan":
+    from bertviz_core.sentence_modules import adapted, recommended
+    from bertviz_core.sources import resolve
+
+    chosen = next((each for each in POOLINGS if each == asked.pooling), None)
+    if asked.pooling and chosen is None:
+        raise TextError(f"There is no pooling {visible(asked.pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
+    current, last = settings(), model.num_hidden_layers
+    plan = recommended(resolve(asked.model, current), current)
+    layer = asked.number("layer", asked.layer, last + 1, last, " (the embedding output)")
+    return adapted(plan, chosen or plan.pooling, None if layer == last else layer)
+
+
+def _reader(asked: Asked) -> "tuple[LoadedModel, TextTokenizer]":
+    from bertviz_core.sources import resolve
+    from bertviz_core.tokenizer_loading import load_tokenizer
+
+    current = settings()
+    return loaded(asked), load_tokenizer(resolve(asked.model, current), current)
+
+
+def _of_vectors(picture: "Picture", found: "SentenceVectors", plan: "SentencePlan", words: str = "") -> Made:
+    models = ((found.model, found.revision),)
+    return Made(picture, words or picture.title, models, found.sentences, (plan.reason, *found.notices))
+
+
+def _sentences(asked: Asked) -> tuple[str, ...]:
+    from bertviz_core.sentence_batches import plain
+
+    if not asked.texts:
+        raise TextError("This figure compares sentences, and none came; give them in quotes behind the model.")
+    return tuple(plain(each) for each in asked.texts)

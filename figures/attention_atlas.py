@@ -1,0 +1,89 @@
+"""All heads at a glance as one figure: a small map for each, a row per layer and a column per head, one scale."""
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float, UInt
+
+from bertviz_core.results.attention import AttentionAtlas
+from figures.attention import WORDS
+from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
+
+HEIGHT, MARGINS, WIDTH = 860, 130, 820
+"""Most pixels of the figure's height, those around its maps, and about those of its width inside."""
+MOST_CELLS = 600_000
+"""Beyond, maps are max-pooled once more."""
+LIFTED = 48
+"""Longer texts have small weights: their shades go by the square root, as in the view on the page."""
+LEVELS = 255
+
+
+def atlas_heatmap(atlas: AttentionAtlas, title: str, look: Theme) -> go.Figure:
+    """Every head's map beside and below the others, from 0 to the largest weight of all.
+
+    Args:
+        atlas: the maps, or their max-pools.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    maps = _pooled(atlas.thumbnails)
+    layers, heads, rows, columns = maps.shape
+    lifted = len(atlas.queries) > LIFTED
+    top = float(maps.max(initial=0)) or 1.0
+    cells = _side_by_side(maps, top, lifted)
+    height = MARGINS + min(HEIGHT - MARGINS, max(120, round(WIDTH * layers / heads)))
+    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    shares = [step / 4 for step in range(5)]
+    figure.add_heatmap(
+        z=cells,
+        zmin=0,
+        zmax=LEVELS,
+        colorscale=sequential(look),
+        colorbar={
+            "title": {"text": WORDS[atlas.reading.weights], "side": "right"},
+            "tickvals": [LEVELS * (share**0.5 if lifted else share) for share in shares],
+            "ticktext": [f"{top * share:.3g}" for share in shares],
+            "tickfont": {"size": TEXT_SIZE - 1},
+            "thickness": 16,
+        },
+        hoverinfo="skip",
+    )
+    line = {"color": look.muted, "width": 1}
+    for edge in range(heads + 1):
+        figure.add_vline(x=edge * columns - 0.5, line=line)
+    for edge in range(layers + 1):
+        figure.add_hline(y=edge * rows - 0.5, line=line)
+    names = [str(head) for head in range(heads)] if atlas.reading.weights != "rollout" else ["all"]
+    figure.update_xaxes(_middles(names, columns), title="head", range=[-0.5, heads * columns - 0.5], showgrid=False)
+    figure.update_yaxes(_middles([str(layer) for layer in range(layers)], rows), title="layer", showgrid=False)
+    return figure.update_yaxes(range=[layers * rows - 0.5, -0.5])
+
+
+def _pooled(maps: Float[np.ndarray, "layers heads rows columns"]) -> Float[np.ndarray, "layers heads rows2 columns2"]:
+    """The maps, or the largest of every block of their cells where all together are too many."""
+    layers, heads, rows, columns = maps.shape
+    factor = 1
+    while layers * heads * -(-rows // factor) * -(-columns // factor) > MOST_CELLS and factor < max(rows, columns):
+        factor += 1
+    if factor == 1:
+        return maps
+    down, across = np.arange(0, rows, factor), np.arange(0, columns, factor)
+    return np.maximum.reduceat(np.maximum.reduceat(maps, down, axis=2), across, axis=3)
+
+
+def _side_by_side(
+    maps: Float[np.ndarray, "layers heads rows columns"], top: float, lifted: bool
+) -> UInt[np.ndarray, "high wide"]:
+    """All maps in one: each cell one of 256 shades."""
+    layers, heads, rows, columns = maps.shape
+    shares = np.clip(maps.transpose(0, 2, 1, 3).reshape(layers * rows, heads * columns) / np.float32(top), 0, 1)
+    return ((np.sqrt(shares) if lifted else shares) * LEVELS).round().astype(np.uint8)
+
+
+def _middles(names: list[str], size: int) -> dict[str, object]:
+    """Ticks in the middle of every map; every k-th where they are many."""
+    step = max(1, -(-len(names) // 24))
+    return {
+        "tickmode": "array",
+        "tickvals": [place * size + (size - 1) / 2 for place in range(0, len(names), step)],
+        "ticktext": names[::step],
+    }

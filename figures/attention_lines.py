@@ -1,0 +1,77 @@
+"""One head's attention as lines: the looking tokens on the left, those looked at on the right, strong lines dark."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.results.attention import AttentionMap, Axis
+from figures.attention import UNITS
+from figures.style import TEXT_SIZE, Theme, escape, layout
+from figures.tokens_axis import token_axis, visible
+
+ROW, LEAST, MOST, AROUND = 24, 320, 1400, 120
+"""Pixels of a token's row, least and most of the figure's height, and those around the lines."""
+STEPS = 24
+"""Shades: lines of like weight are drawn together."""
+LONG_TEXT = 48
+"""Of more tokens weak lines are left out sooner, as in the view on the page."""
+
+
+def attention_lines(found: AttentionMap, special: Collection[int], title: str, look: Theme) -> go.Figure:
+    """A line per cell whose weight is more than a small share of the largest.
+
+    Args:
+        found: the map.
+        special: positions of special tokens, which stand in italics.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    most = max(found.weights.shape)
+    top, least = float(found.weights.max(initial=0)) or 1.0, 0.1 if most > LONG_TEXT else 0.02
+    height = min(MOST, max(LEAST, AROUND + ROW * most))
+    figure = go.Figure(layout=layout(look, escape(title), height=height, showlegend=False))
+    share = found.weights / np.float32(top)
+    steps = np.where(share > least, np.minimum(share * STEPS, STEPS - 1).astype(np.int64), -1)
+    first_hue = look.colours["embeddings"]  # of the heads' hues the first, as this theme has it
+    for step in range(STEPS):
+        queries, keys = np.nonzero(steps == step)
+        if len(queries):
+            figure.add_scatter(**_run(queries, keys, (step + 1) / STEPS, first_hue))
+    figure.add_scatter(x=[None], y=[None], yaxis="y2", mode="markers", hoverinfo="skip")  # an axis needs a trace
+    rows = {"range": [most - 0.5, -0.5], "showgrid": False, "zeroline": False, "automargin": True}
+    left, right = (token_axis(_names(axis, special), height - AROUND) for axis in (found.queries, found.keys))
+    beside = {"font": {"size": TEXT_SIZE}, "standoff": 12}
+    words = f"{UNITS[found.reading.weights]}, lines from {least * top:.2g} to {top:.3g}"
+    return figure.update_layout(
+        xaxis={"range": [0, 1], "showticklabels": False, "showgrid": False, "fixedrange": True, "title": words},
+        yaxis={**rows, **left, "title": {"text": "query: looking", **beside}},
+        yaxis2={
+            **rows,
+            **right,
+            "title": {"text": "key: looked at", **beside},
+            "overlaying": "y",
+            "side": "right",
+            "tickfont": {"size": TEXT_SIZE - 1},
+        },
+    )
+
+
+def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) -> dict[str, Any]:
+    """Lines of like weight as one trace, a gap behind each."""
+    gap = np.full(len(queries), np.nan, dtype=np.float32)
+    return {
+        "x": np.tile(np.array([0, 1, np.nan], dtype=np.float32), len(queries)),
+        "y": np.stack([queries, keys, gap], axis=1).astype(np.float32).ravel(),
+        "mode": "lines",
+        "line": {"color": colour, "width": 0.6 + 3.4 * strength},
+        "opacity": strength,
+        "hoverinfo": "skip",
+    }
+
+
+def _names(axis: Axis, special: Collection[int]) -> list[str]:
+    """One label per entry; special tokens in italics."""
+    shown = zip(axis.labels, axis.positions, strict=True)
+    return [f"<i>{visible(label)}</i>" if places[0] in special else visible(label) for label, places in shown]

@@ -1,0 +1,226 @@
+"""All controls of a view set to something else, a chart moved: the shared link shows the same in a fresh browser."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote_plus, unquote
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import WAIT_MS, Watch, until
+from tests.browser.test_accessibility import drawn
+
+pytestmark = pytest.mark.browser
+VIEWS = [("architecture", "Module tree"), ("tokens", ""), ("heads", "One cell"), ("attention", "")]
+"""A view for every kind of control; what each control says to the address, tests/ui/test_share.py asks of all views."""
+BUSY = (
+    "[data-testid=stApp]:not([data-test-script-state=notRunning]), "
+    "[data-testid=stSkeleton], [data-testid=stSpinner], [data-stale=true]"
+)
+SHOWN = """() => {
+  const main = document.querySelector("[data-testid=stMain]");
+  const all = (selector) => [...main.querySelectorAll(selector)];
+  const group = (each) => each.closest("[role=radiogroup]")?.getAttribute("aria-label") ?? "";
+  const name = (each) => each.getAttribute("aria-label");
+  const near = (ends) => (ends ?? []).map((end) => +(+end).toPrecision(3));
+  const axes = (layout) => Object.entries(layout).filter(([name]) => /^[xy]axis/.test(name));
+  return {
+    chosen: all("[role=radio][aria-checked=true]").map((each) => [group(each), each.textContent]),
+    fields: all("input:not([type=checkbox], [type=file]), textarea").map((each) => [name(each), each.value]),
+    switches: all("input[type=checkbox]").map((each) => [name(each), each.checked]),
+    sliders: all("[role=slider]").map((each) => each.getAttribute("aria-valuenow")),
+    folded: all("details").map((each) => [each.querySelector("summary p").textContent, each.open]),
+    charts: all(".js-plotly-plot").map((each) => ({
+      title: each.layout.title?.text,
+      ranges: axes(each.layout).map(([name, axis]) => [name, near(axis.range)]),
+      slider: each.layout.sliders?.[0]?.active,
+      level: each.data.map((trace) => trace.level ?? null),
+      shown: each.data.map((trace) => trace.visible ?? true),
+      values: each.data.map((trace) => JSON.stringify(trace.z ?? trace.y ?? trace.values).slice(0, 4000)),
+    })),
+  };
+}"""
+"""The values of all controls, what stands open, and how every chart is drawn."""
+TYPED = {"Word": "love", "Query": "A river.", "First text": "I love my old python.", "Search names": "query"}
+"""What is typed into some fields; into others a word more."""
+
+
+def differences(here: Any, there: Any, where: str = "") -> list[str]:
+    """What is not the same in both, a line each."""
+    if isinstance(here, dict) and isinstance(there, dict):
+        pairs = [(f"{where} {name}", here.get(name), there.get(name)) for name in {**here, **there}]
+    elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+        pairs = [(f"{where} {place}", *both) for place, both in enumerate(zip(here, there, strict=True))]
+    else:
+        return [] if here == there else [f"{where}: {str(here)[:200]} became {str(there)[:200]}"]
+    return [line for name, one, other in pairs for line in differences(one, other, name)]
+
+
+@contextmanager
+def fresh(browser: Browser) -> Iterator[Page]:
+    """A tab of a browser that has never been here; at the end it must have been quiet."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    watch = Watch(page)
+    yield page
+    faults = watch.faults()
+    context.close()
+    assert not faults
+
+
+def settled(page: Page) -> None:
+    """Wait until nothing has been under way for some frames."""
+    page.evaluate("window.quiet = 0")
+    until(page, f"(window.quiet = document.querySelector('{BUSY}') ? 0 : window.quiet + 1) > 10")
+
+
+def untouched(main: Locator, selector: str, done: set[str]) -> Iterator[tuple[Locator, str]]:
+    """Controls of a kind that were not changed yet, each with a name of its own; they may come and go meanwhile."""
+    while True:
+        for each in main.locator(selector).all():
+            name = each.evaluate(
+                "e => [e.tagName, e.getAttribute('aria-label'), "
+                "e.tagName === 'SUMMARY' ? e.querySelector('p').textContent : '', "
+                "e.closest('[class*=st-key-]')?.className.match(/st-key-\\S+/)?.[0]].join('|')"
+            )
+            if name not in done and each.is_visible() and each.is_enabled():
+                done.add(name)
+                yield each, name
+                break
+        else:
+            return
+
+
+def change_all(page: Page) -> set[str]:
+    """Set every control of the page to something else, as a reader would; names of those changed."""
+    main, done = page.get_by_test_id("stMain"), set[str]()
+    for each, _ in untouched(main, "[role=radiogroup]:not([aria-label='View'])", done):
+        each.get_by_role("radio").and_(page.locator("[aria-checked=false]")).last.click()
+        settled(page)
+    for each, _ in untouched(main, "[role=combobox]:not([type=hidden])", done):
+        each.press("ArrowDown")
+        expect(page.get_by_role("option").first).to_be_visible()
+        for key in ("ArrowDown", "Enter", "Escape"):
+            page.keyboard.press(key)
+        settled(page)
+    for each, _ in untouched(main, "input[type=number], [role=spinbutton]", done):
+        most, now = each.get_attribute("max"), each.input_value() or "1"
+        each.fill(str(int(now) + (1 if not most or int(now) < int(most) else -1)))
+        each.press("Enter")
+        settled(page)
+    for each, _ in untouched(main, "[role=slider]", done):
+        atmost = each.get_attribute("aria-valuenow") == each.get_attribute("aria-valuemax")
+        each.focus()
+        page.keyboard.press("ArrowLeft" if atmost else "ArrowRight")
+        settled(page)
+    for each, name in untouched(main, "input[type=text]:not([role=combobox]):not([readonly]), textarea", done):
+        label = each.get_attribute("aria-label") or ""
+        each.fill(TYPED.get(label, f"{each.input_value()} again".strip()))
+        each.press("Control+Enter" if name.startswith("TEXTAREA") else "Enter")
+        settled(page)
+    for each, _ in untouched(main, "label:has(input[type=checkbox])", done):
+        each.click()
+        settled(page)
+    for each, _ in untouched(main, "summary", done):
+        each.click()
+        settled(page)
+    return done
+
+
+def shared(page: Page) -> str:
+    """The link with the text."""
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
+    page.get_by_text("Include the text").click()
+    settled(page)
+    field = page.get_by_role("textbox", name="Link to this view")
+    field.focus()
+    return field.input_value()
+
+
+@pytest.mark.parametrize(("name", "view"), VIEWS)
+def test_a_link_restores_every_control_of_a_view(
+    browser: Browser, server: str, page: Page, name: str, view: str
+) -> None:
+    page.goto(f"{server}/{name}?{name}={quote_plus(view)}" if view else f"{server}/{name}")
+    drawn(page, name, view)
+    settled(page)
+    before = page.evaluate(SHOWN)
+    changed = change_all(page)
+    settled(page)
+    here = page.evaluate(SHOWN)
+    assert changed
+    assert here != before
+    with fresh(browser) as other:
+        other.goto(shared(page))
+        settled(other)
+        for _ in range(20):
+            if other.evaluate(SHOWN) == here:
+                break
+            settled(other)
+        assert differences(here, other.evaluate(SHOWN)) == []
+        expect(other.get_by_test_id("stAlert")).to_have_count(page.get_by_test_id("stAlert").count())
+
+
+def drag(page: Page, chart: str, *places: tuple[float, float]) -> None:
+    """Press, move and let go inside a chart; places are shares of its width and height."""
+    box = page.locator(f".st-key-{chart} .js-plotly-plot .nsewdrag").first.bounding_box()
+    assert box
+    for number, (x, y) in enumerate(places):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=3)
+        if number == 0:
+            page.mouse.down()
+    page.mouse.up()
+
+
+def zoom(page: Page) -> None:
+    drag(page, "representations_values", (0.2, 0.2), (0.7, 0.8))
+
+
+def run_through(page: Page) -> None:
+    page.locator(".slider-rail-touch-rect").first.click(position={"x": 5, "y": 5}, force=True)
+
+
+def open_module(page: Page) -> None:
+    page.locator(".sunburstlayer .slice text").nth(2).click(force=True)
+
+
+def switch_off(page: Page) -> None:
+    page.locator(".legendtoggle").nth(1).click()
+
+
+def encircle(page: Page) -> None:
+    drag(page, "sentences_map", (0.02, 0.02), (0.6, 0.02), (0.6, 0.98), (0.02, 0.98), (0.02, 0.02))
+    expect(page.get_by_text("sentences encircled")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("address", "move"),
+    [
+        ("representations?layer=3", zoom),
+        ("representations?states=Token+similarity", run_through),
+        ("parameters", open_module),
+        ("parameters?view=Layers", switch_off),
+        ("sentences?compare=Map", encircle),
+    ],
+)
+def test_a_link_restores_a_chart_as_its_reader_has_moved_it(
+    browser: Browser, server: str, page: Page, address: str, move: Callable[[Page], None]
+) -> None:
+    page.goto(f"{server}/{address}")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)
+    settled(page)
+    before = page.evaluate(SHOWN)["charts"]
+    move(page)
+    settled(page)
+    link, here = shared(page), page.evaluate(SHOWN)
+    assert here["charts"] != before or "lasso*" in unquote(link)
+    with fresh(browser) as other:
+        other.goto(link)
+        expect(other.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+        settled(other)
+        assert differences(here, other.evaluate(SHOWN)) == []
+        listed = page.get_by_text("sentences encircled").all_inner_texts()
+        assert other.get_by_text("sentences encircled").all_inner_texts() == listed
+        assert "drawn" not in other.url
