@@ -21,7 +21,7 @@ from ui.attention_controls import (
     take_opened,
     weights_choice,
 )
-from ui.attention_figures import KEY, frame_of, head_figure, three_readings
+from ui.attention_figures import KEY, atlas_figure, frame_of, head_figure, three_readings
 from ui.attention_words import CODE, LABELS, explanation
 from ui.components.attention_html import attention_html, file_payload
 from ui.components.attention_payload import identity
@@ -69,8 +69,9 @@ def _heads(trace: Trace) -> None:
     _exact(trace, reading, state)
     _hidden(found)
     _downloads(trace, atlas, found, reading, title, special)
-    head_figure(found, trace)
-    three_readings(trace, layer, head, reading, special)
+    head_figure(found, trace, state.look.lines)
+    atlas_figure(atlas, trace)
+    three_readings(trace, layer, head, reading)
     explained(KEY, explanation(reading), CODE[reading.weights].format(layer=layer, head=head))
 
 
@@ -87,9 +88,8 @@ def _follow(with_head: bool) -> None:
 
 
 def _exact(trace: Trace, reading: Reading, state: ViewState) -> None:
-    """The exact value of the cell that was clicked."""
+    """The exact value of the cell that was clicked; the view itself says that one can."""
     if state.cell is None:
-        st.caption("Click a cell of the map for its exact value.")
         return
     layer, head, query, key = state.cell
     found = attention_maps.one_map(trace, layer, head, reading)

@@ -103,6 +103,26 @@ def _chromium(playwright: Playwright) -> str:
     pytest.fail("No Chromium: set CHROMIUM to its path, or run playwright install chromium.")
 
 
+def until(page: Page, condition: str) -> None:
+    """Wait until a JavaScript expression is true; wait_for_function would be refused by the page's own policy.
+
+    It compiles its words anew at every look, which script-src without 'unsafe-eval' forbids after the first.
+    """
+    page.evaluate(
+        f"""() => new Promise((done, fail) => {{
+          const end = performance.now() + {WAIT_MS};
+          const look = () => ({condition}) ? done() : performance.now() > end ? fail(new Error("never true"))
+            : requestAnimationFrame(look);
+          look();
+        }})"""
+    )
+
+
+def until_clicks_are_heard(page: Page, inside: str = "") -> None:
+    """Wait until the chart (the first, or the first inside a selector) tells the server what is clicked."""
+    until(page, f"document.querySelector('{inside} .js-plotly-plot')?._ev?.insideBert === true")
+
+
 class Watch:
     """What a page did that it must not do, from now until it is released."""
 

@@ -99,6 +99,20 @@ def test_a_long_text_is_asked_for_once_and_a_cell_is_exact(page: Page, app: str)
     told(page, "cell None range None")
 
 
+def test_a_cell_of_the_map_is_reached_and_chosen_with_the_keyboard(page: Page, app: str) -> None:
+    page.goto(app)
+    head(page, 2, 1).click()
+    shown(page, "2.1")
+    page.locator(".map-box").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"):
+        page.keyboard.press(key)
+    weights, _ = atlas_of(10, 3, 4)
+    expect(page.locator(".live")).to_contain_text(f"{weights[2, 1, 1, 1]:.3f}")
+    page.keyboard.press("Enter")
+    told(page, "cell (2, 1, 1, 1)")
+    told(page, f"weight {weights[2, 1, 1, 1]:.6f}")
+
+
 def test_the_heads_are_reached_with_the_keyboard(page: Page, app: str) -> None:
     page.goto(app)
     expect(page.locator(PAINTED)).to_be_visible()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import WAIT_MS
+from tests.browser.conftest import WAIT_MS, until_clicks_are_heard
 
 pytestmark = pytest.mark.browser
 
@@ -14,7 +14,7 @@ def test_a_clicked_cell_names_its_weight_and_its_head(page: Page, server: str) -
     page.goto(f"{server}/heads?cut=pulled+apart")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
     assert page.locator(".heatmaplayer image").count() == 12
-    page.wait_for_function("document.querySelector('.js-plotly-plot')?._ev?.insideBert === true")
+    until_clicks_are_heard(page)
     last = page.locator(".js-plotly-plot .subplot .heatmaplayer image").last.bounding_box()
     assert last is not None
     page.mouse.move(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2)

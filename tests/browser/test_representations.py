@@ -1,9 +1,11 @@
 """Representations in a real browser: a clicked cell is named exactly, the layers run through without the server."""
 
+import json
+
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import WAIT_MS
+from tests.browser.conftest import WAIT_MS, until, until_clicks_are_heard
 
 pytestmark = pytest.mark.browser
 
@@ -11,7 +13,7 @@ pytestmark = pytest.mark.browser
 def test_a_clicked_cell_shows_its_exact_value(page: Page, server: str) -> None:
     page.goto(f"{server}/representations")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
-    page.wait_for_function("document.querySelector('.js-plotly-plot')?._ev?.insideBert === true")
+    until_clicks_are_heard(page)
     area = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
     assert area is not None
     page.mouse.move(area["x"] + 40, area["y"] + 30)
@@ -23,12 +25,8 @@ def test_a_clicked_cell_shows_its_exact_value(page: Page, server: str) -> None:
 def test_the_layers_are_scrubbed_in_the_browser(page: Page, server: str) -> None:
     page.goto(f"{server}/representations?states=Token+similarity")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
-    picture = page.locator(".heatmaplayer image").first
-    before = picture.get_attribute("xlink:href") or picture.get_attribute("href")
+    picture = "document.querySelector('.heatmaplayer image').href.baseVal"
+    before = page.evaluate(picture)
     page.locator(".slider-rail-touch-rect").first.click(position={"x": 5, "y": 5}, force=True)
-    page.wait_for_function(
-        "was => (document.querySelector('.heatmaplayer image').getAttribute('xlink:href')"
-        " ?? document.querySelector('.heatmaplayer image').getAttribute('href')) !== was",
-        arg=before,
-    )
+    until(page, f"{picture} !== {json.dumps(before)}")
     expect(page.locator(".slider-label").first).to_have_text("layer 0")

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import until_clicks_are_heard
+
 pytestmark = pytest.mark.browser
 MANY = 5_000
 
@@ -10,7 +12,7 @@ MANY = 5_000
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_a_clicked_cell_is_named_and_leads_to_its_pairs_of_tokens(page: Page, server: str) -> None:
     page.goto(f"{server}/sentences?order=clustered")
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._ev?.insideBert === true")
+    until_clicks_are_heard(page)
     area = page.locator(".js-plotly-plot .nsewdrag[data-subplot=xy]").first.bounding_box()
     assert area is not None
     assert area["y"] + area["height"] < 900
