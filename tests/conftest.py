@@ -3,6 +3,8 @@
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "0")
+# Tests run side by side and their models are tiny: threads of one would only wait for those of another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"

@@ -8,7 +8,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -157,14 +157,49 @@ class Watch:
             self.page.remove_listener(event, listener)
 
 
-@pytest.fixture(scope="session")
-def tab(browser: Browser) -> Iterator[Page]:
-    """One tab of 1400 x 900 for all tests, so that the client's own code is fetched and compiled once."""
+@contextmanager
+def _tab(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     found = context.new_page()
     found.set_default_timeout(WAIT_MS)
     yield found
     context.close()
+
+
+@pytest.fixture(scope="session")
+def tab(browser: Browser) -> Iterator[Page]:
+    """One tab of 1400 x 900 for all tests, so that the client's own code is fetched and compiled once."""
+    with _tab(browser) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def strangers_tab(browser: Browser) -> Iterator[Page]:
+    """A tab of another profile, with cookies and a store of its own."""
+    with _tab(browser) as found:
+        yield found
+
+
+Fresh = Callable[[], AbstractContextManager[Page]]
+"""What the fixture `fresh` gives."""
+
+
+@pytest.fixture
+def fresh(strangers_tab: Page) -> Fresh:
+    """A way to a tab as of someone who has never been here: nothing is stored, only files are cached."""
+
+    @contextmanager
+    def opened() -> Iterator[Page]:
+        watch = Watch(strangers_tab)
+        yield strangers_tab
+        faults = watch.faults()
+        watch.release()
+        strangers_tab.evaluate("localStorage.clear(); sessionStorage.clear()")
+        strangers_tab.context.clear_cookies()
+        strangers_tab.goto("about:blank")
+        assert not faults
+
+    return opened
 
 
 @pytest.fixture

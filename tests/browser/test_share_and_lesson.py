@@ -1,16 +1,14 @@
 """The tour and the share button in a real browser: links restore views in a fresh one, steps keep the page loaded."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from bertviz_core.lessons import read_lesson
 from bertviz_core.results.lesson import Step
-from tests.browser.conftest import WAIT_MS, Watch
+from tests.browser.conftest import Fresh
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -30,19 +28,6 @@ SHOWN = [
     ("Sentences", OURS, "8 sentences.", "Similarity"),
 ]
 """Title, model, words of the content and chosen view of every step."""
-
-
-@contextmanager
-def fresh(browser: Browser) -> Iterator[Page]:
-    """A tab of a browser that has never been here; at the end it must have been quiet."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    watch = Watch(page)
-    yield page
-    faults = watch.faults()
-    context.close()
-    assert not faults
 
 
 def address(server: str, number: int) -> str:
@@ -84,8 +69,8 @@ def _paraphrases() -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(1, 11))
-def test_the_link_of_a_step_restores_its_view_in_a_fresh_browser(browser: Browser, server: str, number: int) -> None:
-    with fresh(browser) as page:
+def test_the_link_of_a_step_restores_its_view_in_a_fresh_browser(fresh: Fresh, server: str, number: int) -> None:
+    with fresh() as page:
         page.goto(address(server, number))
         expect_step(page, number)
 
@@ -129,9 +114,7 @@ def test_away_from_its_page_a_step_leads_back_to_it(page: Page, server: str) -> 
     expect_step(page, 8)
 
 
-def test_a_shared_link_restores_the_view_with_the_text_only_when_asked(
-    browser: Browser, server: str, page: Page
-) -> None:
+def test_a_shared_link_restores_the_view_with_the_text_only_when_asked(fresh: Fresh, server: str, page: Page) -> None:
     page.goto(f"{server}/heads?heads=One+cell&at=2&head=5&text=The+bank+lends&pair=and+saves.")
     expect(page.get_by_role("spinbutton", name="Head")).to_have_value("5")
     page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
@@ -146,7 +129,7 @@ def test_a_shared_link_restores_the_view_with_the_text_only_when_asked(
         (plain, "I love my pet python.", ""),
         (field.input_value(), "The bank lends", "and saves."),
     ):
-        with fresh(browser) as other:
+        with fresh() as other:
             other.goto(link)
             sidebar = other.get_by_test_id("stSidebar")
             expect(sidebar.get_by_role("textbox", name="Text", exact=True)).to_have_value(text)

@@ -1,14 +1,12 @@
 """What the attention view shows is in its address: another browser shows the same, and a strange word shows nothing."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import WAIT_MS, Watch
+from tests.browser.conftest import Fresh
 
 pytestmark = pytest.mark.browser
 LOOK = "lines_order-entropy_scale-own_heads-3.5-1.2_zoom-1.6.0.7"
@@ -18,20 +16,6 @@ SHOWN = """root => {
     return { order, tint, own, lifted, mode, threshold, ...places };
 }"""
 """Everything that the view draws by, as it stands in the browser."""
-
-
-@contextmanager
-def fresh(browser: Browser, address: str) -> Iterator[Page]:
-    """This address in a browser that has never been here; at the end it must have been quiet."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    watch = Watch(page)
-    page.goto(address)
-    yield page
-    faults = watch.faults()
-    context.close()
-    assert not faults
 
 
 def head(page: Page, layer: int, number: int) -> Locator:
@@ -72,7 +56,7 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
         move()
 
 
-def test_a_fresh_browser_shows_what_the_link_was_made_of(browser: Browser, server: str, page: Page) -> None:
+def test_a_fresh_browser_shows_what_the_link_was_made_of(fresh: Fresh, server: str, page: Page) -> None:
     page.goto(f"{server}/attention")
     ready(page, "0.0")
     head(page, 3, 5).click()
@@ -88,7 +72,8 @@ def test_a_fresh_browser_shows_what_the_link_was_made_of(browser: Browser, serve
     expect(field).to_have_value(f"{server}/attention?at=1&head=2&look={LOOK}")
     here = shown(page)
     assert (here["zoom"], here["opened"], here["heads"]) == ([1, 6, 0, 7], [1, 2], [[3, 5], [1, 2]])
-    with fresh(browser, field.input_value()) as other:
+    with fresh() as other:
+        other.goto(field.input_value())
         ready(other, "3.5 1.2")
         expect(other.locator(".head-chip")).to_have_text(["3.5", "1.2"])
         expect(other.get_by_label("Order")).to_have_value("1")
@@ -104,7 +89,7 @@ def test_a_fresh_browser_shows_what_the_link_was_made_of(browser: Browser, serve
 
 
 def test_a_clicked_cell_and_pins_are_in_the_link_and_the_way_back_restores_them(
-    browser: Browser, server: str, page: Page
+    fresh: Fresh, server: str, page: Page
 ) -> None:
     page.goto(f"{server}/attention")
     ready(page, "0.0")
@@ -113,7 +98,8 @@ def test_a_clicked_cell_and_pins_are_in_the_link_and_the_way_back_restores_them(
     expect(exact).to_be_visible()
     words = exact.inner_text()
     expect(page).to_have_url(f"{server}/attention?look=cell-4.2")
-    with fresh(browser, page.url) as other:
+    with fresh() as other:
+        other.goto(page.url)
         expect(other.get_by_text(words)).to_be_visible()
         ready(other, "0.0")
         assert shown(other) == shown(page)
@@ -156,9 +142,10 @@ def test_places_in_a_text_are_forgotten_with_the_text(page: Page, server: str) -
     expect(page.get_by_role("button", name="Whole map")).to_be_hidden()
 
 
-def test_a_clicked_cell_of_a_heatmap_is_in_the_link(browser: Browser, server: str, page: Page) -> None:
+def test_a_clicked_cell_of_a_heatmap_is_in_the_link(fresh: Fresh, server: str, page: Page) -> None:
     page.goto(f"{server}/representations?cell=representations_values.3.17")
     expect(page.get_by_text("dimension 17, layer")).to_be_visible()
     for strange in ("representations_values.3", "other.3.17", "representations_values.999.1"):
-        with fresh(browser, f"{server}/representations?cell={strange}") as other:
+        with fresh() as other:
+            other.goto(f"{server}/representations?cell={strange}")
             expect(other.get_by_text("Click a cell for its exact value.")).to_be_visible()

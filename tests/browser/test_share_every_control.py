@@ -1,19 +1,18 @@
 """All controls of a view set to something else, a chart moved: the shared link shows the same in a fresh browser."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote_plus, unquote
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import WAIT_MS, Watch, until
+from tests.browser.conftest import WAIT_MS, Fresh, until
 from tests.browser.test_accessibility import drawn
 
 pytestmark = pytest.mark.browser
-VIEWS = [("architecture", "Module tree"), ("tokens", ""), ("heads", "One cell"), ("attention", "")]
-"""A view for every kind of control; what each control says to the address, tests/ui/test_share.py asks of all views."""
+VIEWS = [("architecture", "Module tree"), ("tokens", "")]
+"""Views with every kind of control; what each control says to the address, tests/ui/test_share.py asks of all views."""
 BUSY = (
     "[data-testid=stApp]:not([data-test-script-state=notRunning]), "
     "[data-testid=stSkeleton], [data-testid=stSpinner], [data-stale=true]"
@@ -55,19 +54,6 @@ def differences(here: Any, there: Any, where: str = "") -> list[str]:
     else:
         return [] if here == there else [f"{where}: {str(here)[:200]} became {str(there)[:200]}"]
     return [line for name, one, other in pairs for line in differences(one, other, name)]
-
-
-@contextmanager
-def fresh(browser: Browser) -> Iterator[Page]:
-    """A tab of a browser that has never been here; at the end it must have been quiet."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    watch = Watch(page)
-    yield page
-    faults = watch.faults()
-    context.close()
-    assert not faults
 
 
 def settled(page: Page) -> None:
@@ -140,9 +126,7 @@ def shared(page: Page) -> str:
 
 
 @pytest.mark.parametrize(("name", "view"), VIEWS)
-def test_a_link_restores_every_control_of_a_view(
-    browser: Browser, server: str, page: Page, name: str, view: str
-) -> None:
+def test_a_link_restores_every_control_of_a_view(fresh: Fresh, server: str, page: Page, name: str, view: str) -> None:
     page.goto(f"{server}/{name}?{name}={quote_plus(view)}" if view else f"{server}/{name}")
     drawn(page, name, view)
     settled(page)
@@ -152,7 +136,7 @@ def test_a_link_restores_every_control_of_a_view(
     here = page.evaluate(SHOWN)
     assert changed
     assert here != before
-    with fresh(browser) as other:
+    with fresh() as other:
         other.goto(shared(page))
         settled(other)
         for _ in range(20):
@@ -206,7 +190,7 @@ def encircle(page: Page) -> None:
     ],
 )
 def test_a_link_restores_a_chart_as_its_reader_has_moved_it(
-    browser: Browser, server: str, page: Page, address: str, move: Callable[[Page], None]
+    fresh: Fresh, server: str, page: Page, address: str, move: Callable[[Page], None]
 ) -> None:
     page.goto(f"{server}/{address}")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)
@@ -216,7 +200,7 @@ def test_a_link_restores_a_chart_as_its_reader_has_moved_it(
     settled(page)
     link, here = shared(page), page.evaluate(SHOWN)
     assert here["charts"] != before or "lasso*" in unquote(link)
-    with fresh(browser) as other:
+    with fresh() as other:
         other.goto(link)
         expect(other.locator(".js-plotly-plot .main-svg").first).to_be_visible()
         settled(other)

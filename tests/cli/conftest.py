@@ -1,5 +1,6 @@
 """The command line in this process, which has torch already."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,6 +19,18 @@ class Done(NamedTuple):
 
 
 Command = Callable[..., Done]
+
+
+def alone(*arguments: str | bytes) -> "subprocess.CompletedProcess[str]":
+    """The command line as a shell runs it, in a process of its own."""
+    command = [sys.executable, "-m", "bertviz_core", *arguments]
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "INSIDE_BERT_ALLOW_HUB": "0",
+        "HOME": "/nonexistent",
+        "OMP_NUM_THREADS": "1",
+    }
+    return subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """`python -m bertviz_core attention`: JSON contract, table, words, exit code 2 with one line that tells the range."""
 
 import json
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Command, Done
+from tests.cli.conftest import Command, Done, alone
 from tests.core.tiny_models import HEADS, LAYERS, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
@@ -29,9 +27,7 @@ def test_as_a_shell_runs_it() -> None:
 
     from bertviz_core.bundled import bundled_folder
 
-    command = [sys.executable, "-m", "bertviz_core", "attention", MODEL, TEXT, "--layer", "2", "--head", "3", "--json"]
-    environment = {"PATH": "/usr/bin:/bin", "INSIDE_BERT_ALLOW_HUB": "0", "HOME": "/nonexistent"}
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
+    done = alone("attention", MODEL, TEXT, "--layer", "2", "--head", "3", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["tokens"] == ["[CLS]", "sin", "##an", "loves", "a", "beautiful", "day", "[SEP]"]

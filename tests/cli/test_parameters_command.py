@@ -7,17 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Command, alone
+
 KEYS = {"model", "model_type", "total", "trainable", "tensors", "bytes", "components", "layers", "parameters"}
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bertviz_core", *arguments]
-    environment = {"PATH": "/usr/bin:/bin", "INSIDE_BERT_ALLOW_HUB": "0", "HOME": "/nonexistent"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-
-
 def test_json_is_one_object_with_the_promised_keys() -> None:
-    done = run("parameters", "bert-base-uncased", "--json")
+    done = alone("parameters", "bert-base-uncased", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found.keys() >= KEYS
@@ -38,8 +34,8 @@ def test_json_is_one_object_with_the_promised_keys() -> None:
     assert (row["shape"], row["numel"], row["dtype"], row["tied_to"]) == ([30522, 768], 23_440_896, "float32", None)
 
 
-def test_the_table_shows_the_total_and_every_name() -> None:
-    done = run("parameters", "all-MiniLM-L6-v2")
+def test_the_table_shows_the_total_and_every_name(command: Command) -> None:
+    done = command("parameters", "all-MiniLM-L6-v2")
     assert "22,713,216 parameters in 103 tensors" in done.stdout
     assert (
         sum(
@@ -76,18 +72,18 @@ def test_this_guard_sees_torch_when_it_is_there() -> None:
         ("ModernBERT-base", "--task", "next-sentence"),
     ],
 )
-def test_what_a_user_can_cause_is_one_line_and_exit_code_2(arguments: tuple[str, ...]) -> None:
-    done = run("parameters", *arguments)
+def test_what_a_user_can_cause_is_one_line_and_exit_code_2(command: Command, arguments: tuple[str, ...]) -> None:
+    done = command("parameters", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 40, (2**62).to_bytes(8, "little") + b"{}"])
-def test_a_broken_file_is_one_line_and_exit_code_2(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_file_is_one_line_and_exit_code_2(command: Command, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "model.safetensors").write_bytes(content)
-    done = run("parameters", str(tmp_path))
+    done = command("parameters", str(tmp_path))
     assert done.returncode == 2
     assert done.stderr.startswith("model.safetensors ")
     assert len(done.stderr.strip().splitlines()) == 1

@@ -1,25 +1,16 @@
 """`python -m bertviz_core tokens` and `hidden`: JSON contract, tables, exit code 2 with one line, no chatter."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, alone
 
 MODEL = "all-MiniLM-L6-v2"
 TOKENS_KEYS = {"tokens", "input_ids", "token_type_ids", "word_ids", "offsets", "special"}
 TEXT = "I love my pet python."
-
-
-def alone(*arguments: str | bytes) -> "subprocess.CompletedProcess[str]":
-    """The command line as a shell runs it."""
-    command = [sys.executable, "-m", "bertviz_core", *arguments]
-    environment = {"PATH": "/usr/bin:/bin", "INSIDE_BERT_ALLOW_HUB": "0", "HOME": "/nonexistent"}
-    return subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
 
 
 def test_tokens_of_the_teaching_sentence() -> None:
