@@ -42,10 +42,8 @@ faults: .venv/bench
 image-test: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" tests/image/build_and_check.sh $(BIN)/python
 
-# Three stamps: what serving needs, what tests need on top, what benchmarks need on top of that. All that a stamp needs
-# is installed at once, and compiled on all cores, which takes two thirds of the time.
-INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
-COMPILE = $(BIN)/python -m compileall -q -j 0 $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') || true
+# Three stamps: what serving needs, what tests need (with the former, at once), what benchmarks need on top of that.
+INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
@@ -53,12 +51,10 @@ COMPILE = $(BIN)/python -m compileall -q -j 0 $$($(BIN)/python -c 'import syscon
 
 .venv/runs: .venv/bin/python requirements.txt constraints.txt
 	$(INSTALL) -r requirements.txt
-	$(COMPILE)
 	touch $@
 
 .venv/ready: .venv/bin/python requirements.txt requirements-dev.txt constraints.txt
-	$(INSTALL) -r requirements.txt -r requirements-dev.txt
-	$(COMPILE)
+	$(INSTALL) -r requirements-dev.txt
 	touch .venv/runs $@
 
 .venv/bench: .venv/ready benchmarks/requirements.txt

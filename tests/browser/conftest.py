@@ -159,7 +159,8 @@ class Watch:
 
 @contextmanager
 def _tab(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    # Less motion is less to paint, and no test waits for any.
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
     found = context.new_page()
     found.set_default_timeout(WAIT_MS)
     yield found
