@@ -66,11 +66,13 @@ class ByteCache:
                 with self._lock:
                     self._making.pop(key, None)
 
-    def make_room(self, nbytes: int) -> None:
-        """Let go of the values used longest ago until so many bytes more fit into the budget."""
+    def make_room(self, nbytes: int) -> int:
+        """Let go of the values used longest ago until so many bytes more fit into the budget; how many those were."""
         with self._lock:
+            before = len(self._held)
             while self._held and self._nbytes + nbytes > self._max_nbytes:
                 self._nbytes -= self._held.popitem(last=False)[1][0]
+            return before - len(self._held)
 
     def _get(self, key: Hashable) -> tuple[int, Any] | None:
         with self._lock:

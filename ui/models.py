@@ -1,5 +1,7 @@
 """Models, tokenizers and traces that sessions share, each within its bytes: one load and one run at a time."""
 
+import gc
+
 import streamlit as st
 
 from bertviz_core.byte_cache import ByteCache
@@ -74,7 +76,9 @@ def _loaded(source: ModelSource) -> LoadedModel:
 
     def load() -> LoadedModel:
         model_wanted.set()
-        held.make_room(needed_nbytes(source, settings()))  # before the load, so that both are never in memory
+        # Before the load, so that both are never in memory: modules and their hooks refer to each other.
+        if held.make_room(needed_nbytes(source, settings())):
+            gc.collect()
         with st.spinner("Loading the model"):
             return load_model(source, settings())
 

@@ -71,6 +71,29 @@ def test_200_switches_leave_no_more_than_what_the_budgets_hold(
     assert kept.results().nbytes <= 200_000
 
 
+def test_a_model_is_gone_before_another_is_loaded_in_its_place(
+    models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES[:2]:
+        save_tiny("bert", models_dir / name)
+    first = models.loaded(NAMES[0]).model
+    most = sum(each.numel() * 4 for each in first.parameters())
+    st.cache_resource.clear()
+    monkeypatch.setenv("INSIDE_BERT_MAX_LOADED_BYTES", str(int(1.5 * most)))
+    first = models.loaded(NAMES[0]).model
+    first.knows_itself = first
+    gone = weakref.ref(first)
+    del first
+    loads: list[bool] = []
+    monkeypatch.setattr(models, "load_model", lambda *given: loads.append(gone() is None) or load_model(*given))
+    gc.disable()
+    try:
+        models.loaded(NAMES[1])
+    finally:
+        gc.enable()
+    assert loads == [True]
+
+
 def test_a_ledger_of_many_tensors_pushes_out_others_and_not_the_reverse(
     models_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
