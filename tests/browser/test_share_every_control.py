@@ -11,7 +11,7 @@ from tests.browser.conftest import WAIT_MS, Fresh, until
 from tests.browser.test_accessibility import drawn
 
 pytestmark = pytest.mark.browser
-VIEWS = [("architecture", "Module tree"), ("tokens", "")]
+VIEWS = [("architecture", "Module tree"), ("attention", "")]
 """Views with every kind of control; what each control says to the address, tests/ui/test_share.py asks of all views."""
 BUSY = (
     "[data-testid=stApp]:not([data-test-script-state=notRunning]), "
