@@ -14,5 +14,6 @@ def even_axes(figure: go.Figure, look: Theme) -> go.Figure:
         "linecolor": look.muted,
         "zeroline": False,
         "automargin": True,
+        "ticklabeloverflow": "allow",
     }
     return figure.update_xaxes(same).update_yaxes(same)

@@ -1,7 +1,7 @@
 """Maps of hidden states: values, one number per token and layer, similarities with a slider over the layers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,6 +13,30 @@ from figures.tokens_axis import token_axis
 EXACT_CELLS = 100_000
 """Up to here every cell goes over the wire as float32; beyond, as int16 steps of the range."""
 HEIGHT = 520
+
+
+class CodedValues(NamedTuple):
+    """Values as they go over the wire."""
+
+    cells: Float[np.ndarray, "seq window"]
+    """float32, or int16 where there are many."""
+    top: float
+    """The cell that stands for the largest value; the scale goes from its negative to it."""
+    ticks: dict[str, Any]
+    """Of the colour bar, in real units."""
+
+
+def bytes_per_cell(cells: int) -> int:
+    """4 where every cell is drawn as it is, 2 where there are too many for that."""
+    return 4 if cells <= EXACT_CELLS else 2
+
+
+def coded_values(values: Float[np.ndarray, "seq window"]) -> CodedValues:
+    """Hidden states as a heatmap draws them, with the settings of their scale."""
+    limit = float(np.abs(values).max(initial=0)) or 1.0
+    if bytes_per_cell(values.size) == 4:
+        return CodedValues(values.astype(np.float32), limit, _ticks(limit, limit))
+    return CodedValues((values / limit * 32767).round().astype(np.int16), 32767, _ticks(limit, 32767))
 
 
 def values_heatmap(
@@ -28,18 +52,17 @@ def values_heatmap(
         look: theme.
     """
     seq, window = values.shape
-    limit = float(np.abs(values).max(initial=0)) or 1.0
-    exact = values.size <= EXACT_CELLS
-    full = limit if exact else 32767
+    coded = coded_values(values)
+    exact = coded.cells.dtype == np.float32
     figure = go.Figure(layout=_heatmap_layout(title, look, seq))
     figure.add_heatmap(
         x=np.arange(first, first + window, dtype=np.int32),
         y=np.arange(seq, dtype=np.int32),
-        z=values.astype(np.float32) if exact else (values / limit * full).round().astype(np.int16),
-        zmin=-full,
-        zmax=full,
+        z=coded.cells,
+        zmin=-coded.top,
+        zmax=coded.top,
         colorscale=diverging(look),
-        colorbar=_colorbar("value", limit, 1 if exact else full),
+        colorbar=_colorbar("value", coded.ticks),
         hovertemplate="token %{y}, dimension %{x}" + (": %{z:.6f}" if exact else "") + "<extra></extra>",
     )
     figure.update_xaxes(title="dimension", showgrid=False)
@@ -89,7 +112,7 @@ def similarity_scrubber(
         zmin=-1 if exact else -127,
         zmax=1 if exact else 127,
         colorscale=diverging(look),
-        colorbar=_colorbar("cosine", 1.0, 1 if exact else 127),
+        colorbar=_colorbar("cosine", _ticks(1.0, 1 if exact else 127)),
         customdata=[[f"{row} · {column}" for column in names] for row in names] if exact else None,
         hovertemplate="%{customdata}: %{z:.4f}<extra></extra>" if exact else None,
         hoverinfo=None if exact else "skip",
@@ -105,15 +128,14 @@ def _heatmap_layout(title: str, look: Theme, rows: int) -> go.Layout:
     return layout(look, escape(title), height=max(300, min(HEIGHT, 150 + 34 * rows)))
 
 
-def _colorbar(title: str, limit: float, full: float) -> dict[str, Any]:
-    """A colour bar in real units, whatever the numbers drawn are: full is what stands for the limit."""
+def _colorbar(title: str, ticks: dict[str, Any]) -> dict[str, Any]:
+    return {"title": {"text": title, "side": "right"}, "thickness": 14, "ticklabeloverflow": "allow", **ticks}
+
+
+def _ticks(limit: float, top: float) -> dict[str, Any]:
+    """Ticks of a colour bar in real units, whatever the numbers drawn are: top is what stands for the limit."""
     shares = (-1, -0.5, 0, 0.5, 1)
-    return {
-        "title": {"text": title, "side": "right"},
-        "thickness": 14,
-        "tickvals": [share * (limit if full == 1 else full) for share in shares],
-        "ticktext": [f"{share * limit:.3g}" for share in shares],
-    }
+    return {"tickvals": [share * top for share in shares], "ticktext": [f"{share * limit:.3g}" for share in shares]}
 
 
 def _scrubber(states: int, layer: int, look: Theme) -> dict[str, Any]:

@@ -174,6 +174,7 @@ def layout(look: Theme, title: str, **more: Any) -> go.Layout:
         "linecolor": look.muted,
         "zeroline": False,
         "automargin": True,
+        "ticklabeloverflow": "allow",  # margins hold all labels; to look for those outside takes time
         "title": {"font": {"size": TEXT_SIZE}, "standoff": 12},
         "tickfont": {"size": TEXT_SIZE - 1},
     }

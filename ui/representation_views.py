@@ -12,6 +12,7 @@ from bertviz_core.hidden_states import (
     token_paths,
 )
 from bertviz_core.results.trace import Trace
+from figures.style import escape
 from figures.tokens_axis import labels
 from figures.trace_pictures import (
     BEFORE,
@@ -25,11 +26,14 @@ from figures.trace_pictures import (
 )
 from ui import controls, trace_controls
 from ui.components.cell_click import cell_click
+from ui.components.layers_ahead import fit_ahead, layers_ahead
 from ui.errors import plain
 from ui.export import chart, download_row, explained, folded_table, numbers_table
 
 WINDOWS = (32, 64, 128, 256)
 MANY = 64
+Begun = dict[tuple[int, int, str], int]
+"""First dimension, window and theme of a chart -> the layer that it was drawn at."""
 MAPS = {
     LENGTH: "How long each vector is.",
     BEFORE: "How much one layer turns a token: 1 is not at all.",
@@ -37,9 +41,14 @@ MAPS = {
 }
 
 
-@st.fragment
 def values_view(trace: Trace) -> None:
     """Hidden states of one entry, a window of dimensions wide."""
+    _values(trace, {})
+
+
+@st.fragment
+def _values(trace: Trace, begun: Begun) -> None:
+    """The view; `begun` is empty in each run of the whole page, and kept by the runs of this part alone."""
     hidden = trace.hidden_states.shape[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = trace_controls.layer_slider(trace.num_hidden_layers)
@@ -49,7 +58,7 @@ def values_view(trace: Trace) -> None:
     names = labels(trace.tokens)
     picture = values_picture(trace, layer, first, window)
     title, key = picture.title, "representations_values"
-    chart(picture, key)
+    _values_chart(trace, key, layer, first, window, begun)
     cell = cell_click(key)
     if cell and cell[0] < len(names) and cell[1] < hidden:
         token, dimension = cell
@@ -79,6 +88,21 @@ def values_view(trace: Trace) -> None:
         "outputs = model(**tokenizer(text, return_tensors='pt'), output_hidden_states=True)\n"
         f"outputs.hidden_states[{layer}][0, :, {first}:{first + window}]   # {tuple(values.shape)}",
     )
+
+
+def _values_chart(trace: Trace, key: str, layer: int, first: int, window: int, begun: Begun) -> None:
+    """The chart; where the browser has room for all layers it goes on from the one that it began with by itself."""
+    states = trace.hidden_states[:, :, first : first + window]
+    if not fit_ahead(states):
+        chart(values_picture(trace, layer, first, window), key)
+        return
+    shown = (first, window, controls.theme_name())
+    if shown not in begun:
+        begun.clear()
+        begun[shown] = layer
+    chart(values_picture(trace, begun[shown], first, window), key)
+    pictures = [values_picture(trace, each, first, window) for each in range(len(states))]
+    layers_ahead(key, "layer", states, [escape(each.title) for each in pictures], [each.alt for each in pictures])
 
 
 def change_view(trace: Trace) -> None:

@@ -1,0 +1,36 @@
+// The layers of a chart on the page, drawn here while the slider moves: the server's answer is not waited for. Its
+// answers leave the chart as it is, so that an older one cannot paint over a newer layer.
+// One message: u32 length of the header, JSON header, the cells of all layers.
+const PLACES = "[data-testid=stPlotlyChart]";
+
+export default function ({ data, parentElement }) {
+  parentElement.hidden = true;
+  const length = new DataView(data.buffer, data.byteOffset, data.byteLength).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(data.subarray(4, 4 + length)));
+  const bytes = data.slice(4 + length).buffer;
+  const cells = header.exact ? new Float32Array(bytes) : new Int16Array(bytes);
+  const { rows, columns, layers } = header;
+
+  const drawn = (layer) => {
+    const start = layer * rows * columns;
+    return Array.from({ length: rows }, (_, row) => cells.subarray(start + row * columns, start + (row + 1) * columns));
+  };
+  const follow = () => {
+    const thumb = document.querySelector(`.st-key-${CSS.escape(header.slider)} input[type=range]`);
+    const chart = document.querySelector(`.st-key-${CSS.escape(header.chart)} .js-plotly-plot`);
+    const layer = Number(thumb?.value ?? -1), wanted = layers[layer];
+    const title = chart?.layout?.title?.text;
+    // A chart of another model or other dimensions is about to be replaced, or this message is.
+    if (!wanted || title === wanted.title || !layers.some((each) => each.title === title)) return;
+    const { top, ticktext, tickvals } = wanted;
+    const trace = { z: [drawn(layer)], zmin: -top, zmax: top };
+    Object.assign(trace, { "colorbar.tickvals": [tickvals], "colorbar.ticktext": [ticktext] });
+    window.Plotly.update(chart, trace, { "title.text": wanted.title }, [0]);
+    chart.closest(PLACES)?.setAttribute("aria-label", wanted.alt);
+  };
+  follow();
+  const observer = new MutationObserver(follow);
+  const slider = document.querySelector(`.st-key-${CSS.escape(header.slider)}`);
+  if (slider) observer.observe(slider, { attributes: true, attributeFilter: ["aria-valuetext"], subtree: true });
+  return () => observer.disconnect();
+}
