@@ -12,6 +12,10 @@ TILE_CELLS = 2**21
 """Cells that are computed at once: 8 MiB, which stay in a processor's cache; all of a text up to 1,448 tokens."""
 CACHED_CELLS = 2**16
 """Cells that are gone over several times in a row, 256 KiB."""
+ALONE = 2**26
+"""Multiply-adds that one thread does in a few milliseconds."""
+ONE_THREAD = 2**18
+"""Multiply-adds up to which OpenBLAS starts no second thread (interface/gemm.c: 65,536 times its threshold of 4)."""
 
 
 def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
@@ -122,10 +126,24 @@ def _block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndar
 def _products(
     query: Float[np.ndarray, "heads rows head_dim"], key: Float[np.ndarray, "heads seq head_dim"]
 ) -> Float[np.ndarray, "heads rows seq"]:
-    """The product query key^T of every head, by torch in one call; arrays are writable, as torch warns of others."""
-    import torch
+    """The product query key^T of every head; large ones by torch in one call, with all cores.
 
-    products: np.ndarray = torch.bmm(torch.from_numpy(query), torch.from_numpy(key).transpose(1, 2)).numpy()
+    A small one by NumPy in pieces that OpenBLAS does with one thread: where other programs, such as the reader's
+    browser, use the cores, each call that waits for a second thread takes 20 times as long as the product itself.
+    """
+    heads, rows, head_dim = query.shape
+    seq = key.shape[1]
+    if heads * rows * seq * head_dim > ALONE:
+        import torch
+
+        # Arrays are writable, as torch warns of others.
+        large: np.ndarray = torch.bmm(torch.from_numpy(query), torch.from_numpy(key).transpose(1, 2)).numpy()
+        return large
+    products = np.empty((heads, rows, seq), dtype=np.float32)
+    step = max(1, ONE_THREAD // max(seq * head_dim, 1))
+    for head, (left, right) in enumerate(zip(query, key, strict=True)):
+        for first in range(0, rows, step):
+            np.dot(left[first : first + step], right.T, out=products[head, first : first + step])
     return products
 
 

@@ -53,7 +53,7 @@ def _heads(trace: Trace) -> None:
     special = np.flatnonzero(trace.tokens.special).tolist()
     attention_view(
         atlas,
-        [_map(trace, *each, reading, state, long) for each in state.missing],
+        [_map(trace, *each, reading, state, long) for each in (*state.missing, *state.ahead)],
         state,
         key=KEY,
         title=trace.model,

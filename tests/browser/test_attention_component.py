@@ -79,11 +79,12 @@ def test_a_click_draws_the_weights_of_a_head(page: Page, app: str, look: Theme) 
 def test_a_long_text_is_asked_for_once_and_a_cell_is_exact(page: Page, app: str) -> None:
     page.goto(f"{app}/?seq=150&layers=2&heads=3")
     expect(page.locator(PAINTED)).to_be_visible()
+    told(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")  # once the reader rests
     head(page, 1, 2).click()
     shown(page, "1.2")
-    told(page, "opened (1, 2) heads ((1, 2),) sent [(1, 2)]")
+    told(page, "opened (1, 2) heads ((1, 2),) sent [(1, 2), (1, 1)]")
     head(page, 0, 1).click()
-    told(page, "opened (0, 1) heads ((0, 1),) sent [(0, 1)]")
+    told(page, "opened (0, 1) heads ((0, 1),) sent []")
     shown(page, "0.1")
     head(page, 1, 2).click()
     shown(page, "1.2")
@@ -97,6 +98,21 @@ def test_a_long_text_is_asked_for_once_and_a_cell_is_exact(page: Page, app: str)
     told(page, f"weight {weights[1, 2, 31, 30]:.6f}")
     page.keyboard.press("Escape")
     told(page, "cell None range None")
+
+
+def test_a_head_that_was_sent_ahead_is_drawn_before_the_server_hears_of_it(page: Page, app: str) -> None:
+    page.goto(f"{app}/?seq=150&layers=2&heads=3")
+    told(page, "opened (0, 0) heads ((0, 0),) sent [(0, 1), (0, 2), (1, 0)]")
+    shown(page, "0.0")
+    found = head(page, 0, 2).evaluate(
+        "cell => { cell.click(); return {...cell.getRootNode().querySelector('.stage').dataset}; }"
+    )
+    assert (found["shown"], found["full"]) == ("0.2", "true")
+    missing = head(page, 1, 1).evaluate(
+        "cell => { cell.click(); return cell.getRootNode().querySelector('.stage').dataset.full; }"
+    )
+    assert missing == "false"
+    shown(page, "1.1")
 
 
 def test_a_cell_of_the_map_is_reached_and_chosen_with_the_keyboard(page: Page, app: str) -> None:

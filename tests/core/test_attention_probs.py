@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertviz_core import attention
 from bertviz_core.attention import attention_probs, attention_rows, row_tiles
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.loading import load_model
@@ -100,13 +101,25 @@ def test_layers_and_heads_that_are_not_there(random: tuple[Any, Any], layer: int
         attention_probs(made(*random), layer, head)
 
 
+@pytest.mark.parametrize("alone", [0, 2**62])
+@pytest.mark.parametrize("one_thread", [1, 200, 2**18])
+def test_small_and_large_products_are_the_same(
+    random: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, alone: int, one_thread: int
+) -> None:
+    expected = attention_probs(made(*random), LAYER)
+    monkeypatch.setattr(attention, "ALONE", alone)
+    monkeypatch.setattr(attention, "ONE_THREAD", one_thread)
+    np.testing.assert_allclose(attention_probs(made(*random), LAYER), expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("rows", [slice(0, 1), slice(1, 4), slice(2, None), slice(0, 0)])
 @pytest.mark.parametrize("mask", [None, np.tri(SEQ, dtype=bool)[None], np.ones((QUERIES, SEQ, SEQ), dtype=np.float32)])
 def test_some_rows_are_the_rows_of_the_whole_map(random: tuple[Any, Any], rows: slice, mask: Any) -> None:
     found = made(*random, mask)
     for head in range(QUERIES):
         whole = attention_probs(found, LAYER, head)
-        np.testing.assert_allclose(attention_rows(found, LAYER, head, rows), whole[rows], atol=1e-7)
+        # One row is multiplied by other code than several: its sums may round otherwise.
+        np.testing.assert_allclose(attention_rows(found, LAYER, head, rows), whole[rows], atol=1e-6)
     maps = mapped(attention_probs(found, 0), attention_probs(found, LAYER))
     np.testing.assert_allclose(attention_rows(maps, LAYER, 3, rows), attention_probs(found, LAYER, 3)[rows], atol=1e-7)
 

@@ -17,7 +17,7 @@ from figures.style import DARK, LIGHT
 from tests.ui.hand_made_attention import EVIL, atlas_of, map_of
 from ui.components import attention_view as view
 from ui.components.attention_html import attention_html, file_payload
-from ui.components.attention_payload import codes, identity, view_payload
+from ui.components.attention_payload import AHEAD_BYTES, codes, identity, map_bits, map_room, view_payload
 
 
 def read(message):
@@ -201,6 +201,24 @@ def test_what_the_browser_holds_is_not_missing(monkeypatch):
     state = view.attention_state("v", other)
     assert state.missing == state.heads == ((1, 2), (2, 3), (0, 1))
     assert (state.cell, state.range, state.holds_atlas) == (None, None, False)
+
+
+def test_heads_that_may_be_opened_next_go_ahead_of_the_click(monkeypatch):
+    _, atlas = atlas_of(90, 3, 4)
+    assert view.attention_state("v", atlas).ahead == ()  # the first message is to be painted soon
+    words = {"identity": identity(atlas), "heads": [[1, 2]], "held": [[1, 2], [1, 3]], "atlas": True}
+    said(monkeypatch, words)
+    assert view.attention_state("v", atlas).ahead == ((1, 1), (1, 0), (0, 2), (2, 2))
+    said(monkeypatch, {**words, "complete": True})
+    assert view.attention_state("v", atlas).ahead == ()
+
+
+@pytest.mark.parametrize("seq", [46, 90, 129, 181, 256, 257, 362, 363, 512, 2000])
+def test_what_goes_ahead_is_little(seq):
+    cells = seq * seq
+    size = cells * map_bits(cells) // 8
+    assert map_room(cells) * size <= AHEAD_BYTES
+    assert (map_room(cells) == 0) == (3 * size > AHEAD_BYTES)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,10 @@ ATLAS_BYTES = 600_000
 """Most bytes of all thumbnails together: beyond, they are max-pooled once more."""
 MAP_BYTES = 262_144
 """Most bytes of one opened map: 512 tokens with 255 levels, 362 tokens with 65,535."""
+AHEAD_BYTES = 400_000
+"""Most bytes of the maps that a reader may open next: of 128 tokens twelve maps, of 256 three."""
+FEWEST_AHEAD = 3
+"""Fewer help no one who looks through the heads."""
 FILE_BYTES = 6_000_000
 """Most bytes of all full maps in a file that is taken away; as base64 they are 8 MB."""
 LONGEST_LABEL = 60
@@ -35,6 +39,17 @@ def codes(weights: Weights, scale: float, bits: int) -> Codes:
     levels = 2**bits - 1
     found: Codes = np.sqrt(np.clip(weights / np.float32(scale), 0, 1)) * np.float32(levels) + np.float32(0.5)
     return found.astype(np.uint8 if bits == 8 else np.uint16)
+
+
+def map_bits(cells: int) -> int:
+    """Bits of each cell of an opened map of so many."""
+    return 16 if 2 * cells <= MAP_BYTES else 8
+
+
+def map_room(cells: int) -> int:
+    """How many opened maps of so many cells may go ahead of their being opened."""
+    room = AHEAD_BYTES // (cells * map_bits(cells) // 8)
+    return room if room >= FEWEST_AHEAD else 0
 
 
 @lru_cache(maxsize=8)
@@ -61,6 +76,7 @@ def view_payload(
     part: tuple[int, int, int, int] | None = None,
     most: int = ATLAS_BYTES,
     hidden: Float[np.ndarray, "layers heads queries"] | None = None,
+    offers: bool = False,
 ) -> bytes:
     """The message that the view draws.
 
@@ -77,13 +93,14 @@ def view_payload(
         part: (first query, end, first key, end) that pooled maps show; None for the whole.
         most: bytes of the thumbnails.
         hidden: hidden shares of every head, for an atlas of full maps that goes without opened ones.
+        offers: whether the browser may ask for maps that are not opened yet.
 
     Raises:
         ValueError: an opened map has another shape than the atlas says, or shows another part.
     """
     name = identity(atlas) if most == ATLAS_BYTES else identity.__wrapped__(atlas)  # a file's atlas is used once
     header: dict[str, Any] = {"identity": name, "title": visible(title), "look": colours(look)}
-    header |= {"heads": [list(head) for head in heads], "answers": answers, "atlas": None, "maps": []}
+    header |= {"heads": [list(head) for head in heads], "answers": answers, "offers": offers, "atlas": None, "maps": []}
     arrays: list[Codes] = []
     if with_atlas:
         pack = _atlas if most == ATLAS_BYTES else _atlas.__wrapped__
@@ -170,7 +187,7 @@ def _map(
     else:
         row_edges = column_edges = None  # every entry on its own
         hidden = _shares(found.hidden_share) if found.hidden_share.any() else None
-    bits = 16 if 2 * found.weights.size <= MAP_BYTES else 8
+    bits = map_bits(found.weights.size)
     scale = _scale(found.weights)
     described = {"layer": found.layer, "head": found.head or 0, "bits": bits, "scale": scale, "hidden": hidden}
     return {**described, "rowEdges": row_edges, "columnEdges": column_edges}, codes(found.weights, scale, bits)

@@ -33,6 +33,14 @@ def led_by(opened: Head, chosen: list[Head]) -> list[Head]:
     return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
 
 
+def neighbours(opened: Head, layers: int, heads: int) -> list[Head]:
+    """The heads that a reader of this one is likely to open next: its layer's and, from near to far, other layers'."""
+    layer, head = opened
+    beside = sorted(range(heads), key=lambda other: abs(other - head))
+    above = sorted(range(layers), key=lambda other: abs(other - layer))
+    return [(layer, other) for other in beside[1:]] + [(other, head) for other in above[1:]]
+
+
 def needed(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
     """The heads in the places of their hues; nothing where they are not the chosen ones, or need not be named."""
     while hues and hues[-1] is None:

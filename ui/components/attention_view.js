@@ -25,7 +25,7 @@ function attentionView({ data, parentElement, setStateValue }) {
   dress(view);
   offerMeasures(view);
   draw(view);
-  if (wanting(view).length) report(view);
+  if (wanting(view).length || (header.offers && !store.atlas.complete)) report(view);
   return () => view.watcher.disconnect();
 }
 
@@ -135,7 +135,8 @@ function clear(view) {
   if (whole) report(view);
 }
 
-// What is missing is asked for at once; what the browser could draw alone is told after a rest.
+// What is missing is asked for at once; what the browser could draw alone is told after a rest, and answered with what
+// may be opened next.
 function report(view) {
   clearTimeout(view.timer);
   const needed = wanting(view).length > 0;

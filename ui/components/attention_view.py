@@ -11,8 +11,8 @@ from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledM
 from figures.style import Theme
 from ui.components.attention_address import Head, Look, Range, read_look
 from ui.components.attention_legend import MEASURES
-from ui.components.attention_payload import identity, view_payload
-from ui.components.attention_said import led_by, needed, tuples, window_within
+from ui.components.attention_payload import identity, map_room, view_payload
+from ui.components.attention_said import led_by, needed, neighbours, tuples, window_within
 from ui.controls import component_state
 
 PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
@@ -42,6 +42,8 @@ class ViewState:
     """All heads that are selected, the opened one first; at most 8."""
     missing: tuple[Head, ...]
     """Those of them whose map the browser does not hold."""
+    ahead: tuple[Head, ...]
+    """Heads that may be opened next and whose map it does not hold; none while it lacks the thumbnails."""
     cell: tuple[int, int, int, int] | None
     """(layer, head, query, key) of the cell that was clicked: entries of the axes."""
     range: Range | None
@@ -81,6 +83,8 @@ def attention_state(
     in_part = set(tuples(said.get("held"), 6)) if same else set()
     complete = same and said.get("complete") is True
     missing = [head for head in chosen if not complete and head not in held and (*head, *part) not in in_part]
+    holds_atlas = same and said.get("atlas") is True
+    near = [] if complete else neighbours(chosen[0], layers, count)[: map_room(size[0] * size[1])]
     cell = next(iter(tuples([said.get("cell")], 4)), None) if same else None
     if asked:
         cell = (*chosen[0], *asked.cell) if asked.cell else None
@@ -90,10 +94,11 @@ def attention_state(
         opened=chosen[0],
         heads=tuple(chosen),
         missing=tuple(missing),
+        ahead=tuple(head for head in near if head not in {*chosen, *held}) if holds_atlas else (),
         cell=cell,
         range=window,
         said={name: said.get(name) for name in ("serial", "heads")} if said else None,
-        holds_atlas=same and said.get("atlas") is True,
+        holds_atlas=holds_atlas,
         look=replace(
             look,
             heads=needed(hues, chosen),
@@ -132,7 +137,7 @@ def attention_view(
 
     Args:
         atlas: all heads.
-        opened: maps of the heads that the state names as missing; others are left out.
+        opened: maps of the heads that the state names as missing or ahead; others are left out.
         state: what `attention_state` gave for this atlas.
         key: of the view; its place on the page stays the same while the data changes.
         title: what the pictures are of, such as the model's name.
@@ -146,7 +151,8 @@ def attention_view(
         key=key,
         data=view_payload(
             atlas,
-            [each for each in opened if (each.layer, each.head or 0) in state.missing],
+            [each for each in opened if (each.layer, each.head or 0) in {*state.missing, *state.ahead}],
+            offers=not state.holds_atlas and map_room(len(atlas.queries) * len(atlas.keys)) > 0,
             title=title,
             look=look,
             special=special,

@@ -20,7 +20,7 @@ weights, atlas = st.cache_resource(atlas_of, show_spinner=False)(seq or 10, laye
 @st.fragment
 def view() -> None:
     state = attention_state(KEY, atlas)
-    maps = [map_of(weights, atlas, layer, head) for layer, head in state.missing]
+    maps = [map_of(weights, atlas, layer, head) for layer, head in (*state.missing, *state.ahead)]
     look = theme(st.context.theme.type or "light")
     attention_view(atlas, maps, state, key=KEY, title="hand-made", look=look, special={0, len(atlas.queries) - 1})
     st.text(f"opened {state.opened} heads {state.heads} sent {[(each.layer, each.head) for each in maps]}")
