@@ -5,9 +5,14 @@ from starlette.middleware import Middleware
 
 from ui.index_page import IndexPage, chart_modules
 from ui.server import lifespan
+from ui.static_files import StaticFiles
 
+base_path = st.get_option("server.baseUrlPath")
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
-    middleware=[Middleware(IndexPage, base_path=st.get_option("server.baseUrlPath"), modules=chart_modules())],
+    middleware=[
+        Middleware(IndexPage, base_path=base_path, modules=chart_modules()),
+        Middleware(StaticFiles, base_path=base_path),
+    ],
 )

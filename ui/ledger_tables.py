@@ -1,13 +1,17 @@
 """The named-parameter table of a ledger, narrowed by module, group and search."""
 
-import pandas as pd
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from bertviz_core.results import Ledger, Parameter
 from ui import controls
 from ui.errors import plain
-from ui.export import numbers_table
+from ui.export import numbers_table, table_of
 from ui.text import short_count
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_ROWS = 20_000
 GROUPS = {"All": "", "Embedding layer": "embeddings", "First encoder": "first", "Output layer": "output"}
@@ -34,9 +38,9 @@ def table_view(ledger: Ledger, module: str, wanted: str) -> None:
         st.caption(f"The first {MAX_ROWS:,} of {len(rows):,} rows; search to narrow them, the CSV has all.")
 
 
-def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> pd.DataFrame:
+def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> "pd.DataFrame":
     """The rows of the named-parameter table."""
-    return pd.DataFrame(
+    return table_of(
         {
             "name": [row.name for row in rows],
             "shape": [str(row.shape) for row in rows],

@@ -1,6 +1,5 @@
 """The views of the parameters page: tree with table, layers, components, several models."""
 
-import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
@@ -16,7 +15,7 @@ from figures.ledger_pictures import (
 from figures.parameters import ROOT_ID
 from ui import cache, controls, ledger_words
 from ui.errors import plain, told
-from ui.export import chart, download_row, explained, numbers_table
+from ui.export import chart, download_row, explained, numbers_table, table_of
 from ui.ledger_tables import rows_frame, table_view
 from ui.text import bytes_text
 
@@ -70,7 +69,7 @@ def layers_view(name: str, task: str | None) -> None:
         return
     picture = layers_picture(ledger)
     chart(picture, "parameters_layers")
-    frame = pd.DataFrame(
+    frame = table_of(
         {
             "layer": [row.layer for row in ledger.layers],
             "total": [row.total for row in ledger.layers],
@@ -99,7 +98,7 @@ def layers_view(name: str, task: str | None) -> None:
 def components_view(name: str, task: str | None) -> None:
     """The components with their shares and their arithmetic in words."""
     ledger = cache.ledger(name, task)
-    frame = pd.DataFrame(
+    frame = table_of(
         {
             "component": [part.name for part in ledger.components],
             "parameters": [part.total for part in ledger.components],
@@ -131,7 +130,7 @@ def compare_view(name: str, task: str | None) -> None:
         return
     picture = models_picture(ledgers)
     chart(picture, "parameters_compare")
-    frame = pd.DataFrame(
+    frame = table_of(
         {
             "model": [each.model for each in ledgers],
             "total": [each.total for each in ledgers],

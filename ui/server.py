@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import sys
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,6 +11,8 @@ PRELOAD_AFTER_S = 6.0
 """The first visitor's page comes before the preload; without a visitor it starts after this time."""
 PAINTING_S = 3.0
 """So long a browser on the same machine, short of cores, is left alone to paint the page that it was sent."""
+SWITCH_S = 0.0005
+"""Threads take turns so often: a file for the browser does not wait long for what is being imported beside it."""
 COLLECT_EVERY_S = 10.0
 """Figures and script modules are freed within this time; a collection stops all pages for about a tenth of a second."""
 
@@ -21,6 +24,7 @@ model_wanted = threading.Event()
 @contextlib.asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     """Start the preload beside the server, health does not wait for it; collect garbage until the server ends."""
+    sys.setswitchinterval(SWITCH_S)
     threading.Thread(target=_preload, name="preload", daemon=True).start()
     ended = threading.Event()
     threading.Thread(target=_collect, args=(ended,), name="garbage", daemon=True).start()
@@ -37,11 +41,12 @@ def _collect(ended: threading.Event) -> None:
 def _import_pages() -> None:
     """What the first page needs of Python, imported while the browser fetches what it needs itself."""
     from bertviz_core.settings import DEFAULT_MODEL
-    from figures.parameters import component_bar
+    from figures.ledger_pictures import FORMS, tree_picture
     from figures.style import LIGHT
-    from ui import cache, ledger_views, models  # noqa: F401  # the imports are the work
+    from ui import auth, brand, cache, ledger_views, lesson, models, share  # noqa: F401  # the imports are the work
 
-    component_bar(cache.ledger(DEFAULT_MODEL), LIGHT).to_json()
+    ledger, nodes = cache.ledger(DEFAULT_MODEL), cache.tree(DEFAULT_MODEL, 3, None)
+    tree_picture(ledger, nodes, FORMS[0]).drawn(LIGHT).to_json()
 
 
 def _preload() -> None:
