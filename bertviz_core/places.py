@@ -23,10 +23,9 @@ class Place(NamedTuple):
     """Part of the layer; "other" outside the layers."""
     counters: tuple[slice, ...]
     """Where in the name the numbers stand that count the layer."""
-    stage: int
-    """Its place in the way of the data: components in their order, in each before, in and behind the layers."""
-    rank: int
-    """Its order among the parameters of its stage or layer."""
+    first: int
+    """Where the forms of this one begin in the way of the data: components in their order, in each what stands before,
+    in and behind the layers, 80 bits up; below the 64 bits of the layer the order within it."""
     bias: bool
     """Whether it is a bias, which stands behind its weight."""
     frozen: bool
@@ -34,28 +33,11 @@ class Place(NamedTuple):
     buffer: bool
     """Whether it is a buffer, no parameter."""
 
-    def layer(self, name: str) -> int | None:
-        """Index of the layer that a name of this form stands in."""
-        if not self.counters:
-            return None
-        layer = int(name[self.counters[0]])
-        return layer if len(self.counters) == 1 else layer * BLOCK + int(name[self.counters[1]])
-
-    def order(self, name: str, layer: int | None) -> "Order":
-        """What a name of this form is sorted by; a bias stands behind its weight."""
-        return (self.stage << 80) + ((layer or 0) << 16) + self.rank, f"{name[:-4]}~" if self.bias else name
-
 
 Order = tuple[int, str]
 """Place in the way of the data, layer and rank as one number (quicker to compare than three), then the name."""
-
-
-class Located(NamedTuple):
-    """Everything that one name tells."""
-
-    place: Place
-    layer: int | None
-    order: Order
+Located = tuple[Place, int | None, Order]
+"""Everything that one name tells: its place, the index of its layer, and what it is sorted by."""
 
 
 class Places:
@@ -70,25 +52,26 @@ class Places:
         self._known: dict[bytes, Place] = {}
         self._located: dict[str, Located] = {}
 
-    def of(self, name: str) -> Place:
-        """The place of a name."""
-        form = name.encode("utf-8", "surrogatepass").translate(DIGITS)
-        found = self._known.get(form)
-        if found is None:
-            found = self._placed(name)
-            if len(self._known) < MAX_FORMS:
-                self._known[form] = found
-        return found
-
     def located(self, name: str) -> Located:
-        """Place, layer and order of a name."""
+        """Place, layer and order of a name; a bias stands behind its weight."""
         found = self._located.get(name)
-        if found is None:
-            place = self.of(name)
-            layer = place.layer(name)
-            found = Located(place, layer, place.order(name, layer))
-            if len(self._located) < MAX_FORMS:
-                self._located[name] = found
+        if found is not None:
+            return found
+        form = name.encode("utf-8", "surrogatepass").translate(DIGITS)
+        place = self._known.get(form)
+        if place is None:
+            place = self._placed(name)
+            if len(self._known) < MAX_FORMS:
+                self._known[form] = place
+        counters, layer, order = place.counters, None, place.first
+        if counters:
+            layer = int(name[counters[0]])
+            if len(counters) > 1:
+                layer = layer * BLOCK + int(name[counters[1]])
+            order += layer << 16
+        found = place, layer, (order, f"{name[:-4]}~" if place.bias else name)
+        if len(self._located) < MAX_FORMS:
+            self._located[name] = found
         return found
 
     def named_row(
@@ -109,7 +92,8 @@ class Places:
         bare = "*".join(NUMBERS.split(name)[::2]).removeprefix(f"{self.prefix}.")
         frozen = self.facts is not None and bare in self.facts.frozen
         buffer = BUFFER.search(name) is not None or (self.facts is not None and bare in self.facts.buffers)
-        return Place(component, part or "other", counters, stage, rank, name.endswith(".bias"), frozen, buffer)
+        first = (stage << 80) + rank
+        return Place(component, part or "other", counters, first, name.endswith(".bias"), frozen, buffer)
 
 
 @lru_cache(maxsize=64)
