@@ -2,6 +2,7 @@
 // answers leave the chart as it is, so that an older one cannot paint over a newer layer.
 // One message: u32 length of the header, JSON header, the cells of all layers.
 const PLACES = "[data-testid=stPlotlyChart]";
+const EVERY_MS = 250;
 
 export default function ({ data, parentElement }) {
   parentElement.hidden = true;
@@ -29,8 +30,12 @@ export default function ({ data, parentElement }) {
     chart.closest(PLACES)?.setAttribute("aria-label", wanted.alt);
   };
   follow();
+  const timer = setInterval(follow, EVERY_MS); // a slider that is moved before the chart is there is heard then
   const observer = new MutationObserver(follow);
   const slider = document.querySelector(`.st-key-${CSS.escape(header.slider)}`);
   if (slider) observer.observe(slider, { attributes: true, attributeFilter: ["aria-valuetext"], subtree: true });
-  return () => observer.disconnect();
+  return () => {
+    clearInterval(timer);
+    observer.disconnect();
+  };
 }
