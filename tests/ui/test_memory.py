@@ -33,6 +33,8 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     st.cache_resource.clear()
+    gc.collect()
+    gc.freeze()  # what earlier tests left is not looked through at each of the collections here
     yield folder
     st.cache_resource.clear()
 
