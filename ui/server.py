@@ -12,7 +12,9 @@ PRELOAD_AFTER_S = 6.0
 PAINTING_S = 3.0
 """So long a browser on the same machine, short of cores, is left alone to paint the page that it was sent."""
 SWITCH_S = 0.0005
-"""Threads take turns so often: a file for the browser does not wait long for what is being imported beside it."""
+"""So often threads take turns at first: a file for the browser does not wait long for what is imported beside it.
+
+For good, it would hold up many sessions that compute at once."""
 COLLECT_EVERY_S = 10.0
 """Figures and script modules are freed within this time; a collection stops all pages for about a tenth of a second."""
 
@@ -24,7 +26,6 @@ model_wanted = threading.Event()
 @contextlib.asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     """Start the preload beside the server, health does not wait for it; collect garbage until the server ends."""
-    sys.setswitchinterval(SWITCH_S)
     threading.Thread(target=_preload, name="preload", daemon=True).start()
     ended = threading.Event()
     threading.Thread(target=_collect, args=(ended,), name="garbage", daemon=True).start()
@@ -51,7 +52,12 @@ def _import_pages() -> None:
 
 def _preload() -> None:
     """Import what the pages that run a model need, then keep it out of the collections: frozen is not looked at."""
-    _import_pages()
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    try:
+        _import_pages()
+    finally:
+        sys.setswitchinterval(usual)
     if first_page_drawn.wait(PRELOAD_AFTER_S):
         model_wanted.wait(PAINTING_S)
     from bertviz_core.library import import_library
