@@ -17,7 +17,8 @@ from figures.style import DARK, LIGHT
 from tests.ui.hand_made_attention import EVIL, atlas_of, map_of
 from ui.components import attention_view as view
 from ui.components.attention_html import attention_html, file_payload
-from ui.components.attention_payload import AHEAD_BYTES, codes, identity, map_bits, map_room, view_payload
+from ui.components.attention_payload import codes, identity, map_bits, view_payload
+from ui.components.attention_said import AHEAD_BYTES, map_room
 
 
 def read(message):

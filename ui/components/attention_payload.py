@@ -23,10 +23,6 @@ ATLAS_BYTES = 600_000
 """Most bytes of all thumbnails together: beyond, they are max-pooled once more."""
 MAP_BYTES = 262_144
 """Most bytes of one opened map: 512 tokens with 255 levels, 362 tokens with 65,535."""
-AHEAD_BYTES = 400_000
-"""Most bytes of the maps that a reader may open next: of 128 tokens twelve maps, of 256 three."""
-FEWEST_AHEAD = 3
-"""Fewer help no one who looks through the heads."""
 FILE_BYTES = 6_000_000
 """Most bytes of all full maps in a file that is taken away; as base64 they are 8 MB."""
 LONGEST_LABEL = 60
@@ -44,12 +40,6 @@ def codes(weights: Weights, scale: float, bits: int) -> Codes:
 def map_bits(cells: int) -> int:
     """Bits of each cell of an opened map of so many."""
     return 16 if 2 * cells <= MAP_BYTES else 8
-
-
-def map_room(cells: int) -> int:
-    """How many opened maps of so many cells may go ahead of their being opened."""
-    room = AHEAD_BYTES // (cells * map_bits(cells) // 8)
-    return room if room >= FEWEST_AHEAD else 0
 
 
 @lru_cache(maxsize=8)

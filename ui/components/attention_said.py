@@ -4,6 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ui.components.attention_address import Head, Range
+from ui.components.attention_payload import map_bits
+
+AHEAD_BYTES = 400_000
+"""Most bytes of the maps that a reader may open next: of 128 tokens twelve maps, of 256 three."""
+FEWEST_AHEAD = 3
+"""Fewer help no one who looks through the heads."""
 
 
 def tuples(found: Any, length: int) -> list[Any]:
@@ -31,6 +37,12 @@ def window_within(found: Any, size: tuple[int, int]) -> Range | None:
 def led_by(opened: Head, chosen: list[Head]) -> list[Head]:
     """The chosen heads, this one first; it alone where it is not one of them."""
     return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
+
+
+def map_room(cells: int) -> int:
+    """How many opened maps of so many cells may go ahead of their being opened."""
+    room = AHEAD_BYTES // (cells * map_bits(cells) // 8)
+    return room if room >= FEWEST_AHEAD else 0
 
 
 def neighbours(opened: Head, layers: int, heads: int) -> list[Head]:

@@ -11,8 +11,8 @@ from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledM
 from figures.style import Theme
 from ui.components.attention_address import Head, Look, Range, read_look
 from ui.components.attention_legend import MEASURES
-from ui.components.attention_payload import identity, map_room, view_payload
-from ui.components.attention_said import led_by, needed, neighbours, tuples, window_within
+from ui.components.attention_payload import identity, view_payload
+from ui.components.attention_said import led_by, map_room, needed, neighbours, tuples, window_within
 from ui.controls import component_state
 
 PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
