@@ -1,10 +1,11 @@
 """How every figure is drawn and taken away: the chart, its table and the same row of downloads below."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
@@ -17,9 +18,6 @@ from ui import cache, controls, share_charts
 from ui.components.figure_download import figure_download
 from ui.drawn import drawn
 from ui.export_controls import AS_SHOWN, picture_theme
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHART_CONFIG = {
     "displaylogo": False,
@@ -55,7 +53,7 @@ def download_row(
     key: str,
     filename: str,
     caption: str,
-    table: "pd.DataFrame",
+    table: pd.DataFrame,
     texts: Tokens | Sequence[str | None] = (),
     models: Sequence[str] = (),
 ) -> None:
@@ -124,15 +122,8 @@ def _alt(figure: Any) -> str:
     return figure.alt if isinstance(figure, Picture) else ""
 
 
-def table_of(columns: Mapping[str, Sequence[Any]]) -> "pd.DataFrame":
-    """A table of these columns. The first of a server imports pandas, while its chart is painted already."""
-    import pandas as pd
-
-    return pd.DataFrame(columns)
-
-
 def numbers_table(
-    table: "pd.DataFrame", alt: str, height: int | Literal["auto"] = "auto", first: int | None = None
+    table: pd.DataFrame, alt: str, height: int | Literal["auto"] = "auto", first: int | None = None
 ) -> None:
     """A table with separators in its whole numbers; `first` is the width of its first column in pixels."""
     columns: dict[str, Any] = {
@@ -148,7 +139,7 @@ def folded(label: str, key: str) -> Any:
     return st.expander(label, key=key, on_change="rerun", bind="query-params")
 
 
-def folded_table(key: str, table: "pd.DataFrame", alt: str) -> None:
+def folded_table(key: str, table: pd.DataFrame, alt: str) -> None:
     """A table that stands folded below its figure, sent when it is opened."""
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
@@ -166,7 +157,7 @@ def explained(key: str, words: str, code: str) -> None:
             st.code(code, language="python")
 
 
-def csv_text(table: "pd.DataFrame") -> str:
+def csv_text(table: pd.DataFrame) -> str:
     """The table as CSV; a text that a spreadsheet would run as a formula gets an apostrophe in front."""
     safe = table.copy()
     for column in safe.select_dtypes(exclude=["number", "bool"]):

@@ -1,17 +1,13 @@
 """The named-parameter table of a ledger, narrowed by module, group and search."""
 
-from typing import TYPE_CHECKING
-
+import pandas as pd
 import streamlit as st
 
 from bertviz_core.results import Ledger, Parameter
 from ui import controls
 from ui.errors import plain
-from ui.export import numbers_table, table_of
+from ui.export import numbers_table
 from ui.text import short_count
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_ROWS = 20_000
 GROUPS = {"All": "", "Embedding layer": "embeddings", "First encoder": "first", "Output layer": "output"}
@@ -38,9 +34,9 @@ def table_view(ledger: Ledger, module: str, wanted: str) -> None:
         st.caption(f"The first {MAX_ROWS:,} of {len(rows):,} rows; search to narrow them, the CSV has all.")
 
 
-def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> "pd.DataFrame":
+def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> pd.DataFrame:
     """The rows of the named-parameter table."""
-    return table_of(
+    return pd.DataFrame(
         {
             "name": [row.name for row in rows],
             "shape": [str(row.shape) for row in rows],

@@ -1,5 +1,6 @@
 """The views of the parameters page: tree with table, layers, components, several models."""
 
+import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
@@ -15,7 +16,7 @@ from figures.ledger_pictures import (
 from figures.parameters import ROOT_ID
 from ui import cache, controls, ledger_words
 from ui.errors import plain, told
-from ui.export import chart, download_row, explained, numbers_table, table_of
+from ui.export import chart, download_row, explained, numbers_table
 from ui.ledger_tables import rows_frame, table_view
 from ui.text import bytes_text
 
@@ -69,7 +70,7 @@ def layers_view(name: str, task: str | None) -> None:
         return
     picture = layers_picture(ledger)
     chart(picture, "parameters_layers")
-    frame = table_of(
+    frame = pd.DataFrame(
         {
             "layer": [row.layer for row in ledger.layers],
             "total": [row.total for row in ledger.layers],
@@ -98,7 +99,7 @@ def layers_view(name: str, task: str | None) -> None:
 def components_view(name: str, task: str | None) -> None:
     """The components with their shares and their arithmetic in words."""
     ledger = cache.ledger(name, task)
-    frame = table_of(
+    frame = pd.DataFrame(
         {
             "component": [part.name for part in ledger.components],
             "parameters": [part.total for part in ledger.components],
@@ -130,7 +131,7 @@ def compare_view(name: str, task: str | None) -> None:
         return
     picture = models_picture(ledgers)
     chart(picture, "parameters_compare")
-    frame = table_of(
+    frame = pd.DataFrame(
         {
             "model": [each.model for each in ledgers],
             "total": [each.total for each in ledgers],
