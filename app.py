@@ -4,9 +4,10 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from ui.index_page import IndexPage, chart_modules
-from ui.server import lifespan
+from ui.server import lifespan, look_for_no_components
 from ui.static_files import StaticFiles
 
+look_for_no_components()
 base_path = st.get_option("server.baseUrlPath")
 app = st.App(
     "ui/shell.py",

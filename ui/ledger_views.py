@@ -18,6 +18,7 @@ from ui import cache, controls, ledger_words
 from ui.errors import plain, told
 from ui.export import chart, download_row, explained, numbers_table
 from ui.ledger_tables import rows_frame, table_view
+from ui.server import first_chart_first
 from ui.text import bytes_text
 
 
@@ -55,6 +56,7 @@ def tree_view(name: str, task: str | None) -> None:
     with picture:
         picture_of_tree, key = tree_picture(ledger, nodes, form), "parameters_tree"
         chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID))
+    first_chart_first()
     with rows:
         table_view(ledger, module, wanted)
     table = rows_frame(ledger.parameters)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
+from streamlit.components.v2 import manifest_scanner
+
 PRELOAD_AFTER_S = 6.0
 """The first visitor's page comes before the preload; without a visitor it starts after this time."""
 PAINTING_S = 3.0
@@ -15,6 +17,8 @@ SWITCH_S = 0.0005
 """So often threads take turns at first: a file for the browser does not wait long for what is imported beside it.
 
 For good, it would hold up many sessions that compute at once."""
+FIRST_CHART_S = 0.6
+"""So long the first page of a server holds back what stands below its chart."""
 COLLECT_EVERY_S = 10.0
 """Figures and script modules are freed within this time; a collection stops all pages for about a tenth of a second."""
 
@@ -31,6 +35,22 @@ async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     threading.Thread(target=_collect, args=(ended,), name="garbage", daemon=True).start()
     yield {}
     ended.set()
+
+
+def look_for_no_components() -> None:
+    """Keep Streamlit from reading what every installed package says of itself, in search of components.
+
+    None brings any that a page here uses; the search takes a quarter of the time until the server answers.
+    """
+    manifest_scanner.scan_component_manifests = lambda max_workers=None: []
+
+
+def first_chart_first() -> None:
+    """Hold back what follows a server's first chart: sent at once with it, a browser would first load a table's script.
+
+    With all other pages it does nothing.
+    """
+    first_page_drawn.wait(FIRST_CHART_S)
 
 
 def _collect(ended: threading.Event) -> None:
@@ -54,9 +74,11 @@ def _preload() -> None:
     """Import what the pages that run a model need, then keep it out of the collections: frozen is not looked at."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
+    gc.disable()  # of what is imported nothing is garbage, and looking takes a fifth of the time
     try:
         _import_pages()
     finally:
+        gc.enable()
         sys.setswitchinterval(usual)
     if first_page_drawn.wait(PRELOAD_AFTER_S):
         model_wanted.wait(PAINTING_S)

@@ -1,9 +1,18 @@
 """What the server does beside the pages: its preload disturbs no page that is read meanwhile."""
 
+import importlib.metadata
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+import uvicorn
+import uvloop
+from streamlit.components.v2.component_manager import BidiComponentManager
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ui import server
 
 ROOT = Path(__file__).parents[2]
 DURING_PRELOAD = """
@@ -31,3 +40,26 @@ def test_a_page_that_needs_transformers_while_it_is_preloaded_gets_its_numbers()
         [sys.executable, "-c", DURING_PRELOAD], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.stdout == "109482240\n", done.stderr[-2_000:]
+
+
+def test_no_package_is_read_in_search_of_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda: asked.append(1) or [])
+    BidiComponentManager().discover_and_register_components(start_file_watching=False)
+    assert asked == [1]  # Streamlit looks for them if nobody keeps it from that
+    server.look_for_no_components()
+    BidiComponentManager().discover_and_register_components(start_file_watching=False)
+    assert asked == [1]
+
+
+def test_the_server_sends_every_piece_at_once() -> None:
+    # Python's own event loop leaves Streamlit's sockets waiting 40 ms for an acknowledgement between two pieces.
+    config = uvicorn.Config("app:app")
+    config.load_app = lambda: None  # type: ignore[method-assign,assignment]  # only the protocol and the loop are asked for
+    factory = config.get_loop_factory()
+    assert factory is not None
+    loop = factory()
+    assert isinstance(loop, uvloop.Loop)
+    loop.close()
+    config.load()
+    assert config.http_protocol_class is HttpToolsProtocol

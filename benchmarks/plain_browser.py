@@ -1,0 +1,84 @@
+"""A browser as a reader has it: steered by few words of the DevTools protocol, with no debugger listening.
+
+Playwright listens to the page's console. V8 then keeps for every exception, caught ones too, the place of each
+function in its stack, and to find them in plotly's module of 4.7 MB it parses that four times anew: 0.8 s more until
+the first chart, which nobody meets who reads the page.
+"""
+
+import contextlib
+import itertools
+import json
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import ClientConnection, connect
+
+WAIT_S = 60.0
+LOOK_EVERY_S = 0.02
+SETTLE_S = 2.0
+"""What a browser does for itself after its start, on the processors that the server is about to need."""
+
+
+class Tab:
+    """The one tab of a browser."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self.numbers = itertools.count(1)
+
+    def open(self, url: str) -> None:
+        """Go to a page; returns when the navigation has begun."""
+        self._told("Page.navigate", url=url)
+
+    def wait_for(self, selector: str) -> None:
+        """Until an element is there.
+
+        Raises:
+            TimeoutError: it has not come for a minute.
+        """
+        look = f"!!document.querySelector({json.dumps(selector)})"
+        _wait(lambda: self._told("Runtime.evaluate", expression=look).get("result", {}).get("value"), selector)
+
+    def _told(self, method: str, **parameters: Any) -> dict[str, Any]:
+        number = next(self.numbers)
+        self.connection.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while True:
+            answer = json.loads(self.connection.recv(WAIT_S))
+            if answer.get("id") == number:
+                result: dict[str, Any] = answer.get("result", {})
+                return result
+
+
+@contextlib.contextmanager
+def plain_tab(program: str, flags: Sequence[str]) -> Iterator[Tab]:
+    """An empty tab of a new browser with a new profile, 1400 x 900, which has come to rest."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        port = Path(profile) / "DevToolsActivePort"
+        own = ["--headless=new", "--remote-debugging-port=0", f"--user-data-dir={profile}", "--window-size=1400,900"]
+        command = [program, *flags, *own, "about:blank"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            _wait(lambda: port.exists() and port.read_text().strip(), "the browser")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port.read_text().split()[0]}/json/list") as answer:
+                tabs = [each for each in json.load(answer) if each["type"] == "page"]
+            threading.Event().wait(SETTLE_S)
+            with connect(tabs[0]["webSocketDebuggerUrl"], max_size=None, proxy=None) as connection:
+                yield Tab(connection)
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _wait(there: Callable[[], object], name: str) -> None:
+    end = time.monotonic() + WAIT_S
+    pause = threading.Event()
+    while not there():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{name} has not come within {WAIT_S:.0f} s")
+        pause.wait(LOOK_EVERY_S)
