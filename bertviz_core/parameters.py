@@ -5,6 +5,7 @@ a module in memory. Tied parameters are listed and counted once, as torch's own 
 """
 
 import gc
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
@@ -17,10 +18,11 @@ from bertviz_core.checkpoint import read_header
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.ledger import balanced_ledger
 from bertviz_core.names import module_tensors
-from bertviz_core.places import Order, Places, places_of
+from bertviz_core.places import places_of
 from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Parameter, Way
 from bertviz_core.settings import Settings
 from bertviz_core.sources import ModelSource, resolve
+from bertviz_core.ties import left_out, tie_pairs, ties_that_hold
 
 WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
 """Dtypes that no parameter has: a stored tensor of these is a buffer, such as a table of position ids."""
@@ -73,14 +75,16 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     wrapped = (
         bool(facts.prefix) and not base_only and any(tensor_name.startswith(prefix) for tensor_name, _, _ in named)
     )
-    names = {tensor_name for tensor_name, _, _ in named}
-    ties = _ties(architecture, config, facts, names)
+    pairs = tie_pairs(architecture, facts)
+    asked = {*pairs, *pairs.values()}
+    names = {tensor_name for tensor_name, _, _ in named if tensor_name in asked}
+    ties = ties_that_hold(pairs, config, facts, names)
     places = places_of(facts.model_type, facts.prefix, wrapped)
     located = places.located
-    ordered: list[tuple[Order, Parameter]] = []
+    ordered: defaultdict[int, list[tuple[str, Parameter]]] = defaultdict(list)
     buffers: list[Buffer] = []
     for name_, shape, stored in named:
-        place, layer, order = located(name_)
+        place, layer, order, last = located(name_)
         if place.buffer or stored.dtype in WHOLE_NUMBERS:
             buffers.append(Buffer(name_, shape, stored.dtype, stored=True))
         else:
@@ -97,11 +101,13 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
                 layer,
                 place.part,
             )
-            ordered.append((order, row))
-    ordered.sort(key=itemgetter(0))
-    parameters = [row for _, row in ordered]
+            ordered[order].append((last, row))
+    for rows in ordered.values():
+        if len(rows) > 1:
+            rows.sort(key=itemgetter(0))
+    parameters = [row for order in sorted(ordered) for _, row in ordered[order]]
     if ties:
-        parameters += _left_out(ties, parameters, names, places)
+        parameters += left_out(ties, parameters, names, places)
     own = wrapped or base_only or any(source in names for source in catalog.ties_of(architecture).values())
     shown = architecture if own or not facts.base_class else facts.base_class
     return balanced_ledger(
@@ -163,16 +169,6 @@ def collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _left_out(ties: dict[str, str], rows: list[Parameter], names: set[str], places: Places) -> list[Parameter]:
-    """Rows of the tied parameters that the file leaves out, since another has their values."""
-    owners = {row.name: row for row in rows if row.name in ties.values()}
-    return [
-        places.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
-        for alias, to in ties.items()
-        if alias not in names
-    ]
-
-
 def _owners(module: "torch.nn.Module", named: "list[tuple[str, torch.nn.Parameter]]") -> dict[int, str]:
     """The one name under which each parameter is counted: the class says which of two tied names is the other's."""
     borrowed = set(getattr(module, "all_tied_weights_keys", None) or {})
@@ -186,13 +182,3 @@ def _refuse_broken_weights(folder: Path) -> None:
     """A folder with weights that cannot be read is refused; a folder with a config alone is described by it."""
     if any(path.name.startswith(("model", "pytorch_model", "tf_model")) for path in folder.iterdir()):
         read_header(folder)
-
-
-def _ties(architecture: str, config: Mapping[str, Any], facts: catalog.TypeFacts, names: set[str]) -> dict[str, str]:
-    """Tied names of the class, and of the base model in it, that hold for this config and whose source is stored."""
-    if not config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False)):
-        return {}
-    inner = {
-        f"{facts.prefix}.{alias}": f"{facts.prefix}.{to}" for alias, to in catalog.ties_of(facts.base_class).items()
-    }
-    return {alias: to for alias, to in {**inner, **catalog.ties_of(architecture)}.items() if to in names}

@@ -34,10 +34,9 @@ class Place(NamedTuple):
     """Whether it is a buffer, no parameter."""
 
 
-Order = tuple[int, str]
-"""Place in the way of the data, layer and rank as one number (quicker to compare than three), then the name."""
-Located = tuple[Place, int | None, Order]
-"""Everything that one name tells: its place, the index of its layer, and what it is sorted by."""
+Located = tuple[Place, int | None, int, str]
+"""Everything that one name tells: its place, the index of its layer, and where it stands in the way of the data:
+place, layer and rank as one number (quicker to compare than three), then the name."""
 
 
 class Places:
@@ -69,7 +68,7 @@ class Places:
             if len(counters) > 1:
                 layer = layer * BLOCK + int(name[counters[1]])
             order += layer << 16
-        found = place, layer, (order, f"{name[:-4]}~" if place.bias else name)
+        found = place, layer, order, f"{name[:-4]}~" if place.bias else name
         if len(self._located) < MAX_FORMS:
             self._located[name] = found
         return found
@@ -78,7 +77,7 @@ class Places:
         self, name: str, shape: tuple[int, ...], dtype: str, tied_to: str | None, trainable: bool
     ) -> Parameter:
         """The row of a parameter that does not stand in a file."""
-        place, layer, _ = self.located(name)
+        place, layer, _, _ = self.located(name)
         count = math.prod(shape)
         return Parameter(name, None, shape, count, dtype, trainable, tied_to, place.component, layer, place.part)
 

@@ -87,7 +87,7 @@ def _blocks(loaded: LoadedModel) -> list[Found]:
     places = places_of(loaded.model_type, loaded.model.base_model_prefix, False)
     blocks: dict[int, dict[str, list[str]]] = {}
     for name, _ in loaded.model.named_parameters():
-        place, layer, _ = places.located(name)
+        place, layer, _, _ = places.located(name)
         if layer is not None and not any(word in name for word in ELSEWHERE):
             parts = ("query", "key", "value", "query_key_value", "attention_output")
             block = blocks.setdefault(layer, {part: [] for part in parts})

@@ -1,5 +1,6 @@
 """Sentences placed by UMAP, the library itself: the same picture every time, neighbours together, clear refusals."""
 
+import importlib
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -43,6 +44,8 @@ def test_umap_keeps_neighbours_together_and_gives_the_same_picture_every_time(gr
 
 @pytest.mark.parametrize("count", [4, 9, 10, 15])
 def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwarn: pytest.WarningsRecorder) -> None:
+    importlib.import_module("umap")
+    recwarn.clear()  # the import warns of what umap could do with TensorFlow
     for vectors in (groups[:count], np.repeat(groups[:1], count, axis=0), np.zeros((count, 3), dtype=np.float32)):
         vectors.setflags(write=False)
         points = sentence_map(vectors, "umap").points
