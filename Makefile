@@ -43,20 +43,24 @@ image-test: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" tests/image/build_and_check.sh $(BIN)/python
 
 # Three stamps: what serving needs, what tests need (with the former, at once), what benchmarks need on top of that.
-INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check
+# Byte code is written by all processors at once, pip would use one; a package's templates need be no valid Python.
+define INSTALL
+$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r $(1)
+$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
+endef
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
 
 .venv/runs: .venv/bin/python requirements.txt constraints.txt
-	$(INSTALL) -r requirements.txt
+	$(call INSTALL,requirements.txt)
 	touch $@
 
 .venv/ready: .venv/bin/python requirements.txt requirements-dev.txt constraints.txt
-	$(INSTALL) -r requirements-dev.txt
+	$(call INSTALL,requirements-dev.txt)
 	touch .venv/runs $@
 
 .venv/bench: .venv/ready benchmarks/requirements.txt
-	$(INSTALL) -r benchmarks/requirements.txt
+	$(call INSTALL,benchmarks/requirements.txt)
 	touch $@
