@@ -10,6 +10,7 @@ import pytest
 import uvicorn
 import uvloop
 from streamlit.components.v2.component_manager import BidiComponentManager
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ui import server
@@ -54,12 +55,9 @@ def test_no_package_is_read_in_search_of_components(monkeypatch: pytest.MonkeyPa
 
 def test_the_server_sends_every_piece_at_once() -> None:
     # Python's own event loop leaves Streamlit's sockets waiting 40 ms for an acknowledgement between two pieces.
-    config = uvicorn.Config("app:app")
-    config.load_app = lambda: None  # type: ignore[method-assign,assignment]  # only the protocol and the loop are asked for
-    factory = config.get_loop_factory()
+    factory = uvicorn.Config("app:app").get_loop_factory()
     assert factory is not None
     loop = factory()
     assert isinstance(loop, uvloop.Loop)
     loop.close()
-    config.load()
-    assert config.http_protocol_class is HttpToolsProtocol
+    assert AutoHTTPProtocol is HttpToolsProtocol
