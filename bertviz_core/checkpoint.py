@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
+from bertviz_core.own_files import CONFIG_NBYTES, INDEX_NBYTES, own_file, present, read_file
 from bertviz_core.results import CheckpointHeader, StoredTensor
-from bertviz_core.safetensors_header import MAX_HEADER_NBYTES, json_object, read_file_header, shown
+from bertviz_core.safetensors_header import json_object, read_file_header, shown
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
@@ -30,51 +31,47 @@ def read_header(folder: Path) -> CheckpointHeader:
     return CheckpointHeader(tuple(tensors), names, header_nbytes)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(folder: Path, name: str, limit: int = CONFIG_NBYTES) -> dict[str, Any]:
     """The JSON object in a small file of a checkpoint folder.
 
     Raises:
-        CheckpointError: the file cannot be read, is too large for what it should be, or is no JSON object.
+        CheckpointError: the file is not the folder's own, is too large for what it should be, or is no JSON object.
     """
-    try:
-        if path.stat().st_size > MAX_HEADER_NBYTES:
-            raise CheckpointError(f"{path.name} has {path.stat().st_size:,} bytes, too many for a JSON description.")
-        raw = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path.name} cannot be read ({error.strerror}); check that it is there.") from error
-    return json_object(path.name, raw)
+    return json_object(name, read_file(folder, name, limit))
 
 
 def weight_files(folder: Path) -> tuple[str, ...]:
     """Names of the safetensors files that make up the checkpoint in a folder.
 
     Raises:
-        CheckpointError: there is none, only pickle files, or a shard is missing.
+        CheckpointError: there is none, only pickle files, or a shard is missing or not the folder's own.
     """
-    if (folder / SINGLE_FILE).exists():
+    if present(folder, SINGLE_FILE):
+        own_file(folder, SINGLE_FILE)
         return (SINGLE_FILE,)
-    if (folder / INDEX_FILE).exists():
+    if present(folder, INDEX_FILE):
         return _indexed_files(folder)
     try:
-        present = sorted(entry.name for entry in folder.iterdir())
+        found = sorted(entry.name for entry in folder.iterdir())
     except OSError as error:
         raise CheckpointError(f"The folder {folder.name!r} cannot be read ({error.strerror}).") from error
-    lone = [name for name in present if name.endswith(".safetensors") and not name.startswith("adapter")]
+    lone = [name for name in found if name.endswith(".safetensors") and not name.startswith("adapter")]
     if len(lone) == 1:
+        own_file(folder, lone[0])
         return (lone[0],)
-    pickles = [name for name in present if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
+    pickles = [name for name in found if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
     if pickles and not lone:
         raise CheckpointError(
             f"{folder.name!r} holds its weights only as {pickles[0]}, a format that can run code when opened, "
             "so it is not opened here; convert it where you trust it, with "
             "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER), which writes model.safetensors."
         )
-    found = f"{len(lone)} safetensors files and no {INDEX_FILE}" if lone else "no safetensors file"
-    raise CheckpointError(f"{folder.name!r} has {found}; expected {SINGLE_FILE} or {INDEX_FILE} beside its shards.")
+    there = f"{len(lone)} safetensors files and no {INDEX_FILE}" if lone else "no safetensors file"
+    raise CheckpointError(f"{folder.name!r} has {there}; expected {SINGLE_FILE} or {INDEX_FILE} beside its shards.")
 
 
 def _indexed_files(folder: Path) -> tuple[str, ...]:
-    weight_map = read_json(folder / INDEX_FILE).get("weight_map")
+    weight_map = read_json(folder, INDEX_FILE, INDEX_NBYTES).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError(f"{INDEX_FILE} has no weight_map that says which file holds which tensor.")
     files = dict.fromkeys(weight_map.values())
@@ -83,10 +80,11 @@ def _indexed_files(folder: Path) -> tuple[str, ...]:
             raise CheckpointError(
                 f"{INDEX_FILE} names {shown(str(name))}, which is not a .safetensors file of its own folder."
             )
-        if not (folder / name).is_file():
+        if not present(folder, name):
             raise CheckpointError(
                 f"{INDEX_FILE} names the shard {shown(name)}, which is not there; fetch all {len(files)} shards."
             )
+        own_file(folder, name)
     return tuple(sorted(files))
 
 

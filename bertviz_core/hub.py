@@ -1,17 +1,20 @@
 """The Hub, through huggingface_hub: what is in its cache on this machine, a config, a header by range requests."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size, read_file
 from bertviz_core.results import CheckpointHeader, StoredTensor
 from bertviz_core.safetensors_header import json_object, listed_tensors
+from bertviz_core.unplugged import guard_requests
 
 TIMEOUT_S = 10.0
+INDEX_FILE = "model.safetensors.index.json"
 
 
 def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Path | None:
@@ -32,15 +35,29 @@ def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict
     Raises:
         ModelNotFoundError: there is no such repository, revision or file, or it needs a sign-in.
         HubError: the Hub cannot be reached or answers with a fault.
-        CheckpointError: the file is no JSON object.
+        CheckpointError: the file is no JSON object, or larger than a config ever is.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
     with told(hub_id):
         # Asked first and once: the download tries five times, half a minute, before it says that no one answers.
         HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
+        _check_remote(hub_id, "config.json", revision, endpoint, CONFIG_NBYTES)
         path = hf_hub_download(hub_id, "config.json", revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S)
-    return json_object("config.json", Path(path).read_bytes()), Path(path).parent.name
+    folder = Path(path).parent
+    return json_object("config.json", read_file(folder, "config.json", CONFIG_NBYTES)), folder.name
+
+
+def _check_remote(hub_id: str, file: str, revision: str | None, endpoint: str, limit: int) -> None:
+    """Refuse a file of a repository by the size that the Hub tells, before any of it is fetched.
+
+    Raises:
+        CheckpointError: it is larger than its kind ever is.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    address = hf_hub_url(hub_id, file, revision=revision, endpoint=endpoint)
+    check_size(file, get_hf_file_metadata(address, timeout=TIMEOUT_S, endpoint=endpoint).size or 0, limit)
 
 
 def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> CheckpointHeader:
@@ -52,8 +69,11 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
         HubError: the Hub cannot be reached or answers with a fault.
     """
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import EntryNotFoundError
 
     with told(hub_id):
+        with suppress(EntryNotFoundError):  # the client reads the whole of it, if there is one
+            _check_remote(hub_id, INDEX_FILE, revision, endpoint, INDEX_NBYTES)
         found = HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
     tensors: list[StoredTensor] = []
     for file, metadata in sorted(found.files_metadata.items()):
@@ -71,6 +91,7 @@ def told(hub_id: str) -> Iterator[None]:
     import httpx2
     from huggingface_hub import errors
 
+    guard_requests()
     refusals: tuple[tuple[type[Exception], BertvizError], ...] = (
         (errors.GatedRepoError, ModelNotFoundError(f"{hub_id!r} is gated: accept its terms on the Hub, set HF_TOKEN.")),
         (

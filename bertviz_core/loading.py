@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.bundled import verify_bundled
-from bertviz_core.checkpoint import SINGLE_FILE, read_header
+from bertviz_core.checkpoint import read_header
 from bertviz_core.checkpoint_match import encoder_only, not_finite, refuse_missing, unused
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.lent_files import lent_weights
 from bertviz_core.model_files import quietly, weights_folder
 from bertviz_core.recording import register
 from bertviz_core.results.trace import AttentionWay
@@ -17,14 +18,13 @@ from bertviz_core.settings import Settings
 from bertviz_core.skeleton import BUILD_LOCK, first_line, model_config
 from bertviz_core.sources import ModelSource
 from bertviz_core.text_families import text_family
+from bertviz_core.unplugged import unplugged
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPE_NBYTES: Mapping[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
-NOT_FROM_THE_FILE = ("transformers_weights", "fusion_config", "distributed_config", "attn_implementation")
-"""Config entries that change where weights come from or how they are run, not what the model is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,10 +74,10 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         raise CheckpointError(
             f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."
         )
-    plain = {key: value for key, value in source.config.items() if key not in NOT_FROM_THE_FILE}
-    config = model_config(source.name, plain)
-    with BUILD_LOCK, quietly():
-        whole, info = _from_pretrained(source.name, folder, config, dtype)
+    config = model_config(source.name, source.config)
+    with BUILD_LOCK, quietly(), unplugged():
+        with lent_weights(folder) as lent:
+            whole, info = _from_pretrained(source.name, lent, config, dtype)
         model = whole.get_encoder() if config.is_encoder_decoder else whole
         has_pooler = refuse_missing(source.name, whole, info["missing_keys"], model)
         notices = (*encoder_only(config), *unused(model, info["unexpected_keys"]), *not_finite(model))
@@ -137,9 +137,6 @@ def _from_pretrained(
     auto_class: Any = own if type(config) in own._model_mapping else AutoModel
     if type(config) not in auto_class._model_mapping:
         raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
-    lone = sorted(path.name for path in folder.glob("*.safetensors") if not path.name.startswith("adapter"))
-    if SINGLE_FILE not in lone and len(lone) == 1:
-        config.transformers_weights = lone[0]
     try:
         model, info = auto_class.from_pretrained(
             str(folder),
@@ -154,7 +151,8 @@ def _from_pretrained(
     except ImportError as error:
         raise CheckpointError(f"{name!r} needs a package that is not installed here: {first_line(error)}") from error
     except Exception as error:  # the library raises whatever a wrong shape or a damaged file leads to
-        raise CheckpointError(f"The weights of {name!r} do not fit its config: {first_line(error)}") from error
+        why = first_line(error, {str(folder): name})
+        raise CheckpointError(f"The weights of {name!r} do not fit its config: {why}") from error
     return model, info
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from bertviz_core import hub
 from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE
 from bertviz_core.errors import CheckpointError, MissingFilesError
+from bertviz_core.own_files import present
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.sources import ModelSource
 
@@ -44,7 +45,7 @@ def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
     Raises:
         CheckpointError: there is none on this machine; says what can be done.
     """
-    if source.folder is not None and any((source.folder / name).is_file() for name in TOKENIZER_FILES):
+    if source.folder is not None and any(present(source.folder, name) for name in TOKENIZER_FILES):
         return source.folder
     if source.folder is not None and source.hub_id is None:
         raise CheckpointError(

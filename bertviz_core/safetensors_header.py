@@ -7,7 +7,6 @@ without gaps and without overlaps. Every one of these rules is checked, since a 
 
 import math
 import os
-import stat
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +17,8 @@ import orjson
 
 from bertviz_core.dtypes import DTYPE_BITS
 from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import shown as shown
+from bertviz_core.own_files import opened
 from bertviz_core.results import StoredTensor
 
 MAX_HEADER_NBYTES = 100_000_000
@@ -45,21 +46,10 @@ def read_file_header(path: Path) -> tuple[list[StoredTensor], int]:
     Raises:
         CheckpointError: the file cannot be read or breaks a rule of the format.
     """
-    try:
-        with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise CheckpointError(f"{path.name} is not an ordinary file; put the checkpoint's own file there.")
-            size = status.st_size
-            start = file.read(8)
-            length = _header_length(path.name, start, size)
-            raw = file.read(length)
-    except IsADirectoryError as error:
-        raise CheckpointError(f"{path.name} is a folder where a safetensors file was expected.") from error
-    except OSError as error:
-        raise CheckpointError(
-            f"{path.name} cannot be read ({error.strerror}); check that it is there and readable."
-        ) from error
+    with opened(path.parent, path.name) as file:
+        size = os.fstat(file.fileno()).st_size
+        length = _header_length(path.name, file.read(8), size)
+        raw = file.read(length)
     return listed_tensors(path.name, raw, size - 8 - length), 8 + length
 
 
@@ -98,12 +88,6 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
             f"{position:,} bytes, {payload:,} are there; fetch or save the file again."
         )
     return tensors
-
-
-def shown(name: str, limit: int = 120) -> str:
-    """A stranger's name, quoted, with control characters escaped and cut to a readable length."""
-    quoted = repr(name if len(name) <= limit else f"{name[:limit]}...")
-    return quoted.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _header_length(file: str, start: bytes, size: int) -> int:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from bertviz_core.checkpoint import read_json
 from bertviz_core.errors import TextError
+from bertviz_core.own_files import present
 from bertviz_core.results.sentences import SentencePlan
 from bertviz_core.safetensors_header import shown
 
@@ -40,10 +41,10 @@ def sentence_config(folder: Path) -> SentenceConfig:
     """The settings in a checkpoint's folder; none where it has no such files.
 
     Raises:
-        CheckpointError: a file is damaged.
+        CheckpointError: a file is damaged, or not the folder's own.
     """
-    whole = read_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
-    reader = next((read_json(folder / name) for name in LENGTH_FILES if (folder / name).is_file()), {})
+    whole = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
+    reader = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
     listed = whole.get("prompts")
     prompts = (
         {str(name): text for name, text in listed.items() if isinstance(text, str)} if isinstance(listed, dict) else {}

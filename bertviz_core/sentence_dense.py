@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bertviz_core.checkpoint import SINGLE_FILE, read_json
 from bertviz_core.errors import CheckpointError
+from bertviz_core.own_files import DENSE_NBYTES, present, read_file
 from bertviz_core.results.sentences import DenseLayer
 from bertviz_core.safetensors_header import shown
 from bertviz_core.skeleton import first_line
@@ -23,13 +24,17 @@ ACTIVATIONS: Mapping[str, str] = {
 SENTENCE = "sentence_embedding"
 
 
-def dense_layer(folder: Path) -> tuple[DenseLayer | None, str]:
+def dense_layer(folder: Path, place: str) -> tuple[DenseLayer | None, str]:
     """A dense layer of a checkpoint, or None and why it is not followed.
 
+    Args:
+        folder: the checkpoint's folder.
+        place: the layer's own folder in it.
+
     Raises:
-        CheckpointError: its files are damaged.
+        CheckpointError: its files are damaged, or not the checkpoint's own.
     """
-    config = read_json(folder / "config.json")
+    config = read_json(folder, f"{place}/config.json")
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     activation = ACTIVATIONS.get(name.rpartition(".")[2]) if name.startswith("torch.nn.") else None
     inner = config.get("module_input_name", SENTENCE) != SENTENCE or config.get("module_output_name") not in (
@@ -39,14 +44,14 @@ def dense_layer(folder: Path) -> tuple[DenseLayer | None, str]:
     if activation is None or inner or config.get("use_residual"):
         return (
             None,
-            f"The checkpoint's dense layer {shown(folder.name)} ({shown(name)}) is not followed; its vectors differ.",
+            f"The checkpoint's dense layer {shown(place)} ({shown(name)}) is not followed; its vectors differ.",
         )
-    if not (folder / SINGLE_FILE).is_file():
+    if not present(folder, f"{place}/{SINGLE_FILE}"):
         return None, (
-            f"The checkpoint's dense layer {shown(folder.name)} has no {SINGLE_FILE} (pickle files are not opened), "
+            f"The checkpoint's dense layer {shown(place)} has no {SINGLE_FILE} (pickle files are not opened), "
             "so it is left out; its vectors differ."
         )
-    return _read(folder, activation), ""
+    return _read(folder, place, activation), ""
 
 
 def applied(
@@ -84,14 +89,17 @@ def _activated(values: Any, activation: str) -> Any:
     return functions[activation](torch.from_numpy(values)).numpy()
 
 
-def _read(folder: Path, activation: str) -> DenseLayer:
+def _read(folder: Path, place: str, activation: str) -> DenseLayer:
     from safetensors.torch import load
 
+    raw = read_file(
+        folder, f"{place}/{SINGLE_FILE}", DENSE_NBYTES
+    )  # load_file would keep a map of it, and it may change
     try:
-        tensors = load((folder / SINGLE_FILE).read_bytes())  # load_file would keep a map of a file that may change
+        tensors = load(raw)
         weight, bias = tensors["linear.weight"], tensors.get("linear.bias")
     except Exception as error:  # the library raises whatever a damaged file leads to
-        raise CheckpointError(f"The dense layer {folder.name!r} cannot be read: {first_line(error)}") from error
+        raise CheckpointError(f"The dense layer {shown(place)} cannot be read: {first_line(error)}") from error
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise CheckpointError(f"The dense layer {folder.name!r} has a weight of shape {tuple(weight.shape)}.")
+        raise CheckpointError(f"The dense layer {shown(place)} has a weight of shape {tuple(weight.shape)}.")
     return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)

@@ -5,7 +5,6 @@ sentence-transformers writes). No class that it names is imported, no pickle is 
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,8 +12,9 @@ from typing import Any
 from bertviz_core.checkpoint import read_json
 from bertviz_core.errors import CheckpointError
 from bertviz_core.model_files import weights_folder
+from bertviz_core.own_files import CONFIG_NBYTES, parsed, present, read_file
 from bertviz_core.results.sentences import DenseLayer, Pooling, SentencePlan
-from bertviz_core.safetensors_header import MAX_HEADER_NBYTES, shown
+from bertviz_core.safetensors_header import shown
 from bertviz_core.sentence_config import sentence_config
 from bertviz_core.sentence_dense import dense_layer
 from bertviz_core.settings import Settings
@@ -60,8 +60,8 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     if modules is None:
         return SentencePlan("mean", reason=RAW.format(why=f"it has no {MODULES_FILE}"))
     found, config = _Reading(folder), sentence_config(folder)
-    for kind, path in modules:
-        found.take(kind, path)
+    for kind, place in modules:
+        found.take(kind, place)
     plan = SentencePlan(
         pooling=found.pooling or "mean",
         prompt=config.prompt,
@@ -118,24 +118,24 @@ class _Reading:
         self.notices: list[str] = []
         self.broken = False  # a module could not be followed, so dense layers behind it cannot be either
 
-    def take(self, kind: str, path: Path) -> None:
+    def take(self, kind: str, place: str) -> None:
         """The next module, by the name of its class."""
         name = kind.rpartition(".")[2] if kind.startswith(LIBRARY) else ""
         if name == "Pooling" and self.pooling is None:
-            self._pooling(path)
+            self._pooling(place)
         elif name == "Dense" and self.pooling is not None and not self.normalize:
-            layer, notice = dense_layer(path)
+            layer, notice = dense_layer(self.folder, place)
             self.broken = self.broken or layer is None
             self.dense = [*self.dense, layer] if layer is not None and not self.broken else []
             self.notices += [notice] if notice else []
-        elif name == "Normalize" and self.pooling is not None and _of_sentences(path):
+        elif name == "Normalize" and self.pooling is not None and _of_sentences(self.folder, place):
             self.normalize = True
         elif name not in ("Transformer", "Dropout"):  # dropout is for training
             self.broken = True
             self.notices.append(f"The checkpoint's module {shown(kind)} is not followed here; its vectors differ.")
 
-    def _pooling(self, path: Path) -> None:
-        config = read_json(path / "config.json")
+    def _pooling(self, place: str) -> None:
+        config = read_json(self.folder, f"{place}/config.json")
         modes = config.get("pooling_mode") or [mode for key, mode in MODES.items() if config.get(key)] or ["mean"]
         modes = list(modes) if isinstance(modes, (list, tuple)) else [modes]
         self.include_prompt = config.get("include_prompt") is not False
@@ -145,32 +145,30 @@ class _Reading:
             self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
 
 
-def _of_sentences(folder: Path) -> bool:
+def _of_sentences(folder: Path, place: str) -> bool:
     """Whether a normalisation takes the sentence's vector, as it always did before it had a file of its own."""
-    path = folder / "config.json"
-    config = read_json(path) if path.is_file() else {}
+    name = f"{place}/config.json"
+    config = read_json(folder, name) if present(folder, name) else {}
     return all(config.get(name) in (None, SENTENCE) for name in ("module_input_name", "module_output_name"))
 
 
-def _modules(folder: Path) -> list[tuple[str, Path]] | None:
-    """(class, folder) of every module in its order; None without a modules.json.
+def _modules(folder: Path) -> list[tuple[str, str]] | None:
+    """(class, folder in the checkpoint's) of every module in its order; None without a modules.json.
 
     Raises:
         CheckpointError: the file is damaged, or a module lies outside the folder.
     """
-    path = folder / MODULES_FILE
-    if not path.is_file():
+    if not present(folder, MODULES_FILE):
         return None
+    listed = parsed(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES))
     try:
-        with open(path, encoding="utf-8") as file:
-            listed = json.loads(file.read(MAX_HEADER_NBYTES))
         entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
-    except (ValueError, TypeError, KeyError, OSError) as error:
+    except (TypeError, KeyError) as error:
         raise CheckpointError(f"{MODULES_FILE} is not a list of modules with type and path ({error}).") from error
     for _, place in entries:
         if "\\" in place or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
             raise CheckpointError(f"{MODULES_FILE} names {shown(place)}, which leads out of the checkpoint's folder.")
-    return [(kind, folder / place) for kind, place in entries]
+    return [(kind, place or ".") for kind, place in entries]
 
 
 def _in_front(prompt: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.library import import_library
 from bertviz_core.tasks import task_class
+from bertviz_core.unplugged import unplugged
+from bertviz_core.untrusted_config import harmless_config
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -19,7 +21,7 @@ BUILD_LOCK = Lock()
 
 
 def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
-    """Transformers' config object of a config.json.
+    """Transformers' config object of a config.json, without what names a file, a repository or code.
 
     Raises:
         CheckpointError: its values are not what the family's config takes.
@@ -32,8 +34,10 @@ def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
             raise CheckpointError(
                 f"The config of {name!r} asks for {value:,} in {key}; at most {MAX_LAYERS:,} are built."
             )
+    harmless = harmless_config(name, copy.deepcopy(dict(config)))
     try:
-        found: PreTrainedConfig = CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(dict(config)))
+        with unplugged():
+            found: PreTrainedConfig = CONFIG_MAPPING[config["model_type"]].from_dict(harmless)
     except Exception as error:  # the library raises whatever a wrong value leads to
         raise CheckpointError(f"The config of {name!r} cannot be used: {first_line(error)}") from error
     found.architectures = found.architectures or []  # the auto class of Funnel looks through it
@@ -56,7 +60,7 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
             f"{configured.model_type} models have no class for the task {task!r} in transformers."
         )
     try:
-        with BUILD_LOCK, torch.device("meta"):
+        with BUILD_LOCK, unplugged(), torch.device("meta"):
             model: PreTrainedModel = auto_class.from_config(configured)
     except ImportError as error:
         raise UnsupportedModelError(
@@ -69,7 +73,15 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
     return model
 
 
-def first_line(error: Exception) -> str:
-    """The first line of another library's message, cut to a readable length."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
+    """The first line of another library's message, cut to a readable length.
+
+    Args:
+        error: what the library raised.
+        names: words of it that mean nothing to a reader -> what to say instead.
+    """
+    words = str(error).strip()
+    for word, instead in (names or {}).items():
+        words = words.replace(word, instead)
+    lines = words.splitlines() or [type(error).__name__]
     return lines[0][:200]

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertviz_core import catalog, hub
-from bertviz_core.bundled import BUNDLED_NAMES, BUNDLED_SHA256, bundled_folder
+from bertviz_core.bundled import BUNDLED_NAMES, BUNDLED_SHA256, bundled_folder, verify_bundled
 from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE, read_json, weight_files
 from bertviz_core.errors import CheckpointError, ModelNotFoundError
+from bertviz_core.own_files import is_own_file, present
 from bertviz_core.safetensors_header import shown
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 
@@ -84,12 +85,12 @@ def folder_source(name: str, folder: Path) -> ModelSource:
     Raises:
         CheckpointError: the folder has no readable config.json that names a model type.
     """
-    if not (folder / CONFIG_FILE).is_file():
+    if not present(folder, CONFIG_FILE):
         raise CheckpointError(
             f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model's folder; "
             "give a folder that save_pretrained wrote."
         )
-    config = read_json(folder / CONFIG_FILE)
+    config = read_json(folder, CONFIG_FILE)
     check_config(name, config)
     return ModelSource(name, "local", config, folder, None, _digest(folder), _readable_weights(folder))
 
@@ -114,7 +115,7 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
 def local_names(settings: Settings) -> tuple[str, ...]:
     """Names of the folders below the models folder that hold a config.json."""
     try:
-        found = [path.name for path in settings.models_dir.iterdir() if (path / CONFIG_FILE).is_file()]
+        found = [path.name for path in settings.models_dir.iterdir() if is_own_file(path, CONFIG_FILE)]
     except OSError:
         return ()
     return tuple(sorted(found, key=str.lower))
@@ -122,7 +123,8 @@ def local_names(settings: Settings) -> tuple[str, ...]:
 
 def _bundled() -> ModelSource:
     folder = bundled_folder()
-    config = read_json(folder / CONFIG_FILE)
+    verify_bundled([CONFIG_FILE])
+    config = read_json(folder, CONFIG_FILE)
     return ModelSource(DEFAULT_MODEL, "bundled", config, folder, BUNDLED_NAMES[1], BUNDLED_SHA256[:12], True)
 
 

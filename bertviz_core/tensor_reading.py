@@ -17,6 +17,7 @@ from bertviz_core.checkpoint import read_header
 from bertviz_core.dtypes import DTYPE_NBYTES
 from bertviz_core.errors import CheckpointError
 from bertviz_core.model_files import weights_folder
+from bertviz_core.own_files import opened
 from bertviz_core.results import CheckpointHeader, StoredTensor
 from bertviz_core.safetensors_header import shown
 from bertviz_core.settings import Settings
@@ -167,14 +168,9 @@ def _small_floats(dtype: str) -> Float[np.ndarray, " codes"]:
 
 
 def _read(path: Path, start: int, count: int) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            file.seek(start)
-            raw = file.read(count)
-    except OSError as error:
-        raise CheckpointError(
-            f"{path.name} cannot be read ({error.strerror}); check that it is there and readable."
-        ) from error
+    with opened(path.parent, path.name) as file:
+        file.seek(start)
+        raw = file.read(count)
     if len(raw) != count:
         raise CheckpointError(f"{shown(path.name)} became shorter while it was read; open it again when it is whole.")
     return raw

@@ -46,7 +46,7 @@ def counts(ledger: Ledger) -> dict[str, tuple[tuple[int, ...], int, bool, str, i
 def test_header_config_and_module_tell_the_same(model_type: str, task: str, tmp_path: Path) -> None:
     model = built(model_type, task)
     model.save_pretrained(tmp_path)
-    saved = read_json(tmp_path / "config.json")
+    saved = read_json(tmp_path, "config.json")
 
     from_module = module_ledger("tiny", model)
     from_config = config_ledger("tiny", saved, task)

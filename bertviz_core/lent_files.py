@@ -1,0 +1,118 @@
+"""A folder for transformers, made for one load and removed behind it: it is never given a stranger's folder itself.
+
+In it stands what was looked at before, under the names that the library's own classes use, and nothing more.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+
+from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE, read_json, weight_files
+from bertviz_core.errors import CheckpointError
+from bertviz_core.own_files import INDEX_NBYTES, VOCABULARY_NBYTES, own_file, parsed, present, read_file
+from bertviz_core.safetensors_header import json_object
+from bertviz_core.untrusted_tokenizer import check_serialized, harmless_added_tokens, harmless_tokenizer_config
+
+SERIALIZED = "tokenizer.json"
+SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
+ADDED = "added_tokens.json"
+VOCABULARIES = (
+    *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "spm.model", "sentencepiece.bpe.model"),
+    *("sentencepiece.model", "tokenizer.model", "tiktoken.model", "spm_char.model", "prophetnet.tokenizer"),
+    *("bpe.codes", "dict.txt", "entity_vocab.json", "emoji.json", "byte_maps.json", "normalizer.json"),
+    *("source.spm", "target.spm", "target_vocab.json", "vocab-src.json", "vocab-tgt.json"),
+    *("word_shape.json", "word_pronunciation.json"),
+)
+"""The vocabulary files of transformers' tokenizer classes."""
+
+
+@contextmanager
+def lent_tokenizer(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
+    """A folder with cleaned copies of a model's tokenizer files, while it is read.
+
+    Args:
+        folder: the model's own folder.
+        config: its config.json.
+
+    Raises:
+        CheckpointError: a file is not the folder's own, too large or damaged, or there is no room for the copies.
+    """
+    with _lent() as lent:
+        for name in (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES):
+            if present(folder, name):
+                _write(lent / name, harmless_bytes(name, read_file(folder, name, VOCABULARY_NBYTES)))
+        # Read beside a large vocabulary, to know the Mistral models whose pattern of words was published wrong.
+        told = {key: config[key] for key in ("model_type", "transformers_version") if isinstance(config.get(key), str)}
+        _write(lent / "config.json", json.dumps(told).encode())
+        yield lent
+
+
+@contextmanager
+def lent_weights(folder: Path) -> Iterator[Path]:
+    """A folder with links to a model's own safetensors files, and a cleaned index of shards, while they are read.
+
+    Raises:
+        CheckpointError: there are none, or one is not the folder's own.
+    """
+    names = weight_files(folder)
+    with _lent() as lent:
+        if names == (SINGLE_FILE,) or not present(folder, INDEX_FILE):
+            (lent / SINGLE_FILE).symlink_to(own_file(folder, names[0]))
+        else:
+            for name in names:
+                (lent / name).symlink_to(own_file(folder, name))
+            places = read_json(folder, INDEX_FILE, INDEX_NBYTES)["weight_map"]
+            _write(lent / INDEX_FILE, orjson.dumps({"metadata": {}, "weight_map": places}))
+        yield lent
+
+
+def harmless_bytes(name: str, raw: bytes) -> bytes:
+    """What a file of a tokenizer may say.
+
+    Raises:
+        CheckpointError: it is damaged, or names a file where words belong.
+    """
+    if name == SERIALIZED:
+        whole = json_object(name, raw)
+        check_serialized(name, whole)
+        return orjson.dumps(whole)
+    if not name.endswith(".json"):
+        return raw
+    found = parsed(name, raw)
+    if name in VOCABULARIES and isinstance(found, list):
+        return raw
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{name} is of another format: its JSON is not an object of names.")
+    if name in SETTINGS:
+        found = harmless_tokenizer_config(found)
+    if name == ADDED:
+        found = harmless_added_tokens(found)
+    return json.dumps(found).encode()
+
+
+@contextmanager
+def _lent() -> Iterator[Path]:
+    try:
+        place = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise _no_room(error) from error
+    with place as name:
+        yield Path(name)
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise _no_room(error) from error
+
+
+def _no_room(error: OSError) -> CheckpointError:
+    return CheckpointError(
+        f"A model's files cannot be laid out in the folder for temporary files ({error.strerror}); make room there."
+    )

@@ -1,0 +1,144 @@
+"""The one door to a checkpoint's files: regular files inside a model's own folder, and no others.
+
+A folder comes from a stranger: a name in it may be a link to any file of this machine, a pipe that never ends or a
+device. What is opened is looked at before (where it really is, how large) and once more when it is open.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bertviz_core.errors import CheckpointError, shown
+
+CONFIG_NBYTES = 8 * 1024**2
+"""Most bytes of a config: a million labels fit, and nothing that fills the memory when it is parsed."""
+INDEX_NBYTES = 64 * 1024**2
+"""Most bytes of a list of shards."""
+VOCABULARY_NBYTES = 64 * 1024**2
+"""Most bytes of one file of a tokenizer; the largest known, of a quarter of a million words, have half of it."""
+DENSE_NBYTES = 512 * 1024**2
+"""Most bytes of a dense layer behind the pooling."""
+READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Opening a pipe would wait for one who writes; and what became a link since it was looked at is not followed."""
+
+
+def present(folder: Path, name: str) -> bool:
+    """Whether a folder has an entry of this name, of whatever kind; own_file says whether it may be read."""
+    return os.path.lexists(folder / name)
+
+
+def own_file(folder: Path, name: str) -> Path:
+    """Where a file of a model's folder really is, all links followed.
+
+    Args:
+        folder: the model's folder.
+        name: the file's name in it, with "/" between the parts.
+
+    Raises:
+        CheckpointError: it is not there, is no regular file, or lies outside the model's own folder.
+    """
+    parts = PurePosixPath(name)
+    if not name.isprintable() or "\\" in name or parts.is_absolute() or ".." in parts.parts:
+        raise CheckpointError(f"{shown(name)} leads out of the checkpoint's folder; name a file in it.")
+    try:
+        root = folder.resolve(strict=True)
+        found = (root / name).resolve(strict=True)
+        mode = found.stat().st_mode
+    except (OSError, RuntimeError) as error:  # a link that leads to itself
+        raise _unreadable(name, error) from error
+    if not any(found.is_relative_to(place) for place in _own_places(root)):
+        raise CheckpointError(
+            f"{shown(name)} is a link out of the model's own folder; put the file itself there, no other is opened."
+        )
+    _check_regular(name, mode)
+    return found
+
+
+def is_own_file(folder: Path, name: str) -> bool:
+    """Whether a folder has a file of this name that own_file would give."""
+    try:
+        own_file(folder, name)
+    except CheckpointError:
+        return False
+    return True
+
+
+@contextmanager
+def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
+    """A file of a model's folder, open for reading.
+
+    Raises:
+        CheckpointError: as own_file; or it cannot be read.
+    """
+    path = own_file(folder, name)
+    try:
+        with os.fdopen(os.open(path, READ_ONLY), "rb") as file:
+            _check_regular(name, os.fstat(file.fileno()).st_mode)
+            yield file
+    except OSError as error:
+        raise _unreadable(name, error) from error
+
+
+def read_file(folder: Path, name: str, limit: int) -> bytes:
+    """The bytes of a small file of a model's folder.
+
+    Raises:
+        CheckpointError: as opened; or it has more bytes than the limit.
+    """
+    with opened(folder, name) as file:
+        size = os.fstat(file.fileno()).st_size
+        check_size(name, size, limit)
+        raw = file.read(limit + 1)
+    check_size(name, len(raw), limit)
+    return raw
+
+
+def check_size(name: str, size: int, limit: int) -> None:
+    """Refuse a file that is larger than its kind ever is.
+
+    Raises:
+        CheckpointError: with both sizes.
+    """
+    if size > limit:
+        raise CheckpointError(
+            f"{shown(name)} has {size:,} bytes; a file of its kind is read up to {limit:,}. Put a smaller one there."
+        )
+
+
+def parsed(name: str, raw: bytes) -> Any:
+    """What some JSON means, read as transformers reads it: whole numbers of any length.
+
+    Raises:
+        CheckpointError: it is no JSON.
+    """
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"{shown(name)} is damaged or of another format: its JSON cannot be read ({str(error)[:80]})."
+        ) from error
+
+
+def _own_places(root: Path) -> tuple[Path, ...]:
+    """The folder itself; a snapshot in the Hub's cache is links into the blobs of its own repository."""
+    repository = root.parent.parent
+    if root.parent.name == "snapshots" and repository.name.startswith("models--"):
+        return root, repository / "blobs"
+    return (root,)
+
+
+def _check_regular(name: str, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise CheckpointError(f"{shown(name)} is a folder where a file was expected; put the checkpoint's file there.")
+    if not stat.S_ISREG(mode):
+        raise CheckpointError(f"{shown(name)} is not an ordinary file; put the checkpoint's own file there.")
+
+
+def _unreadable(name: str, error: Exception) -> CheckpointError:
+    why = getattr(error, "strerror", None) or "its links lead nowhere"
+    return CheckpointError(f"{shown(name)} cannot be read ({why}); check that it is there and readable.")
