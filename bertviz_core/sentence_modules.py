@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from bertviz_core.bundled import SMALL_SHA256, verify_bundled
 from bertviz_core.checkpoint import read_json
 from bertviz_core.errors import CheckpointError
 from bertviz_core.model_files import weights_folder
@@ -56,6 +57,8 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         CheckpointError: the weights are not here, or a file of the modules is damaged.
     """
     folder = weights_folder(source, settings)
+    if source.kind == "bundled":
+        verify_bundled(SMALL_SHA256)
     modules = _modules(folder)
     if modules is None:
         return SentencePlan("mean", reason=RAW.format(why=f"it has no {MODULES_FILE}"))

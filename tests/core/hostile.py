@@ -1,0 +1,139 @@
+"""Model folders as an attacker writes them: every entry that could name a file, and every file that could be another."""
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.tiny_models import save_tiny
+
+SECRET = "rosebud-of-the-server"
+FILE_KEYS = (
+    *("vocab", "merges", "vocab_file", "merges_file", "tokenizer_file", "spm_file", "source_spm", "target_spm"),
+    *("entity_vocab", "entity_vocab_file", "emoji_file", "monolingual_vocab_file", "normalizer_file", "special_file"),
+    *("word_shape_file", "word_pronunciation_file", "target_vocab_file", "src_vocab_file", "tgt_vocab_file"),
+    *("tokenizer_config_file", "added_tokens_file", "special_tokens_map_file", "chat_template_file", "name_or_path"),
+    *("_name_or_path", "gguf_file", "fast_tokenizer_files", "additional_files", "sudachi_config_path", "cache_dir"),
+)
+CONFIG_KEYS = (
+    *("_name_or_path", "name_or_path", "transformers_weights", "attn_implementation", "_attn_implementation"),
+    *("experts_implementation", "_experts_implementation", "custom_pipelines", "auto_map", "backbone"),
+    *("kernel_config", "use_kernels", "index_path", "passages_path", "index_name", "dataset", "vocab_file"),
+    *("tokenizer_class", "extra_files", "extra_config_files", "adapter_path", "base_model_name_or_path"),
+)
+NAMES = (
+    *("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
+    *("added_tokens.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "tokenizer.model", "modules.json"),
+    *("1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "sentence_bert_config.json"),
+    *("config_sentence_transformers.json", "model.safetensors.index.json"),
+)
+MODULES = [
+    {"type": "sentence_transformers.models.Transformer", "path": ""},
+    {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+    {"type": "sentence_transformers.models.Dense", "path": "2_Dense"},
+]
+
+
+def model_folder(folder: Path) -> Path:
+    """A tiny BERT that works, with sentence modules, read from vocab.txt."""
+    save_tiny("bert", folder)
+    words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    (folder / "vocab.txt").write_text("\n".join(sorted(words, key=words.__getitem__)) + "\n")
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
+    (folder / "modules.json").write_text(json.dumps(MODULES[:2]))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    return folder
+
+
+def secret_file(folder: Path) -> Path:
+    """A file of the server, readable as a vocabulary; beside it the same as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", SECRET, *(f"{SECRET}{index}" for index in range(20))]
+    (folder / "secret.txt").write_text("\n".join(lines))
+    (folder / "secret.json").write_text(json.dumps({line: index for index, line in enumerate(lines)}))
+    return folder / "secret.txt"
+
+
+def placed(name: str, place: Callable[[Path], Any], folder: Path) -> None:
+    """Put something in the place of a file of a folder."""
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    if name.startswith("2_Dense"):
+        (folder / "modules.json").write_text(json.dumps(MODULES))
+        (path.parent / "config.json").write_text('{"activation_function": "torch.nn.Identity"}')
+    if name == "model.safetensors.index.json":
+        (folder / "model.safetensors").unlink()
+    path.unlink(missing_ok=True)
+    place(path)
+
+
+def set_json(folder: Path, name: str, **entries: Any) -> None:
+    """Change entries of a JSON file."""
+    path = folder / name
+    whole = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**whole, **entries}))
+
+
+def directory(path: Path) -> None:
+    """A folder where a file belongs."""
+    path.mkdir()
+
+
+def endless(path: Path) -> None:
+    """A link to a device that never ends."""
+    path.symlink_to("/dev/zero")
+
+
+def loop(path: Path) -> None:
+    """A link to itself."""
+    path.symlink_to(path.name)
+
+
+def terminal(path: Path) -> None:
+    """A socket."""
+    here = Path.cwd()
+    os.chdir(path.parent)  # the name of a socket has at most 107 bytes
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def link_to(target: Path) -> Callable[[Path], None]:
+    """A link to a file elsewhere."""
+
+    def outside(path: Path) -> None:
+        path.symlink_to(target)
+
+    return outside
+
+
+@contextmanager
+def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """No connection can be made; what was tried is listed."""
+    tried: list[Any] = []
+
+    def refused(*address: Any, **_named: Any) -> Any:
+        tried.append(address[-1:])
+        raise OSError("the network is closed")
+
+    with monkeypatch.context() as closed:
+        for name in ("connect", "connect_ex"):
+            closed.setattr(socket.socket, name, refused)
+        for name in ("getaddrinfo", "create_connection"):
+            closed.setattr(socket, name, refused)
+        yield tried
+
+
+def copied(folder: Path, target: Path) -> Path:
+    """A copy of a folder, links as links."""
+    return Path(shutil.copytree(folder, target, symlinks=True))

@@ -1,0 +1,350 @@
+"""A stranger's model folder opens no file of this machine but its own, and asks no one."""
+
+import dataclasses
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import pytest
+
+from bertviz_core import load_report, skeleton
+from bertviz_core.bundled import SMALL_SHA256, bundled_folder
+from bertviz_core.errors import BertvizError, CheckpointError
+from bertviz_core.hub import fetch_config
+from bertviz_core.hub_files import download, needed_files
+from bertviz_core.lent_files import lent_tokenizer, lent_weights
+from bertviz_core.loading import load_model
+from bertviz_core.own_files import CONFIG_NBYTES, own_file
+from bertviz_core.sentence_modules import recommended
+from bertviz_core.settings import Settings
+from bertviz_core.sources import resolve
+from bertviz_core.tensor_reading import open_checkpoint
+from bertviz_core.tokenization import tokenize
+from bertviz_core.tokenizer_loading import load_tokenizer
+from tests.core import hostile
+from tests.core.hub_server import running_hub
+
+TEXT = f"I love {hostile.SECRET} python"
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder with nothing wrong."""
+    return hostile.model_folder(tmp_path_factory.mktemp("honest") / "model")
+
+
+@pytest.fixture
+def evil(settings: Settings, honest: Path) -> Path:
+    """A copy of it in the models folder, to be made hostile."""
+    return hostile.copied(honest, settings.models_dir / "evil")
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    return hostile.secret_file(tmp_path / "server")
+
+
+@pytest.fixture(autouse=True)
+def in_time() -> Iterator[None]:
+    """A test that waits for a pipe or reads a device without end is ended."""
+
+    def late(*_: Any) -> None:
+        raise TimeoutError("it waits for a file that never ends")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def attempts(name: str, settings: Settings) -> dict[str, Callable[[], Any]]:
+    """All that is done with a model."""
+    return {
+        "tokenizer": lambda: load_tokenizer(resolve(name, settings), settings),
+        "skeleton": lambda: skeleton.build_skeleton(name, resolve(name, settings).config),
+        "weights": lambda: load_model(resolve(name, settings), settings),
+        "sentences": lambda: recommended(resolve(name, settings), settings),
+        "header": lambda: open_checkpoint(resolve(name, settings), settings),
+        "report": lambda: load_report.load_report(name, "base", settings),
+    }
+
+
+def opened(name: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What each attempt came to: "" or the refusal; nothing secret in it, and no connection tried."""
+    came: dict[str, str] = {}
+    with hostile.no_network(monkeypatch) as tried:
+        for what, attempt in attempts(name, settings).items():
+            try:
+                found = attempt()
+            except BertvizError as error:
+                came[what] = str(error)
+                continue
+            came[what] = ""
+            if what == "tokenizer":
+                assert hostile.SECRET not in str(found.tokenizer.get_vocab())
+                assert hostile.SECRET not in "".join(tokenize(found, TEXT).tokens)
+    assert not tried
+    assert hostile.SECRET not in str(came)
+    return came
+
+
+def places(secret: Path, folder: Path) -> dict[str, Any]:
+    """One file of the server, named in every way."""
+    climbing = os.path.relpath(secret, folder)
+    named = {"absolute": str(secret), "climbing": climbing, "file": f"file://{secret}", "list": [str(secret)]}
+    return {**named, "object": {"": str(secret), "path": str(secret)}, "json": str(secret.with_suffix(".json"))}
+
+
+WAYS = ("absolute", "climbing", "file", "list", "object", "json")
+
+
+@pytest.mark.parametrize("vocabulary", [True, False], ids=["beside a vocabulary", "alone"])
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+@pytest.mark.parametrize("key", hostile.FILE_KEYS)
+def test_a_tokenizers_settings_name_no_file(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, key: str, file: str, vocabulary: bool
+) -> None:
+    if not vocabulary:
+        (evil / "vocab.txt").unlink()
+    for way, place in places(secret, evil).items():
+        hostile.set_json(evil, file, **{key: place})
+        with hostile.no_network(monkeypatch) as tried:
+            try:
+                found = load_tokenizer(resolve("evil", settings), settings)
+            except BertvizError as error:
+                assert hostile.SECRET not in str(error), way
+                continue
+        assert not tried
+        assert hostile.SECRET not in str(found.tokenizer.get_vocab()), way
+        assert hostile.SECRET not in "".join(tokenize(found, TEXT).tokens), way
+
+
+@pytest.mark.parametrize("part", ["vocab", "merges"])
+@pytest.mark.parametrize("kind", ["WordPiece", "BPE", "WordLevel", "Unigram"])
+def test_a_serialized_tokenizer_names_no_file(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, kind: str, part: str
+) -> None:
+    for family in ("BertTokenizer", "RobertaTokenizer", "PreTrainedTokenizerFast", "T5Tokenizer"):
+        model = {"type": kind, "vocab": {"[UNK]": 0}, "merges": [], "unk_token": "[UNK]", part: str(secret)}
+        (evil / "tokenizer.json").write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": model}))
+        (evil / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": family}))
+        assert opened("evil", settings, monkeypatch)["tokenizer"]
+
+
+@pytest.mark.parametrize("nested", ["", "text_config", "encoder", "backbone_config"])
+@pytest.mark.parametrize("key", hostile.CONFIG_KEYS)
+def test_a_config_names_no_file_and_no_repository(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, key: str, nested: str
+) -> None:
+    for place in (*places(secret, evil).values(), "evil/backbone", "evil", {"": "evil/kernel"}):
+        entries = {key: place}
+        hostile.set_json(evil, "config.json", **({nested: {"model_type": "bert", **entries}} if nested else entries))
+        opened("evil", settings, monkeypatch)
+
+
+@pytest.mark.parametrize("name", hostile.NAMES)
+@pytest.mark.parametrize("kind", ["outside", "json outside", "pipe", "endless", "loop", "directory", "terminal"])
+def test_a_file_is_a_regular_file_of_the_folder(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    kinds: dict[str, Callable[[Path], Any]] = {
+        "outside": hostile.link_to(secret),
+        "json outside": hostile.link_to(secret.with_suffix(".json")),
+        "pipe": os.mkfifo,
+        "endless": hostile.endless,
+        "loop": hostile.loop,
+        "directory": hostile.directory,
+        "terminal": hostile.terminal,
+    }
+    hostile.placed(name, kinds[kind], evil)
+    came = opened("evil", settings, monkeypatch)
+    assert any(came.values())
+    refusals = [words for words in came.values() if words]
+    assert all(str(secret.parent) not in words and words.rstrip().endswith(".") for words in refusals)
+
+
+@pytest.mark.parametrize("kind", ["outside", "pipe", "endless", "directory", "loop"])
+def test_a_shard_is_a_regular_file_of_the_folder(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, kind: str, tmp_path: Path
+) -> None:
+    (evil / "model.safetensors").rename(tmp_path / "shard.safetensors")
+    kinds: dict[str, Callable[[Path], Any]] = {
+        "outside": hostile.link_to(tmp_path / "shard.safetensors"),
+        "pipe": os.mkfifo,
+        "endless": hostile.endless,
+        "directory": hostile.directory,
+        "loop": hostile.loop,
+    }
+    kinds[kind](evil / "model-1.safetensors")
+    index = {"metadata": {}, "weight_map": {"embeddings.word_embeddings.weight": "model-1.safetensors"}}
+    (evil / "model.safetensors.index.json").write_text(json.dumps(index))
+    came = opened("evil", settings, monkeypatch)
+    assert came["weights"]
+    assert came["header"]
+
+
+@pytest.mark.parametrize("place", ["/etc", "../../server", "1_Pooling/../../..", "link", "link/deeper", "", "."])
+def test_sentence_modules_stay_in_the_folder(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (secret.parent / "config.json").write_text(json.dumps({"pooling_mode": hostile.SECRET}))
+    (evil / "link").symlink_to(secret.parent)
+    modules = [*hostile.MODULES[:1], {"type": "sentence_transformers.models.Pooling", "path": place}]
+    (evil / "modules.json").write_text(json.dumps(modules))
+    came = opened("evil", settings, monkeypatch)
+    assert bool(came["sentences"]) == (place not in ("", "."))
+
+
+def test_a_dense_layer_that_is_a_link_is_not_read(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (secret.parent / "config.json").write_text(json.dumps({"activation_function": hostile.SECRET}))
+    (evil / "2_Dense").symlink_to(secret.parent)
+    (evil / "modules.json").write_text(json.dumps(hostile.MODULES))
+    assert "2_Dense/config.json" in opened("evil", settings, monkeypatch)["sentences"]
+
+
+def test_an_adapter_asks_for_no_base_model(evil: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = {"base_model_name_or_path": "evil/base", "peft_type": "LORA", "revision": "main"}
+    (evil / "adapter_config.json").write_text(json.dumps(adapter))
+    assert not any(opened("evil", settings, monkeypatch).values())
+
+
+@pytest.mark.parametrize("model_type", ["detr", "upernet", "dpt", "timm_backbone", "timm_wrapper", "tvp", "vitpose"])
+def test_the_hub_is_not_asked_for_a_part_of_a_model(
+    evil: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, model_type: str
+) -> None:
+    for more in ({}, {"use_timm_backbone": False}, {"use_timm_backbone": False, "backbone_kwargs": {"a": "evil/b"}}):
+        config = {"model_type": model_type, "backbone": "evil/backbone", "architecture": "hf-hub:evil/model", **more}
+        (evil / "config.json").write_text(json.dumps(config))
+        opened("evil", settings, monkeypatch)
+
+
+def test_what_a_library_asks_for_itself_is_refused_while_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    from bertviz_core.unplugged import unplugged
+
+    with running_hub() as hub, unplugged():
+        with pytest.raises(OfflineModeIsEnabled):
+            HfApi(endpoint=hub.endpoint).repo_exists("evil/backbone")
+        assert not hub.served
+
+
+def test_a_visitors_repository_reads_no_file_of_the_server(
+    honest: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    with running_hub() as hub:
+        online = dataclasses.replace(settings, allow_hub=True, hub_endpoint=hub.endpoint)
+        for number, key in enumerate(hostile.FILE_KEYS):
+            name = f"evil/reader{number}"
+            files = {str(path.relative_to(honest)): path.read_bytes() for path in honest.rglob("*") if path.is_file()}
+            told = {"tokenizer_class": "BertTokenizer", key: str(secret)}
+            hub.repositories[name] = {**files, "tokenizer_config.json": json.dumps(told).encode()}
+            if number % 2:
+                del hub.repositories[name]["vocab.txt"]
+            download(needed_files(resolve(name, online), online), online, lambda done, total: None)
+            hub.served.clear()
+            opened(name, settings, monkeypatch)
+            assert not hub.served
+
+
+def test_a_snapshot_of_the_hub_is_its_own_folder(
+    honest: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    with running_hub() as hub:
+        online = dataclasses.replace(settings, allow_hub=True, hub_endpoint=hub.endpoint)
+        for name in ("good/model", "good/other"):
+            files = {str(path.relative_to(honest)): path.read_bytes() for path in honest.rglob("*") if path.is_file()}
+            hub.repositories[name] = files
+            folder = download(needed_files(resolve(name, online), online), online, lambda done, total: None)
+    assert (folder / "config.json").is_symlink()
+    assert not any(opened("good/model", settings, monkeypatch).values())
+    neighbour = (folder.parents[2] / "models--good--model" / "blobs").iterdir()
+    (folder / "extra.txt").symlink_to(next(neighbour))
+    with pytest.raises(CheckpointError, match="link out of"):
+        own_file(folder, "extra.txt")
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer_config.json", "tokenizer.json", "vocab.txt", "modules.json", "added_tokens.json"]
+)
+def test_a_file_too_large_for_its_kind_is_not_read(
+    evil: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with open(evil / name, "ab") as file:
+        file.truncate(300 * 1024**2)
+    refusals = [words for words in opened(name="evil", settings=settings, monkeypatch=monkeypatch).values() if words]
+    assert refusals
+    assert all("314,572,800" in words for words in refusals)
+
+
+def test_a_config_of_the_hub_is_asked_for_its_size_first(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    with running_hub() as hub:
+        hub.repositories["evil/large"] = {
+            "config.json": b'{"model_type": "bert", "x": "' + bytes(CONFIG_NBYTES) + b'"}'
+        }
+        with pytest.raises(CheckpointError, match="bytes"):
+            fetch_config("evil/large", None, hub.endpoint)
+        assert max(size for path, size in hub.served if "/resolve/" in path) == 0
+
+
+def test_an_honest_model_is_read_as_before(evil: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not any(opened("evil", settings, monkeypatch).values())
+    tokens = tokenize(load_tokenizer(resolve("evil", settings), settings), "I love my pet python")
+    assert tokens.tokens[1:5] == ("i", "love", "my", "pet")
+
+
+@pytest.mark.parametrize("word", ["/", "..", "/etc/passwd", "~", "a\\b", "http://x"])
+def test_a_token_may_look_like_a_path(evil: Path, settings: Settings, word: str) -> None:
+    lines = (evil / "vocab.txt").read_text().splitlines()
+    (evil / "vocab.txt").write_text("\n".join([*lines, word]))
+    piece = {"content": word, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    decoder = {str(len(lines)): piece}
+    hostile.set_json(evil, "tokenizer_config.json", mask_token=word, added_tokens_decoder=decoder)
+    found = load_tokenizer(resolve("evil", settings), settings)
+    assert found.tokenizer.mask_token == word
+    assert word in tokenize(found, f"love {word} python").tokens
+
+
+def test_the_folders_lent_are_gone_behind_a_load_and_behind_an_error(
+    evil: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(lent))
+    with lent_tokenizer(evil, {"model_type": "bert"}) as folder:
+        assert {path.name for path in folder.iterdir()} == {"config.json", "tokenizer_config.json", "vocab.txt"}
+    with lent_weights(evil) as folder:
+        assert [path.name for path in folder.iterdir()] == ["model.safetensors"]
+    opened("evil", settings, monkeypatch)
+    (evil / "tokenizer.json").write_text("{}")
+    hostile.set_json(evil, "config.json", vocab_size=3)
+    came = opened("evil", settings, monkeypatch)
+    assert came["tokenizer"]
+    assert came["weights"]
+    assert not list(lent.iterdir())
+
+
+@pytest.mark.parametrize("name", [*SMALL_SHA256])
+def test_a_bundled_file_that_was_changed_is_found_out(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    changed = hostile.copied(bundled_folder(), tmp_path / "bundled")
+    raw = (changed / name).read_bytes()
+    (changed / name).write_bytes(raw.replace(b'"hate"', b'"bate"') if b'"hate"' in raw else raw + b"\n")
+    for module in ("bundled", "sources"):
+        monkeypatch.setattr(f"bertviz_core.{module}.bundled_folder", lambda: changed)
+    came = opened("all-MiniLM-L6-v2", settings, monkeypatch)
+    assert any("SHA-256" in words for words in came.values())
