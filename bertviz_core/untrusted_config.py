@@ -22,6 +22,8 @@ NEVER = frozenset({"quantization_config", "fusion_config", "distributed_config",
 """Entries that change how a model is run or where its weights come from, not what it is."""
 LABELS = frozenset({"id2label", "label2id", "vocab_list", "task_specific_params", "prefix", "doc_sep", "title_sep"})
 """Entries that hold words for people or for a text, whatever they look like."""
+PLACE = re.compile(r"[/\\]|^~|^\.\.|^[\w-]+:")
+"""A path, an address, or a name with a scheme before it: "hf-hub:org/name", "local-dir:name"."""
 MAX_DEPTH = 32
 
 
@@ -40,7 +42,7 @@ def harmless_config(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 def looks_like_place(text: str) -> bool:
     """Whether a word could be a path or an address, and is no plain name."""
-    return "/" in text or "\\" in text or "://" in text or text.startswith(("~", "..", "hf-hub:", "hf_hub:"))
+    return PLACE.search(text) is not None
 
 
 def _cleaned(name: str, config: Mapping[str, Any], depth: int) -> dict[str, Any]:

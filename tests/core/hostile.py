@@ -1,4 +1,4 @@
-"""Model folders as an attacker writes them: every entry that could name a file, and every file that could be another."""
+"""Model folders as an attacker writes them: each entry that could name a file, each file that could be another."""
 
 import json
 import os
