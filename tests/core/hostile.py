@@ -117,15 +117,21 @@ def link_to(target: Path) -> Callable[[Path], None]:
     return outside
 
 
-@contextmanager
-def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """No connection can be made; what was tried is listed."""
-    tried: list[Any] = []
+def refusing(tried: list[Any]) -> Callable[..., Any]:
+    """A function of the network that is closed, and lists what it was asked."""
 
     def refused(*address: Any, **_named: Any) -> Any:
         tried.append(address[-1:])
         raise OSError("the network is closed")
 
+    return refused
+
+
+@contextmanager
+def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """No connection can be made; what was tried is listed."""
+    tried: list[Any] = []
+    refused = refusing(tried)
     with monkeypatch.context() as closed:
         for name in ("connect", "connect_ex"):
             closed.setattr(socket.socket, name, refused)
