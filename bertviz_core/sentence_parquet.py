@@ -82,7 +82,8 @@ class ParquetTable:
 
         kind, leaf = self._fields[place].type, self._leaves[place]
         wide: int = kind.byte_width * self._rows if types.is_fixed_size_binary(kind) else 0
-        return max(int(wide), sum(abs(group.column(leaf).total_uncompressed_size) for group in self._groups))
+        declared = (abs(int(group.column(leaf).total_uncompressed_size)) for group in self._groups)
+        return max(wide, sum(declared))
 
     def cells(self, place: int) -> Cells:
         """A column.
