@@ -140,4 +140,6 @@ def _texts_nbytes(values: Collection[object]) -> int:
 
 def _frame_nbytes(frame: Any) -> int:
     """Bytes of a table of pandas, which is not imported here: what many of its rows share is counted once."""
-    return sum(held_nbytes(column.to_numpy()) for _, column in frame.items()) + _sampled(list(frame.columns))
+    arrays = [column.to_numpy() for _, column in frame.items()]  # views of one array, of which each is a part
+    texts = sum(_texts_nbytes(array.tolist()) for array in arrays if array.dtype.hasobject)
+    return sum(array.nbytes for array in arrays) + texts + _sampled(list(frame.columns))

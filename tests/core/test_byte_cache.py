@@ -133,5 +133,5 @@ def test_every_long_text_is_counted_and_a_shared_one_once() -> None:
 
 
 def test_a_table_counts_its_texts_once() -> None:
-    frame = pd.DataFrame({"a": pd.Series(["z" * 10**6] * 100, dtype=object), "b": range(100)})
+    frame = pd.DataFrame({"a": pd.Series(["z" * 10**6] * 100, dtype=object), "b": pd.Series(["b"] * 100, dtype=object)})
     assert 10**6 < held_nbytes(frame) < 10**6 + 10_000
