@@ -142,4 +142,4 @@ def _frame_nbytes(frame: Any) -> int:
     """Bytes of a table of pandas, which is not imported here: what many of its rows share is counted once."""
     arrays = [column.to_numpy() for _, column in frame.items()]  # views of one array, of which each is a part
     texts = sum(_texts_nbytes(array.tolist()) for array in arrays if array.dtype.hasobject)
-    return sum(array.nbytes for array in arrays) + texts + _sampled(list(frame.columns))
+    return sum(int(array.nbytes) for array in arrays) + texts + _sampled(list(frame.columns))
