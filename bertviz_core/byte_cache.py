@@ -91,13 +91,17 @@ class ByteCache:
 
 
 def held_nbytes(value: object) -> int:
-    """About how many bytes a result takes: its arrays to the byte, its long tables by a sample of their rows.
+    """About how many bytes a result takes: its arrays and texts to the byte, its long tables by a sample of their rows.
 
-    What two results share, such as an array that both view, is counted in each.
+    What two results share, such as an array that both view, is counted in each; a text that stands in a collection more
+    than once is counted once.
     """
     if isinstance(value, np.ndarray):
         owner = _owner(value)
-        return max(owner.nbytes, sys.getsizeof(owner))
+        texts = _texts_nbytes(owner.ravel().tolist()) if owner.dtype.hasobject else 0
+        return max(owner.nbytes, sys.getsizeof(owner)) + texts
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        return _frame_nbytes(value)
     if isinstance(value, Mapping):
         return sys.getsizeof(value) + _sampled(value.keys()) + _sampled(value.values())
     if isinstance(value, (tuple, list, set, frozenset)):
@@ -120,7 +124,22 @@ def _fields(value: object) -> tuple[str, ...]:
 
 
 def _sampled(values: Collection[object]) -> int:
-    """Bytes of all entries, from evenly spaced ones where there are many."""
+    """Bytes of all entries: of every text, of the others from evenly spaced ones where there are many."""
+    if any(isinstance(each, str) for each in values):
+        others = [each for each in values if not isinstance(each, str)]
+        return _texts_nbytes(values) + (_sampled(others) if others else 0)
     step = max(1, len(values) // LOOKED_AT)
     looked_at = [held_nbytes(each) for index, each in enumerate(values) if index % step == 0]
     return sum(looked_at) * len(values) // max(1, len(looked_at))
+
+
+def _texts_nbytes(values: Collection[object]) -> int:
+    """Bytes of all texts among the values, each counted once, however long one of many is."""
+    return sum({id(each): sys.getsizeof(each) for each in values if isinstance(each, (str, bytes))}.values())
+
+
+def _frame_nbytes(frame: Any) -> int:
+    """Bytes of a table of pandas, which is not imported here: what many of its rows share is counted once."""
+    arrays = [column.to_numpy() for _, column in frame.items()]  # views of one array, of which each is a part
+    texts = sum(_texts_nbytes(array.tolist()) for array in arrays if array.dtype.hasobject)
+    return sum(int(array.nbytes) for array in arrays) + texts + _sampled(list(frame.columns))

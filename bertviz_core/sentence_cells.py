@@ -1,51 +1,78 @@
-"""The cells of a table's column as texts: numbers as they are written, nothing where nothing stands."""
+"""The cells of a table's column: each value once, and which row has which; as texts, numbers as they are written."""
 
-from typing import Any
-
-import pandas as pd
+import re
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from bertviz_core.errors import TextError
 from bertviz_core.safetensors_header import shown
-from bertviz_core.tokenization import counted
+from bertviz_core.visible import counted
+
+Value = str | int | float | bool | None
+CELL_NBYTES, VALUE_NBYTES = 12, 64
+"""Memory of a cell that repeats a value, and of a value besides its characters, about."""
+LONGEST_NUMBER = 100
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
-def holds_texts(cells: Any) -> bool:
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A column."""
+
+    values: Sequence[Value | bytes]
+    """What stands in it; None where nothing does."""
+    codes: "array[int]"
+    """For every row, the place of its value."""
+
+    @classmethod
+    def of(cls, values: Iterable[Value | bytes]) -> "Cells":
+        """A column of values of one kind, equal ones kept once."""
+        places: dict[Value | bytes, int] = {}
+        codes = array("i", (places.setdefault(value, len(places)) for value in values))
+        return cls(list(places), codes)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the column, about."""
+        characters = sum(len(value) for value in self.values if isinstance(value, (str, bytes)))
+        return len(self.codes) * CELL_NBYTES + len(self.values) * VALUE_NBYTES + characters
+
+    def at(self, rows: Sequence[int]) -> "Cells":
+        """These rows alone."""
+        return Cells(self.values, array("i", (self.codes[row] for row in rows)))
+
+
+def holds_texts(cells: Cells) -> bool:
     """Whether a column holds texts, none of them a number."""
-    texts = [value for value in cells.tolist() if isinstance(value, str) and value.strip()]
-    return bool(texts) and not _numbers(texts)
+    texts = [value for value in cells.values if isinstance(value, str) and value.strip()]
+    return bool(texts) and not any(map(_is_number, texts))
 
 
-def cell_texts(cells: Any, column: str, notices: list[str]) -> list[str]:
-    """The cells of a column as texts; a notice counts those that are numbers.
+def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
+    """The cells of a column as texts, "" where nothing stands; a notice counts those of a table that are numbers.
 
     Raises:
-        TextError: a cell holds several values, or bytes that are no text.
+        TextError: a cell holds bytes that are no text.
     """
-    kept: dict[str, str] = {}  # one text for all rows that repeat it
-    read = (_text(value, row, column) for row, value in enumerate(cells.tolist(), 1))
-    texts = [kept.setdefault(text, text) for text in read]
-    if count := _numbers([text for text in texts if text.strip()]):
-        cells_counted = counted(count, "cell")
-        notices.append(f"Numbers in {cells_counted} of the column {shown(column)} are read as they are written.")
-    return texts
+    texts: list[str] = []
+    for place, value in enumerate(cells.values):
+        try:
+            texts.append(value.decode("utf-8") if isinstance(value, bytes) else "" if value is None else str(value))
+        except UnicodeDecodeError as error:
+            raise TextError(
+                f"Row {cells.codes.index(place) + 1:,} of the column {shown(column or '')} holds bytes that are no "
+                "UTF-8; write the column as texts."
+            ) from error
+    if column is not None:
+        numbers = [_is_number(text) for text in texts]
+        if count := sum(numbers[code] for code in cells.codes):
+            notices.append(
+                f"Numbers in {counted(count, 'cell')} of the column {shown(column)} are read as they are written."
+            )
+    return Cells(texts, cells.codes)
 
 
-def _numbers(texts: list[str]) -> int:
-    """How many of the texts are numbers; a long one is none."""
-    short = [text for text in texts if len(text) < 100]
-    return int(pd.to_numeric(pd.Series(short, dtype=object), errors="coerce").notna().sum())
-
-
-def _text(value: Any, row: int, column: str) -> str:
-    if isinstance(value, str):
-        return value
-    if not pd.api.types.is_scalar(value):
-        raise TextError(f"Row {row:,} of the column {shown(column)} holds several values; choose a column of texts.")
-    if not isinstance(value, bytes):
-        return "" if pd.isna(value) else str(value)
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise TextError(
-            f"Row {row:,} of the column {shown(column)} holds bytes that are no UTF-8; write the column as texts."
-        ) from error
+def _is_number(text: str) -> bool:
+    """Whether a text is a number; a long one is none."""
+    return len(text) < LONGEST_NUMBER and NUMBER.fullmatch(text) is not None

@@ -1,44 +1,214 @@
-"""Tables in Parquet: read whole, with what a few bytes repeat in every row in memory once."""
+"""Tables in Parquet: what the footer declares is checked first, then the wanted columns are read, one at a time.
 
-import io
-from collections.abc import Callable
+A footer is a stranger's word: sizes that lie are met by the limits of the process (bertviz_core.limited_child).
+"""
 
-import pandas as pd
+from array import array
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from bertviz_core.errors import TextError
 from bertviz_core.safetensors_header import shown
+from bertviz_core.sentence_cells import Cells, Value
+from bertviz_core.sentence_columns import check_columns, unique_names
 from bertviz_core.sentence_decoding import MAX_FILE_BYTES
 
+ENDINGS = (".parquet", ".pq")
+MAX_UNPACKED = 2 * MAX_FILE_BYTES
+"""Bytes that one column may declare."""
 
-def parquet_frame(name: str, raw: bytes, check_count: Callable[[int], None]) -> pd.DataFrame:
-    """All columns of a Parquet file, whatever the names of its columns are.
 
-    Args:
-        name: name of the file.
-        raw: its bytes.
-        check_count: told the count of rows before they are read; what it raises ends the reading.
+class ParquetTable:
+    """A Parquet file whose columns are read when they are asked for."""
 
-    Raises:
-        TextError: the file is none, is damaged, or unpacks to too much.
-    """
-    import pyarrow
-    import pyarrow.parquet
+    def __init__(self, name: str, raw: bytes, check_count: Callable[[int], None]) -> None:
+        """Reads the footer alone.
 
-    try:
-        file = pyarrow.parquet.ParquetFile(io.BytesIO(raw))
-        groups = [file.metadata.row_group(index).total_byte_size for index in range(file.metadata.num_row_groups)]
-        if sum(groups) > 2 * MAX_FILE_BYTES:
-            raise TextError(f"{shown(name)} unpacks to {sum(groups) / 1024**2:,.0f} MiB, too many; give a part of it.")
-        check_count(file.metadata.num_rows)
-        kinds = pyarrow.types.is_string, pyarrow.types.is_large_string, pyarrow.types.is_binary
-        texts = [each.name for each in file.schema_arrow if any(kind(each.type) for kind in kinds)]
-        # A dictionary unpacked takes the text anew for every row: a file of a few kilobytes could fill the memory.
-        frame: pd.DataFrame = pyarrow.parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts).read().to_pandas()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise TextError(f"{shown(name)} is no Parquet file that can be read: {str(error)[:200]}") from error
-    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    named = {place: column.astype(object) if column.dtype == "category" else column
-             for place, column in enumerate(columns)}  # fmt: skip
-    plain = pd.DataFrame(named, index=frame.index).reset_index(drop=True)
-    plain.columns = pd.Index([str(each) for each in frame.columns])
-    return plain
+        Args:
+            name: name of the file.
+            raw: its bytes.
+            check_count: told the count of rows before they are read; what it raises ends the reading.
+
+        Raises:
+            TextError: the file is none, is damaged, has too many columns or contradicts itself.
+        """
+        import pyarrow
+        import pyarrow.parquet
+
+        self._name = name
+        with _told(name):
+            metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(raw))
+            check_columns(name, metadata.num_columns)
+            groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+            self._rows = sum(group.num_rows for group in groups)
+            if self._rows != metadata.num_rows or min([self._rows, *(group.num_rows for group in groups)]) < 0:
+                raise pyarrow.ArrowInvalid("its footer names two different counts of rows")
+            check_count(self._rows)
+            kinds = metadata.schema.to_arrow_schema()
+            texts = [each.name for each in kinds if _is_text(each.type)]
+            # A dictionary unpacked takes the text anew for every row: a file of a few kilobytes could fill the memory.
+            self._file = pyarrow.parquet.ParquetFile(
+                pyarrow.BufferReader(raw), metadata=metadata, read_dictionary=texts, pre_buffer=False
+            )
+            self._fields = list(self._file.schema_arrow)
+            self._groups, self._leaves = groups, _first_leaves(self._fields)
+        self._given = [field.name for field in self._fields]
+        check_columns(name, len(self._given))
+        self.names = unique_names(self._given)
+        self._read: tuple[str, list[Any]] = "", []
+
+    def reason(self, place: int) -> str:
+        """Why a column cannot be read: its type, or its size."""
+        import pyarrow.types as types
+
+        kind = self._fields[place].type
+        if types.is_nested(kind):
+            return "holds several values in a cell"
+        if types.is_fixed_size_binary(kind) and kind.byte_width * self._rows > MAX_UNPACKED:
+            return f"has {kind.byte_width * self._rows / 1024**2:,.0f} MiB"
+        if not (_is_text(kind) or _is_plain(kind)):
+            return f"is of a type that is not read ({str(kind)[:60]})"
+        alike = [other for other, given in enumerate(self._given) if given == self._given[place]]
+        size = sum(self.declared_nbytes(each) for each in alike)  # columns of one name can be read only together
+        return f"unpacks to {size / 1024**2:,.0f} MiB" if size > MAX_UNPACKED else ""
+
+    def may_hold_texts(self, place: int) -> bool:
+        """Whether texts may stand in a column, by its declared type."""
+        return _is_text(self._fields[place].type)
+
+    def declared_nbytes(self, place: int) -> int:
+        """Bytes that the footer says a column takes, unpacked."""
+        import pyarrow.types as types
+
+        kind, leaf = self._fields[place].type, self._leaves[place]
+        wide: int = kind.byte_width * self._rows if types.is_fixed_size_binary(kind) else 0
+        declared = (abs(int(group.column(leaf).total_uncompressed_size)) for group in self._groups)
+        return max(wide, sum(declared))
+
+    def cells(self, place: int) -> Cells:
+        """A column.
+
+        Raises:
+            TextError: it is damaged, or its values cannot be shown.
+        """
+        with _told(self._name):
+            given = self._given[place]
+            if self._read[0] != given or not self._read[1]:
+                self._read = "", []
+                table = self._file.read(columns=[given], use_threads=False, use_pandas_metadata=False)
+                found = [
+                    column for name, column in zip(table.column_names, table.columns, strict=True) if name == given
+                ]
+                self._read = given, found
+            column = self._read[1][self._given[:place].count(given)]
+            if len(column) != self._rows:
+                raise ValueError(f"{len(column):,} rows where the footer names {self._rows:,}")
+            return _cells(column)
+
+
+class _told:  # noqa: N801  # a context, used as a word
+    """Turns what the library raises into a refusal."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        """Nothing to begin."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        import pyarrow
+
+        memory = isinstance(error, MemoryError)  # also one of pyarrow's
+        if isinstance(error, (pyarrow.ArrowException, OSError, ValueError, IndexError, KeyError)) and not memory:
+            raise TextError(f"{shown(self._name)} is no Parquet file that can be read: {str(error)[:200]}") from error
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return any(
+        each(kind)
+        for each in (types.is_string, types.is_large_string, types.is_string_view, types.is_binary,
+                     types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
+    )  # fmt: skip
+
+
+def _is_plain(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    plain = types.is_primitive, types.is_boolean, types.is_decimal, types.is_null
+    return any(each(kind) for each in plain)
+
+
+def _first_leaves(fields: Iterable[Any]) -> list[int]:
+    """For every column the place of its first part among the parts that Parquet stores."""
+    found, place = [], 0
+    for field in fields:
+        found.append(place)
+        place += _leaves(field.type)
+    return found
+
+
+def _leaves(kind: Any) -> int:
+    kind = getattr(kind, "storage_type", kind)  # of an extension
+    if not kind.num_fields or _is_dictionary(kind):
+        return 1
+    return sum(_leaves(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _is_dictionary(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_dictionary(kind))
+
+
+def _cells(column: Any) -> Cells:
+    """A column's values, whole numbers exactly and also where some are missing."""
+    import pyarrow.types as types
+
+    if _is_text(column.type):
+        return _text_cells(column)
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_integer(column.type) or types.is_boolean(column.type) or types.is_null(column.type):
+        return Cells.of(column.to_pylist())
+    if types.is_decimal(column.type):
+        return Cells.of(None if value is None else str(value) for value in column.to_pylist())
+    if types.is_floating(column.type):
+        numbers = _floats(column)
+        return Cells(
+            numbers, array("i", range(len(numbers)))
+        )  # each of its own: 0.0 equals -0.0, which reads otherwise
+    words = column.cast("string").to_pylist()
+    return Cells.of(word and _without_zeros(word) for word in words)
+
+
+def _text_cells(column: Any) -> Cells:
+    """A column of texts or bytes; no value is unpacked once for every row."""
+    import pyarrow.types as types
+
+    if not types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    values: list[Value | bytes] = list(chunks[0].dictionary.to_pylist()) if chunks else []
+    codes = [code for chunk in chunks for code in chunk.indices.to_pylist()]
+    return Cells([*values, None], array("i", (len(values) if code is None else code for code in codes)))
+
+
+def _floats(column: Any) -> list[Value]:
+    """Numbers as they are written: 0.1 of 32 bits is 0.1; what is no number is missing."""
+    import pyarrow.types as types
+
+    short = not types.is_float64(column.type)
+    found = column.cast("string").to_pylist() if short else column.to_pylist()
+    numbers = (None if value is None else float(value) for value in found)
+    return [None if number is None or number != number else number for number in numbers]
+
+
+def _without_zeros(word: str) -> str:
+    """A time without the fractions of a second that it has not."""
+    return word.rstrip("0").rstrip(".") if "." in word else word

@@ -15,7 +15,8 @@ from bertviz_core.sentence_database import StoredVector
 from bertviz_core.sentence_kept import KeptVectors
 from bertviz_core.sentence_run import SentenceRun, plan_layer
 from bertviz_core.sentence_store import SentenceStore
-from bertviz_core.tokenization import TextTokenizer, counted
+from bertviz_core.tokenization import TextTokenizer
+from bertviz_core.visible import counted
 
 
 def sentence_vectors(

@@ -17,6 +17,9 @@ MAX_RESULT_BYTES = 1024**3
 MAX_STORE_BYTES = 2 * 1024**3
 MAX_SENTENCES = 50_000
 MAX_WAITING = 100
+MAX_TABLE_BYTES = 128 * 1024**2
+CHILD_BYTES = 1024**3
+CHILD_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,14 @@ class Settings:
     """Sentences that a list may have."""
     max_waiting: int = MAX_WAITING
     """Runs that may wait for their turn; one runs at a time."""
+    max_table_bytes: int = MAX_TABLE_BYTES
+    """Bytes that the sentences of an uploaded file, and the other columns of any file, may take in memory."""
+    child_bytes: int = CHILD_BYTES
+    """Bytes of memory that a process may ask for which reads a stranger's file."""
+    child_seconds: int = CHILD_SECONDS
+    """Seconds of a processor that it may take; three times as many by the clock."""
+    max_children: int = field(default_factory=lambda: _cores())
+    """Such processes that may run at once."""
     lessons_dir: Path | None = None
     """Folder with lessons of one's own, *.yaml; None for the shipped ones alone."""
 
@@ -81,8 +92,17 @@ class Settings:
             max_store_bytes=_limit("INSIDE_BERT_MAX_STORE_BYTES", MAX_STORE_BYTES),
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
             max_waiting=_limit("INSIDE_BERT_MAX_WAITING", MAX_WAITING),
+            max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
+            child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),
+            child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS),
+            max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores()),
             lessons_dir=Path(lessons) if lessons else None,
         )
+
+
+def _cores() -> int:
+    """Processors of this machine, 4 at most: a reading takes a moment, and memory while it lasts."""
+    return min(4, os.cpu_count() or 1)
 
 
 def _store_dir() -> Path:

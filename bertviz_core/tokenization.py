@@ -10,6 +10,7 @@ import numpy as np
 from bertviz_core.errors import TextError
 from bertviz_core.results.trace import Tokens
 from bertviz_core.token_limits import TokenLimit
+from bertviz_core.visible import counted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -83,11 +84,6 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
         tokens_cut=tokens_cut,
         notices=tuple(notices),
     )
-
-
-def counted(count: int, noun: str) -> str:
-    """The count and its noun: "1 token", "1,200 tokens"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _replaced(text: str, notices: list[str]) -> str:

@@ -19,6 +19,11 @@ def shortened(text: str, most: int) -> str:
     return text if rest <= 0 else f"{text[:most]}… ({rest:,} more characters)"
 
 
+def counted(count: int, noun: str) -> str:
+    """The count and its noun: "1 token", "1,200 tokens"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def is_right_to_left(text: str) -> bool:
     """Whether the first character that has a direction is written from right to left."""
     directions = (unicodedata.bidirectional(character) for character in text)

@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Generic, Literal, TypeVar
 
-from bertviz_core.errors import BertvizError, SupersededError
+from bertviz_core.errors import BertvizError, BusyError, SupersededError
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 Progress = Callable[[int, int], None]
@@ -24,14 +24,16 @@ MAX_NBYTES = 512 * 1024**2
 class Job(Generic[T]):
     """One piece of work of countable steps, such as sentences or bytes."""
 
-    def __init__(self, total: int, work: Callable[[Progress], T], turn: "Lock | None") -> None:
+    def __init__(self, total: int, work: Callable[[Progress], T], turn: "Lock | None", given_nbytes: int = 0) -> None:
         """A job that has not begun.
 
         Args:
             total: steps in all.
             work: makes the result; what it is given must be called with (done, total) and may raise.
             turn: held while the job runs; None for a short one.
+            given_nbytes: bytes of what it works on.
         """
+        self.given_nbytes = given_nbytes
         self.total, self.done = total, 0
         self.state: State = "waiting"
         self.error: Exception | None = None
@@ -111,7 +113,7 @@ class JobBoard(Generic[T]):
 
         Args:
             long: a job of more sentences waits for its turn.
-            nbytes: bytes that a result takes.
+            nbytes: bytes that a result takes, with all that it holds.
             max_nbytes: bytes of results that are kept.
         """
         self._long, self._nbytes, self._max_nbytes = long, nbytes, max_nbytes
@@ -125,12 +127,24 @@ class JobBoard(Generic[T]):
                 self._jobs.move_to_end(key)
             return self._jobs.get(key)
 
-    def start(self, key: str, total: int, work: Callable[[Progress], T]) -> Job[T]:
-        """The job of this key, begun if there is none."""
+    def start(self, key: str, total: int, work: Callable[[Progress], T], given_nbytes: int = 0) -> Job[T]:
+        """The job of this key, begun if there is none.
+
+        Args:
+            key: names the job.
+            total: steps in all.
+            work: as Job.
+            given_nbytes: bytes of what it works on, held until it ends.
+
+        Raises:
+            BusyError: what other jobs still work on leaves no room for it.
+        """
         with self._lock:
             job = self._jobs.get(key)
             if job is None:
-                job = self._jobs[key] = Job(total, work, self._turn if total > self._long else None)
+                self._check_room(given_nbytes)
+                turn = self._turn if total > self._long else None
+                job = self._jobs[key] = Job(total, work, turn, given_nbytes)
                 job.start()
             self._jobs.move_to_end(key)
             self._make_room()
@@ -140,6 +154,11 @@ class JobBoard(Generic[T]):
         """Let the next one who asks begin anew."""
         with self._lock:
             self._jobs.pop(key, None)
+
+    def _check_room(self, nbytes: int) -> None:
+        going_on = sum(job.given_nbytes for job in self._jobs.values() if job.state in ("waiting", "running"))
+        if going_on and going_on + nbytes > self._max_nbytes:
+            raise BusyError("This server works on other long lists of sentences; try again when they are done.")
 
     def _make_room(self) -> None:
         """Drop finished jobs, those used longest ago first, until the results fit; the newest always stays."""
@@ -151,4 +170,6 @@ class JobBoard(Generic[T]):
                 held -= self._held(self._jobs.pop(key))
 
     def _held(self, job: Job[T]) -> int:
-        return 0 if job.result is None else self._nbytes(job.result)
+        if job.result is not None:
+            return self._nbytes(job.result)
+        return job.given_nbytes if job.state in ("waiting", "running") else 0

@@ -16,8 +16,7 @@ TYPED, FILE = "typed", "file"
 RECOMMENDED = "recommended"
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
-FILE_TYPES = ("csv", "tsv", "parquet", "txt")
-MOST_MEGABYTES = 64
+LONGEST_NAME = 100
 VIEWS = ("Similarity", "Poolings", "Why alike?", "Query", "Map", "Vectors")
 
 
@@ -67,16 +66,28 @@ def _take_example() -> None:
 
 
 def upload() -> Any:
-    """A file handed over in this run; None where none was, or where it was taken away."""
+    """A file handed over in this run, whatever its name; None where none was, or where it was taken away.
+
+    Streamlit is told no types: for a name of another ending it would show an error of its own.
+    """
     found: Any = st.file_uploader(
         "CSV, TSV, Parquet or text file",
-        FILE_TYPES,
         key="sentence_upload",
-        max_upload_size=MOST_MEGABYTES,
         on_change=_forget_file,
         label_visibility="collapsed",
     )
     return found
+
+
+def most_megabytes() -> int:
+    """The largest upload that this server takes (.streamlit/config.toml)."""
+    return int(st.get_option("server.maxUploadSize"))
+
+
+def short_name(name: str) -> str:
+    """A file's name at a length that can be shown, with its ending, and without half characters."""
+    whole = name.encode("utf-8", "replace").decode()
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 30]}...{whole[-27:]}"
 
 
 def _forget_file() -> None:

@@ -1,18 +1,22 @@
 """Where the sentences come from: typed, pasted, a worked example, or a column of a file."""
 
 from hashlib import sha256
+from time import perf_counter
 
 import streamlit as st
 
 from bertviz_core.errors import TextError
 from bertviz_core.results.sentences import SentenceTable
-from bertviz_core.sentence_files import read_sentences
+from bertviz_core.sentence_files import read_sentences, read_upload
 from ui import sentence_controls as controls
 from ui.controls import settings
 from ui.errors import plain
+from ui.kept import kept
 from ui.sentence_examples import EXAMPLES
 
 TYPED_NAME = "The list"
+QUIET_S = 1.0
+"""A reading shorter than this writes nothing, so that nothing flickers."""
 
 
 def sentence_input() -> SentenceTable:
@@ -29,7 +33,7 @@ def sentence_input() -> SentenceTable:
     text = controls.typed_sentences()
     if text == EXAMPLES[example][1]:
         st.caption(EXAMPLES[example][0])
-    return read_sentences(TYPED_NAME, text, settings())
+    return read_sentences(TYPED_NAME, _within_upload(text), settings())
 
 
 def told_about(table: SentenceTable) -> None:
@@ -44,15 +48,16 @@ def _from_file() -> SentenceTable:
         content = handed.getvalue()
         digest = sha256(content).hexdigest()
         _content(digest, content)
-        controls.keep_file(handed.name, digest)
-    kept = controls.kept_file()
-    if kept is None:
+        controls.keep_file(controls.short_name(handed.name), digest)
+    kept_file = controls.kept_file()
+    if kept_file is None:
         st.caption(
             "A table with its column names in the first row, or a text with one sentence per line; at most "
-            f"{settings().max_sentences:,} sentences and {controls.MOST_MEGABYTES} MB. It stays on this server."
+            f"{settings().max_sentences:,} sentences and {controls.most_megabytes()} MB. Larger files: `python -m "
+            "bertviz_core embed`. It stays on this server."
         )
         st.stop()
-    name, digest = kept
+    name, digest = kept_file
     if handed is None:
         st.caption(plain(name))
     table = _table(digest, name, None)
@@ -60,14 +65,39 @@ def _from_file() -> SentenceTable:
     return table if column in (None, table.column) else _table(digest, name, column)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+def _within_upload(text: str) -> str:
+    """The typed text.
+
+    Raises:
+        TextError: it is larger than a file may be.
+    """
+    most = controls.most_megabytes()
+    if len(text) > most * 1024**2:
+        raise TextError(
+            f"The list has {len(text):,} characters; at most {most * 1024**2:,} are taken. Give a part of it."
+        )
+    return text
+
+
+@kept()
 def _content(digest: str, _content: bytes | None) -> bytes:
-    """The bytes of a file handed over before; the last few of all sessions are kept."""
+    """The bytes of a file handed over before; those used longest ago make room."""
     if _content is None:
         raise TextError("The file is no longer kept on this server; hand it over again.")
     return _content
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the file")
+@kept()
 def _table(digest: str, name: str, column: str | None) -> SentenceTable:
-    return read_sentences(name, _content(digest, None), settings(), column)
+    """A stranger's file as a table; the reading ends with its reader."""
+    place, started = st.empty(), perf_counter()
+
+    def still_wanted() -> bool:
+        # Written again and again: at each word Streamlit ends the page of a reader who has left or clicked on.
+        words = f"Reading the file ({perf_counter() - started:.0f} s)" if perf_counter() - started > QUIET_S else ""
+        place.caption(words)
+        return True
+
+    found = read_upload(name, _content(digest, None), settings(), column, still_wanted)
+    place.empty()
+    return found

@@ -45,9 +45,7 @@ def map_view(asked: Asked) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         method = sentence_view_controls.map_method(umap_available())
-        column = sentence_view_controls.colour_column(
-            [each for each in asked.table.columns if each != asked.table.column]
-        )
+        column = sentence_view_controls.colour_column([str(each) for each in asked.table.frame.columns])
     placed = sentence_models.placed(asked.key, method, found)
     values = _values(asked.table.frame[column]) if column else None
     picture = map_picture(placed, found, column, values)
@@ -81,11 +79,10 @@ def map_view(asked: Asked) -> None:
 
 def _values(column: pd.Series) -> list[Any]:
     """A column's cells: numbers where all of them are numbers and not few, words otherwise."""
-    single = [cell if pd.api.types.is_scalar(cell) else None for cell in column.tolist()]
-    numbers = pd.to_numeric(pd.Series(single, dtype=object), errors="coerce")
+    numbers = pd.to_numeric(pd.Series(column.tolist(), dtype=object), errors="coerce")
     if numbers.notna().all() and numbers.nunique() > GROUPS:
         return [float(number) for number in numbers]
-    return [str(cell) for cell in column]
+    return ["" if pd.isna(cell) else str(cell) for cell in column]
 
 
 def _note(placed: SentenceMap) -> str:
@@ -98,21 +95,22 @@ def _listed(asked: Asked, chosen: list[int]) -> pd.DataFrame:
     listed = [index for index in chosen if index < len(asked.table.sentences)]
     frame = pd.DataFrame({"number": [index + 1 for index in listed]})
     frame["sentence"] = [asked.table.sentences[index] for index in listed]
-    for column in asked.table.columns:
-        if column != asked.table.column:
-            frame[_free(column, frame)] = asked.table.frame[column].iloc[listed].tolist()
-    return frame
+    beside = asked.table.frame.iloc[listed]
+    names: list[str] = []
+    for column in beside.columns:
+        names.append(_free(str(column), {*frame.columns, *names}))
+    return pd.concat([frame, beside.set_axis(names, axis=1).set_index(frame.index)], axis=1)
 
 
 def _frame(placed: SentenceMap, found: SentenceVectors, column: str, values: list[Any] | None) -> pd.DataFrame:
     frame = pd.DataFrame({"sentence": list(found.sentences)})
     frame[["first", "second"]] = placed.points
     if values is not None:
-        frame[_free(column, frame)] = values
+        frame[_free(column, {*frame.columns})] = values
     return frame
 
 
-def _free(column: str, frame: pd.DataFrame) -> str:
+def _free(column: str, taken: set[str]) -> str:
     """The name of a column of the file that is none of the table's own; a formula is none of a spreadsheet's."""
     name = formula_safe(column)
-    return f"{name} (of the file)" if name in frame.columns else name
+    return f"{name} (of the file)" if name in taken else name

@@ -1,7 +1,10 @@
 """What the sentences page keeps for everyone: tokenizers, each model's plan, jobs, the store, poolings compared."""
 
+from hashlib import sha256
+
 import streamlit as st
 
+from bertviz_core.byte_cache import held_nbytes
 from bertviz_core.pooling_comparison import pooling_comparison
 from bertviz_core.results.sentences import (
     BlockSummary,
@@ -48,7 +51,9 @@ def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
     """The first sentences under every pooling and layer."""
     model = models.loaded(name)
     own = plan(name)
-    return _compared(model.name, model.revision, sentences[:COMPARED], own.max_seq_length, own.pooling)
+    first = sentences[:COMPARED]
+    digest = sha256(repr(first).encode("utf-8", "backslashreplace")).hexdigest()
+    return _compared(model.name, model.revision, digest, own.max_seq_length, own.pooling, first)
 
 
 def tokenizer_of(name: str) -> TextTokenizer:
@@ -60,7 +65,7 @@ def tokenizer_of(name: str) -> TextTokenizer:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def jobs() -> JobBoard[SentenceVectors]:
     """The jobs of this server."""
-    return JobBoard(long=SHORT, nbytes=lambda result: int(result.vectors.nbytes))
+    return JobBoard(long=SHORT, nbytes=held_nbytes)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -80,11 +85,11 @@ def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
     return load_tokenizer(resolve(name, settings()), settings())
 
 
-@st.cache_resource(max_entries=16, show_spinner="Comparing the poolings")
+@kept("Comparing the poolings")
 def _compared(
-    name: str, revision: str, sentences: tuple[str, ...], max_seq_length: int | None, own: Pooling
+    name: str, revision: str, digest: str, max_seq_length: int | None, own: Pooling, _sentences: tuple[str, ...]
 ) -> PoolingComparison:
-    return pooling_comparison(models.loaded(name), tokenizer_of(name), sentences, "all", max_seq_length, own=own)
+    return pooling_comparison(models.loaded(name), tokenizer_of(name), _sentences, "all", max_seq_length, own=own)
 
 
 @kept("Placing the sentences")

@@ -6,6 +6,7 @@ from time import perf_counter
 
 import streamlit as st
 
+from bertviz_core.byte_cache import held_nbytes
 from bertviz_core.results.sentences import SentenceDtype, SentencePlan, SentenceVectors, TokenPairShares
 from bertviz_core.results.trace import Trace
 from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
@@ -41,7 +42,7 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     def work(tell: Progress) -> SentenceVectors:
         return sentence_vectors(model, tokenizer, sentences, chosen, dtype, tell, store)
 
-    job = board.start(key, len(sentences), work)
+    job = board.start(key, len(sentences), work, held_nbytes(sentences))
     _wait(job)
     if job.error is not None:
         board.forget(key)

@@ -178,11 +178,11 @@ class SentenceTable:
     column: str | None
     """Column that they are from; None for a plain text."""
     columns: tuple[str, ...]
-    """All columns of the file."""
+    """The columns of the file that hold one value in a cell, so that each could be that of the sentences."""
     rows: Int[np.ndarray, " sentences"]
     """Line (text) or row of data (table) of each, counted from 1."""
     frame: pd.DataFrame
-    """All columns of the rows kept, one row for each sentence; without columns for a plain text."""
+    """The other columns, as far as they fit, one row for each sentence; without columns for a plain text."""
     blank: int
     """Rows left out because nothing stands in them."""
     duplicates: int

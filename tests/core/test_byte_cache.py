@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bertviz_core.byte_cache import ByteCache, held_nbytes
@@ -122,3 +123,15 @@ def test_a_long_table_is_measured_by_a_sample_of_its_rows() -> None:
 def test_a_budget_of_nothing_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="0"):
         ByteCache(0)
+
+
+def test_every_long_text_is_counted_and_a_shared_one_once() -> None:
+    texts = ["x"] * 10_000
+    texts[3_333] = "y" * 10**6
+    assert 10**6 < held_nbytes(tuple(texts)) < 10**6 + 200_000
+    assert held_nbytes(("z" * 10**6,) * 100) < 10**6 + 10_000
+
+
+def test_a_table_counts_its_texts_once() -> None:
+    frame = pd.DataFrame({"a": pd.Series(["z" * 10**6] * 100, dtype=object), "b": pd.Series(["b"] * 100, dtype=object)})
+    assert 10**6 < held_nbytes(frame) < 10**6 + 10_000

@@ -95,8 +95,8 @@ def test_cells_of_bytes_are_their_text_and_what_is_none_is_told() -> None:
     for cells, word in (
         ([b"fine", b"caf\xe9"], "Row 2 .* no UTF-8"),
         (["a", "b"], ""),
-        ([["a"], ["b", "c"]], "Row 1 .* several values"),
-        ([{"a": 1}, {"a": 2}], "Row 1 .* several values"),
+        ([["a"], ["b", "c"]], "'text' .* several values"),
+        ([{"a": 1}, {"a": 2}], "'text' .* several values"),
     ):
         raw = parquet(pd.DataFrame({"text": cells}))
         if word:
@@ -110,16 +110,18 @@ def test_a_column_of_lists_is_no_column_of_sentences() -> None:
     table = pd.DataFrame({"vector": [[1.0, 2.0], [3.0, 4.0]], "when": pd.Timestamp(0), "words": ["a b", "c d"]})
     found = read_sentences("list.parquet", parquet(table), SETTINGS)
     assert (found.column, found.sentences) == ("words", ("a b", "c d"))
+    assert (found.columns, list(found.frame)) == (("when", "words"), ["when"])
+    assert found.notices[-1] == "1 column left out of the table: 'vector' holds several values in a cell."
 
 
 def test_a_text_repeated_in_every_row_is_in_memory_once() -> None:
     few, text = replace(SETTINGS, max_characters=9_999), "x" * 10_000
-    raw = parquet(pd.DataFrame({"text": [text] * 2000}))
+    raw = parquet(pd.DataFrame({"text": [text] * 2000, "other": [text] * 2000}))
     assert len(raw) < 10**6
     found = read_sentences("list.parquet", raw, few)
     assert (found.cut, found.duplicates) == (2000, 1999)
     assert len({id(sentence) for sentence in found.sentences}) == 1
-    assert len({id(cell) for cell in found.frame["text"]}) == 1
+    assert len({id(cell) for cell in found.frame["other"]}) == 1
 
 
 def test_a_formula_stays_as_it_is_when_read() -> None:

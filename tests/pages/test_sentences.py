@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit
 import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
 import bertviz_core.sentence_map
 import ui.kept
+import ui.sentence_controls
 import ui.sentence_models
 import ui.sentence_runs
 import ui.sentence_views
 from bertviz_core.bundled import bundled_folder
 from bertviz_core.results.sentences import SentenceMap
 from tests.cli.test_sentences_command import checkpoint_with_prompts
+from tests.core import hostile_tables
 from tests.pages.opened import SHELL, _decoded, opened, said
 from ui.jobs import Job, JobBoard
 from ui.sentence_controls import VIEWS
@@ -267,7 +270,7 @@ def test_a_very_long_list_begins_when_asked_and_is_found_again() -> None:
 
 @pytest.mark.usefixtures("long_lists")
 def test_a_cancelled_job_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(JobBoard, "start", lambda board, key, total, work: stopped(total))
+    monkeypatch.setattr(JobBoard, "start", lambda board, key, total, work, nbytes: stopped(total))
     monkeypatch.setattr(JobBoard, "find", lambda board, key: stopped(8))
     at = opened("sentences")
     assert "Stopped after 0 of 8 sentences" in words(at)
@@ -330,7 +333,8 @@ def test_columns_may_hold_anything_and_be_called_anything() -> None:
     table.to_parquet(target)
     at = handed("f.parquet", target.getvalue(), compare="Map")
     at.selectbox(key="sentence_column").set_value("text").run()
-    for column in ("first", "sentence", "=a"):
+    assert "'first' holds several values in a cell" in words(at)
+    for column in ("sentence", "=a"):
         at.selectbox(key="colour_column").set_value(column).run()
         assert not at.exception
         assert len(charts(at)[0]["data"]) > 1
@@ -338,7 +342,7 @@ def test_columns_may_hold_anything_and_be_called_anything() -> None:
     at.run()
     found = at.dataframe[0].value
     assert found.to_dict("records")[0]["sentence"] == "Two."
-    assert list(found.columns) == ["number", "sentence", "sentence (of the file)", "first", "'=a"]
+    assert list(found.columns) == ["number", "sentence", "sentence (of the file)", "'=a"]
 
 
 @pytest.mark.parametrize("content", [b'a,b\n1,2,3\n"', b"sentence\n\xff\xfe\xfa", b"", b"PAR1"])
@@ -346,6 +350,44 @@ def test_a_broken_file_is_refused_in_one_sentence(content: bytes) -> None:
     at = handed("f.csv", content)
     assert not at.exception
     assert len(at.error) == 1
+
+
+NAMES = (
+    "list.exe",
+    "list",
+    "x" * 10_000,
+    "." + "y" * 10_000,
+    "../../etc/passwd",
+    "a\0b.csv",
+    "<b>*x*</b>.CSV",
+    ".csv",
+    "",
+)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+def test_any_name_of_a_file_is_accepted(name: str) -> None:
+    at = handed(name, b"sentence\nOne thing.\nTwo things.\n")
+    assert not at.exception
+    assert not at.error
+    assert charts(at)
+    assert max(len(each.value) for each in at.caption) < 1_000
+
+
+def test_after_a_hostile_file_an_honest_one_is_read() -> None:
+    at = handed("f.parquet", hostile_tables.only_lists())
+    assert (len(at.error), at.exception) == (1, [])
+    assert "several values" in words(at)
+    at = handed("f.csv", b"sentence\nOne thing.\nTwo things.\n")
+    assert not at.error
+    assert charts(at)
+
+
+def test_the_page_names_the_limit_of_uploads_and_keeps_it_for_typed_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert f"and {streamlit.get_option('server.maxUploadSize')} MB" in words(opened("sentences", source="file"))
+    monkeypatch.setattr(ui.sentence_controls, "most_megabytes", lambda: 0)
+    at = typed("One.")
+    assert "at most 0 are taken" in words(at)
 
 
 def test_a_model_without_weights_says_what_can_be_done() -> None:

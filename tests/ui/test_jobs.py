@@ -3,8 +3,9 @@
 from threading import Event
 
 import numpy as np
+import pytest
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import BusyError, TextError
 from bertviz_core.results.sentences import SentenceVectors
 from ui.jobs import Job, JobBoard, Progress
 
@@ -145,3 +146,14 @@ def test_finished_vectors_make_room_for_newer_ones() -> None:
     assert board.find("a") is None
     assert board.find("b") is None
     assert board.find("d") is not None
+
+
+def test_a_list_that_is_worked_on_counts_and_a_further_one_is_refused() -> None:
+    board, work = JobBoard(long=10, nbytes=size, max_nbytes=100), Held()
+    first = board.start("a", 4, work, 60)
+    with pytest.raises(BusyError, match="other long lists"):
+        board.start("b", 4, work, 60)
+    first.stop()
+    work.go.set()
+    assert first.wait(20)
+    assert board.start("b", 4, work, 60).wait(20)

@@ -1,0 +1,108 @@
+"""Columns of a table before they are read: their names, which holds the sentences, and why one is left out."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bertviz_core.errors import TextError
+from bertviz_core.safetensors_header import shown
+from bertviz_core.sentence_cells import Cells, holds_texts
+from bertviz_core.visible import counted
+
+USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
+"""Columns taken where none is named, in this order."""
+MAX_COLUMNS = 2_000
+"""Columns that a table may have: vectors of a thousand dimensions fit in."""
+NAMED = 12
+"""Columns that a sentence names; more are counted."""
+
+
+class Columns(Protocol):
+    """A table whose columns are read one by one."""
+
+    names: list[str]
+    """Names of all columns, each once."""
+
+    def reason(self, place: int) -> str:
+        """Why a column cannot be read; "" where it can."""
+
+    def may_hold_texts(self, place: int) -> bool:
+        """Whether texts may stand in a column, by its declared type."""
+
+    def declared_nbytes(self, place: int) -> int:
+        """Bytes that a column says it takes; 0 where nothing is said."""
+
+    def cells(self, place: int) -> Cells:
+        """A column; raises TextError where it cannot be read."""
+
+
+def check_columns(name: str, count: int) -> None:
+    """Refuse a table of too many columns.
+
+    Raises:
+        TextError: it has more than MAX_COLUMNS.
+    """
+    if count > MAX_COLUMNS:
+        raise TextError(
+            f"{shown(name)} has {counted(count, 'column')}; at most {MAX_COLUMNS:,} are read. Give only those that you "
+            "need, or the one with the sentences."
+        )
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The columns' names, none empty and none twice."""
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    found: list[str] = []
+    for place, given in enumerate(names):
+        name = plain = given.strip() or f"column {place + 1}"
+        number = numbers.get(plain, 2)
+        while name in taken:
+            name, number = f"{plain} ({number})", number + 1
+        numbers[plain] = number
+        taken.add(name)
+        found.append(name)
+    return found
+
+
+def sentence_column(name: str, columns: Columns, asked: str | None, notices: list[str]) -> tuple[int, Cells]:
+    """The place of the column that holds the sentences, and its cells.
+
+    Raises:
+        TextError: there is no column, none of this name, or it cannot be read.
+    """
+    names = columns.names
+    if not names:
+        raise TextError(f"{shown(name)} is empty; its first row must name the columns.")
+    if asked is not None and asked not in names:
+        raise TextError(f"{shown(name)} has no column {shown(asked)}; it has {listed(names)}.")
+    if asked is not None or len(names) == 1:
+        place = names.index(asked) if asked is not None else 0
+        return place, _read(name, columns, place)
+    readable = [place for place in range(len(names)) if not columns.reason(place)]
+    if not readable:
+        raise TextError(f"{shown(name)} has no column that can be read: {shown(names[0])} {columns.reason(0)}.")
+    usual = [place for wanted in USUAL_COLUMNS for place in readable if names[place].lower() == wanted]
+    chosen = _first_of_texts(columns, readable) if not usual else (usual[0], columns.cells(usual[0]))
+    notices.append(f"The sentences are those of the column {shown(names[chosen[0]])}, since no other was named.")
+    return chosen
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of the names, quoted, and how many others there are."""
+    words = ", ".join(map(shown, names[:NAMED]))
+    return words if len(names) <= NAMED else f"{words} and {len(names) - NAMED:,} more"
+
+
+def _first_of_texts(columns: Columns, readable: Sequence[int]) -> tuple[int, Cells]:
+    for place in readable:
+        if columns.may_hold_texts(place) and holds_texts(cells := columns.cells(place)):
+            return place, cells
+    return readable[0], columns.cells(readable[0])
+
+
+def _read(name: str, columns: Columns, place: int) -> Cells:
+    if reason := columns.reason(place):
+        raise TextError(
+            f"The column {shown(columns.names[place])} of {shown(name)} {reason}; choose a column of texts."
+        )
+    return columns.cells(place)

@@ -1,0 +1,183 @@
+"""The sentences of a file's bytes and the columns beside them, as plain values that one process can send to another."""
+
+from array import array
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import msgspec
+
+from bertviz_core.errors import TextError
+from bertviz_core.safetensors_header import shown
+from bertviz_core.sentence_cells import Cells, cell_texts
+from bertviz_core.sentence_columns import Columns, listed, sentence_column
+from bertviz_core.sentence_decoding import decoded
+from bertviz_core.sentence_delimited import DELIMITERS, DelimitedTable
+from bertviz_core.sentence_parquet import ENDINGS, ParquetTable
+from bertviz_core.visible import counted
+
+
+class ReadLimits(msgspec.Struct, frozen=True):
+    """What a list may have."""
+
+    sentences: int
+    """Sentences."""
+    characters: int
+    """Characters of one; the rest is cut off."""
+    table_nbytes: int
+    """Bytes that the columns beside the sentences may take in memory."""
+
+
+class ReadRequest(msgspec.Struct, frozen=True):
+    """A file to read."""
+
+    name: str
+    data: bytes
+    limits: ReadLimits
+    column: str | None
+
+
+class ReadColumn(msgspec.Struct, frozen=True):
+    """A column beside the sentences."""
+
+    name: str
+    values: list[str | int | float | bool | None]
+    """Each of its values once."""
+    codes: bytes
+    """For every sentence the place of its value, int32."""
+
+
+class ReadTable(msgspec.Struct, frozen=True):
+    """What was read; the fields are those of bertviz_core.results.sentences.SentenceTable."""
+
+    texts: list[str]
+    """The sentences, each once."""
+    codes: bytes
+    """For every sentence kept the place of its text, int32."""
+    rows: bytes
+    """Its line or row from 1, int32."""
+    column: str | None
+    columns: list[str]
+    beside: list[ReadColumn]
+    blank: int
+    duplicates: int
+    cut: int
+    notices: list[str]
+
+
+def answered(request: bytes) -> bytes:
+    """What was read, packed, for a packed request: what a child process runs.
+
+    Raises:
+        TextError: as read_table.
+    """
+    asked = msgspec.msgpack.decode(request, type=ReadRequest)
+    return msgspec.msgpack.encode(read_table(asked.name, asked.data, asked.limits, asked.column))
+
+
+def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) -> ReadTable:
+    """The sentences of a file and the columns beside them.
+
+    Raises:
+        TextError: as bertviz_core.sentence_files.read_sentences.
+    """
+    notices: list[str] = []
+    ending = PurePath(name).suffix.lower()
+    if ending not in (*ENDINGS, *DELIMITERS):
+        return _kept(name, cell_texts(_lines(decoded(name, raw)), None, notices), None, None, limits, notices)
+
+    def check_count(rows: int) -> None:
+        _check_count(name, rows, 2 * limits.sentences, limits)
+
+    table: Columns
+    if ending in ENDINGS:
+        table = ParquetTable(name, raw, check_count)
+    else:
+        table = DelimitedTable(name, decoded(name, raw), DELIMITERS[ending], check_count)
+    place, cells = sentence_column(name, table, column, notices)
+    return _kept(name, cell_texts(cells, table.names[place], notices), place, table, limits, notices)
+
+
+def _lines(text: str) -> Cells:
+    # Not splitlines: it also breaks at characters that stand inside sentences, such as U+2028.
+    return Cells.of(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+def _kept(
+    name: str, cells: Cells, place: int | None, table: Columns | None, limits: ReadLimits, notices: list[str]
+) -> ReadTable:
+    """The sentences without the blank ones, counted."""
+    texts = [str(text) for text in cells.values]
+    blanks = [not text.strip() for text in texts]
+    beginnings = [text[: limits.characters] for text in texts]  # once for all rows that repeat it
+    rows = [row for row, code in enumerate(cells.codes) if not blanks[code]]
+    _check_count(name, len(rows), limits.sentences, limits)
+    if not rows:
+        raise TextError(f"{shown(name)} has no sentence: every line is blank. Write one sentence per line.")
+    # What ends a text that a program wrote is no line left blank by someone.
+    blank = len(cells.codes) - len(rows) - (table is None and blanks[cells.codes[-1]])
+    most = limits.characters
+    cut = sum(len(texts[cells.codes[row]]) > most for row in rows)
+    # None that no row has: a dictionary may hold texts that are nowhere used.
+    sentences = Cells.of(beginnings[cells.codes[row]] for row in rows)
+    duplicates = len(rows) - len(sentences.values)
+    if blank:
+        notices.append(f"{counted(blank, 'blank line' if table is None else 'blank cell')} left out.")
+    if duplicates:
+        notices.append(f"{counted(duplicates, 'duplicate')} of earlier sentences kept.")
+    if cut:
+        notices.append(f"{counted(cut, 'sentence')} cut to the first {most:,} characters (INSIDE_BERT_MAX_CHARACTERS).")
+    return ReadTable(
+        texts=[str(text) for text in sentences.values],
+        codes=sentences.codes.tobytes(),
+        rows=array("i", (row + 1 for row in rows)).tobytes(),
+        column=None if table is None or place is None else table.names[place],
+        columns=[] if table is None else [each for at, each in enumerate(table.names) if not table.reason(at)],
+        beside=[] if table is None else _beside(table, place, rows, limits.table_nbytes, notices),
+        blank=blank,
+        duplicates=duplicates,
+        cut=cut,
+        notices=notices,
+    )
+
+
+def _beside(table: Columns, chosen: int | None, rows: Sequence[int], most: int, notices: list[str]) -> list[ReadColumn]:
+    """The other columns, those that hold single values and fit; a notice names the others."""
+    found: list[ReadColumn] = []
+    left_out: dict[str, list[str]] = {}
+    for place, name in enumerate(table.names):
+        if place == chosen:
+            continue
+        reason, column = table.reason(place), None
+        if not reason and table.declared_nbytes(place) <= most:
+            reason, column = _column(table, place, rows, most)
+        if column is not None:
+            found.append(column[0])
+            most -= column[1]
+        else:
+            left_out.setdefault(reason or "would take too much memory beside the others", []).append(name)
+    notices.extend(
+        f"{counted(len(names), 'column')} left out of the table: {listed(names)} {reason}."
+        for reason, names in left_out.items()
+    )
+    return found
+
+
+def _column(table: Columns, place: int, rows: Sequence[int], most: int) -> tuple[str, tuple[ReadColumn, int] | None]:
+    """A column and its bytes, or why there is none."""
+    try:
+        cells = table.cells(place).at(rows)
+        cells = cell_texts(cells, None, []) if any(isinstance(each, bytes) for each in cells.values) else cells
+    except TextError:
+        return "cannot be read", None
+    if cells.nbytes > most:
+        return "", None
+    values = [each for each in cells.values if not isinstance(each, bytes)]
+    return "", (ReadColumn(table.names[place], values, cells.codes.tobytes()), cells.nbytes)
+
+
+def _check_count(name: str, count: int, most: int, limits: ReadLimits) -> None:
+    if count > most:
+        raise TextError(
+            f"{shown(name)} has {counted(count, 'row')} or more; this instance takes at most "
+            f"{limits.sentences:,} sentences (INSIDE_BERT_MAX_SENTENCES). Give a part of it."
+        )
