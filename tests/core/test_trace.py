@@ -13,7 +13,7 @@ import pytest
 import torch
 from transformers import AutoModel
 
-import bertviz_core.trace_cache
+from bertviz_core import trace_cache
 from bertviz_core.attention import attention_probs
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.loading import LoadedModel, load_model
@@ -268,13 +268,13 @@ def test_the_cache_keeps_to_its_bytes_and_lets_go_of_the_longest_unused(bert: Op
 
 def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    real = bertviz_core.trace_cache.trace_unlocked
+    real = trace_cache.trace_unlocked
 
     def counted(loaded: LoadedModel, tokens: Tokens, tell: Tell | None) -> Trace:
         runs.append(tokens.text)
         return real(loaded, tokens, tell)
 
-    monkeypatch.setattr(bertviz_core.trace_cache, "trace_unlocked", counted)
+    monkeypatch.setattr(trace_cache, "trace_unlocked", counted)
     cache, start = TraceCache(10**9), threading.Barrier(6, timeout=30)
 
     def ask(_: int) -> Trace:
@@ -295,7 +295,7 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
         asked.append(True)
         return len(asked) < 3
 
-    with bertviz_core.trace_cache.RUN_LOCK, pytest.raises(SupersededError):
+    with trace_cache.RUN_LOCK, pytest.raises(SupersededError):
         cache.trace(bert[0], tokenize(bert[1], TEXT), wanted)
     assert len(asked) == 3
     assert len(cache) == 0
@@ -318,7 +318,7 @@ def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Open
     with pytest.raises(SupersededError):
         cache.trace(bert[0], tokens, tell=tell)
     assert told == [(1, layers), (2, layers)]
-    assert not bertviz_core.trace_cache.RUN_LOCK.locked()
+    assert not trace_cache.RUN_LOCK.locked()
     assert len(cache) == 0
 
 

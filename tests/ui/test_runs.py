@@ -7,8 +7,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-import bertviz_core.trace_cache
-import ui.runs
+from bertviz_core import trace_cache
+from ui import runs
 from tests.pages.opened import SHELL, opened, said
 
 TEXT = "A text that no other test has run, so that no trace of it is at hand."
@@ -19,20 +19,20 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are run from here on; traces of earlier tests are forgotten."""
     st.cache_resource.clear()
     texts: list[str] = []
-    real = bertviz_core.trace_cache.trace_unlocked
+    real = trace_cache.trace_unlocked
 
     def kept(loaded: Any, tokens: Any, tell: Any) -> Any:
         texts.append(tokens.text)
         return real(loaded, tokens, tell)
 
-    monkeypatch.setattr(bertviz_core.trace_cache, "trace_unlocked", kept)
+    monkeypatch.setattr(trace_cache, "trace_unlocked", kept)
     return texts
 
 
 def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
     counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ui.runs, "ASK_S", 0.0)
+    monkeypatch.setattr(runs, "ASK_S", 0.0)
     at = opened("representations", text=TEXT)
     assert "tokens" in at.info[0].value
     assert "of memory" in at.info[0].value
@@ -45,7 +45,7 @@ def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
 
 
 def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ui.runs, "ASK_S", 0.0)
+    monkeypatch.setattr(runs, "ASK_S", 0.0)
     at = opened("representations", text=TEXT)
     at.button(key="start_run").click().run()
     at.text_area(key="text").set_value("Another text.").run()
@@ -56,7 +56,7 @@ def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyP
 def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str]) -> None:
     opened("representations")  # the model is loaded, so that only the run is waited for
     counted.clear()
-    with bertviz_core.trace_cache.RUN_LOCK.place():
+    with trace_cache.RUN_LOCK.place():
         waiting = AppTest.from_file(str(SHELL), default_timeout=3)
         waiting.switch_page("../pages/representations.py")
         waiting.query_params["text"] = TEXT
@@ -72,8 +72,8 @@ def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str
 def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
     opened("representations")  # the model is loaded
     told: list[str] = []
-    queue = bertviz_core.trace_cache.RUN_LOCK
-    monkeypatch.setattr(ui.runs, "QUIET_S", 0.0)
+    queue = trace_cache.RUN_LOCK
+    monkeypatch.setattr(runs, "QUIET_S", 0.0)
     with queue.place() as running:
         second = queue.place()
 
@@ -85,8 +85,8 @@ def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.Monke
                 second.leave()
             return told[-1]
 
-        waiting_words = ui.runs.waiting_words
-        monkeypatch.setattr(ui.runs, "waiting_words", word)
+        waiting_words = runs.waiting_words
+        monkeypatch.setattr(runs, "waiting_words", word)
         at = opened("representations", text=f"{TEXT} Again.")
     assert not at.exception
     seen = list(dict.fromkeys(told))
@@ -101,7 +101,7 @@ def test_more_than_may_wait_are_told_so_in_one_sentence(monkeypatch: pytest.Monk
     opened("representations")  # the model is loaded
     counted.clear()
     monkeypatch.setenv("INSIDE_BERT_MAX_WAITING", "1")
-    queue = bertviz_core.trace_cache.RUN_LOCK
+    queue = trace_cache.RUN_LOCK
     with queue.place(), queue.place():
         at = opened("representations", text=f"{TEXT} Another.")
     assert [said(error.value) for error in at.error] == [
