@@ -24,7 +24,6 @@ WORKDIR /app
 COPY app.py deploy/healthcheck.py ./
 COPY .streamlit/config.toml .streamlit/config.toml
 COPY bertviz_core bertviz_core
-COPY figures figures
 COPY ui ui
 COPY pages pages
 COPY docs/glossary.md docs/glossary.md

@@ -3,9 +3,9 @@
 import streamlit as st
 from starlette.middleware import Middleware
 
-from ui.index_page import IndexPage, chart_modules
-from ui.server import lifespan, look_for_no_components
-from ui.static_files import StaticFiles
+from ui.server.index_page import IndexPage, chart_modules
+from ui.server.preload import lifespan, look_for_no_components
+from ui.server.static_files import StaticFiles
 
 look_for_no_components()
 base_path = st.get_option("server.baseUrlPath")

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.timing import Row
-from bertviz_core.bundled import bundled_folder
+from bertviz_core.models.sources import bundled_folder
 
 RUNS = 3
 BUDGET_MB = 300

@@ -13,7 +13,7 @@ LONGEST = 160
 MAKE = """
 import sys
 from pathlib import Path
-from tests.core.tiny_models import save_tiny
+from tests.helpers.tiny_models import save_tiny
 import torch
 for name, layers in zip(sys.argv[2::2], sys.argv[3::2]):
     save_tiny("bert", Path(sys.argv[1]) / name, num_hidden_layers=int(layers))

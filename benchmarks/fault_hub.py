@@ -14,7 +14,7 @@ from benchmarks.fault_cases import one_sentence, row, tiny, told, went_well
 from benchmarks.load_server import ROOT, environment, running
 from benchmarks.load_visitor import Seen, visiting
 from benchmarks.timing import Row
-from tests.core.hub_server import Hub, running_hub
+from tests.helpers.hub_server import Hub, running_hub
 
 NAME = "lab/small"
 SOON_S = 30.0

@@ -8,14 +8,13 @@ import time
 from pathlib import Path
 
 from benchmarks.timing import Row, median_s, medians_s
-from bertviz_core.bundled import bundled_folder
-from bertviz_core.checkpoint import INDEX_FILE, read_header
-from bertviz_core.parameters import source_ledger
+from bertviz_core.figures.base.style import LIGHT
+from bertviz_core.figures.parameters import parameter_tree_figure
+from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
+from bertviz_core.models.sources import bundled_folder, folder_source, resolve
+from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.parameters.tree import parameter_tree
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source, resolve
-from bertviz_core.tree import parameter_tree
-from figures.parameters import parameter_tree_figure
-from figures.style import LIGHT
 
 SETTINGS = Settings.from_environment(any_folder=True)
 

@@ -20,7 +20,7 @@ MAKE = """
 import sys
 import transformers
 from pathlib import Path
-from tests.core.tiny_models import tiny_tokenizer, vocabulary
+from tests.helpers.tiny_models import tiny_tokenizer, vocabulary
 config = transformers.BertConfig(vocab_size=len(vocabulary()), hidden_size=512, num_hidden_layers=2,
                                  num_attention_heads=8, intermediate_size=2048)
 for name in sys.argv[2:]:

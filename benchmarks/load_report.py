@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.timing import Row, medians_s
-from bertviz_core.catalog import find
-from bertviz_core.load_report import load_report
-from bertviz_core.model_files import quietly
+from bertviz_core.checkpoints.load_report.report import load_report
+from bertviz_core.models.catalog import find
+from bertviz_core.models.files import quietly
+from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.settings import Settings
-from bertviz_core.skeleton import build_skeleton
 
 SETTINGS = Settings.from_environment(any_folder=True)
 TASK = "sequence-classification"

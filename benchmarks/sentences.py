@@ -19,8 +19,8 @@ def rows() -> list[Row]:
     """The lines of the sentence vectors; the peer runs with its own defaults."""
     from sentence_transformers import SentenceTransformer
 
-    from bertviz_core.bundled import bundled_folder
-    from bertviz_core.sentence_run import fast_bfloat16
+    from bertviz_core.models.sources import bundled_folder
+    from bertviz_core.sentences.encoding import fast_bfloat16
 
     peer = SentenceTransformer(str(bundled_folder()), device="cpu")
     words = sorted(word for word in peer.tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
@@ -70,11 +70,11 @@ class _Ours:
     """The bundled model and its plan, loaded once."""
 
     def __init__(self) -> None:
-        from bertviz_core.loading import load_model
-        from bertviz_core.sentence_modules import recommended
+        from bertviz_core.models.loading import load_model
+        from bertviz_core.models.sources import resolve
+        from bertviz_core.sentences.plan import recommended
         from bertviz_core.settings import DEFAULT_MODEL, Settings
-        from bertviz_core.sources import resolve
-        from bertviz_core.tokenizer_loading import load_tokenizer
+        from bertviz_core.trace.tokenization import load_tokenizer
 
         settings = Settings.from_environment()
         source = resolve(DEFAULT_MODEL, settings)
@@ -85,8 +85,8 @@ class _Ours:
 
     def vectors(self, sentences: Sequence[str], dtype: str = "float32", store: Path | None = None) -> np.ndarray:
         """The vectors of some sentences."""
-        from bertviz_core.sentence_store import SentenceStore
-        from bertviz_core.sentences import sentence_vectors
+        from bertviz_core.sentences.encoding import sentence_vectors
+        from bertviz_core.sentences.vector_store import SentenceStore
 
         kept = SentenceStore(store, 10**9) if store is not None else None
         chosen = "bfloat16" if dtype == "bfloat16" else "float32"

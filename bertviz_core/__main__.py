@@ -1,5 +1,5 @@
 """`python -m bertviz_core`: the command line."""
 
-from bertviz_core.cli import main
+from bertviz_core.cli.app import main
 
 main()

@@ -44,9 +44,3 @@ class BusyError(BertvizError):
 
 class SupersededError(Exception):
     """The one who asked for a run has asked for something else meanwhile; no user ever sees this."""
-
-
-def shown(name: str, limit: int = 120) -> str:
-    """A stranger's name, quoted, with control characters escaped and cut to a readable length."""
-    quoted = repr(name if len(name) <= limit else f"{name[:limit]}...")
-    return quoted.encode("utf-8", "backslashreplace").decode("utf-8")

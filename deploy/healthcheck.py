@@ -18,7 +18,7 @@ ADDRESS = f"127.0.0.1:{PORT}/{BASE}".rstrip("/")
 ANSWER_S = 3.0
 DRAWING_S = 25.0
 MARK = re.compile(r"\\([!-/:-@\[-`{-~])")
-"""A mark that ui.errors.plain has escaped."""
+"""A mark that ui.widgets.formatting.plain has escaped."""
 
 
 def main() -> int:

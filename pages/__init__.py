@@ -1,1 +1,1 @@
-"""One file per page: ask, compute through ui.cache, draw."""
+"""One file per page: ask, compute through ui.cache.ledgers, draw."""

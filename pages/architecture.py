@@ -1,19 +1,23 @@
 """Architecture: how is it put together?"""
 
-from ui import architecture_cache, architecture_tree_view, architecture_views, cache, controls
-from ui.errors import told
-from ui.text import heading
+from ui.cache import ledgers
+from ui.views.architecture import cache
+from ui.views.architecture import tree as architecture_tree
+from ui.views.architecture import views as architecture_views
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.formatting import heading
 
 name_model = heading("Architecture", "How is it put together?")
 with told():
     name = controls.model_name()
-    asked = architecture_cache.asked(name)
-    tree = architecture_cache.tree(asked)
+    asked = cache.asked(name)
+    tree = cache.tree(asked)
 
-name_model(name, f"{tree.architecture}, {cache.architecture(name).title}, {tree.total:,} parameters")
+name_model(name, f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters")
 
 views = {
-    "Module tree": architecture_tree_view.tree_view,
+    "Module tree": architecture_tree.tree_view,
     "One layer": architecture_views.layer_view,
     "Cost": architecture_views.cost_view,
     "Encoder or decoder": architecture_views.encoder_view,

@@ -3,16 +3,16 @@
 import streamlit as st
 
 from bertviz_core.errors import UnsupportedModelError
-from ui import attention_maps, controls, runs
-from ui.attention_long import long_view
-from ui.attention_views import heads_view
-from ui.errors import plain, told
-from ui.text import heading
+from ui.views.attention import cache
+from ui.views.attention.views import heads_view, long_view
+from ui.widgets import controls, run_model
+from ui.widgets.errors import told
+from ui.widgets.formatting import heading, plain
 
 name_model = heading("Attention", "What does each head look at?")
 with told(), st.spinner("Running the model"):
     name = controls.model_name()
-    trace = runs.traced(name, controls.text(), controls.pair())
+    trace = run_model.traced(name, controls.text(), controls.pair())
     if trace.attention_way == "none":
         raise UnsupportedModelError(f"There is no attention of {name!r} to be shown. {trace.attention_note}")
 layers, heads, seq = trace.num_hidden_layers, trace.num_attention_heads, len(trace.tokens)
@@ -23,10 +23,10 @@ if trace.attention_way == "eager":
     st.caption(plain(trace.attention_note))
 
 one, everything = "One head", "All heads"
-if attention_maps.cells(trace) <= attention_maps.ATLAS_CELLS:
+if cache.cells(trace) <= cache.ATLAS_CELLS:
     heads_view(trace)
 elif controls.choice("View", [one, everything], "span", label_visibility="collapsed") == one:
-    st.caption(f"All {layers * heads} heads at a glance would take about {attention_maps.atlas_words(trace)}.")
+    st.caption(f"All {layers * heads} heads at a glance would take about {cache.atlas_words(trace)}.")
     long_view(trace)
 else:
     heads_view(trace)

@@ -1,18 +1,19 @@
 """Checkpoint: did it really load, for which task, is it healthy, and what changed?"""
 
-from ui import checkpoint_compare_view, checkpoint_report_view, checkpoint_weights_view, controls
-from ui.errors import told
-from ui.text import heading
+from ui.views.checkpoint import comparison, load_report, weights
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.formatting import heading
 
 name_model = heading("Checkpoint", "Did it really load, and for which task?")
 with told():
     name = controls.model_name()
-    name_model(name, checkpoint_report_view.origin(name))
+    name_model(name, load_report.origin(name))
 
 views = {
-    "Load report": checkpoint_report_view.report_view,
-    "Weights": checkpoint_weights_view.weights_view,
-    "Two checkpoints": checkpoint_compare_view.compare_view,
+    "Load report": load_report.report_view,
+    "Weights": weights.weights_view,
+    "Two checkpoints": comparison.compare_view,
 }
 chosen = controls.choice("View", list(views), "checkpoint", label_visibility="collapsed")
 with told():

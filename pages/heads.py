@@ -1,21 +1,24 @@
 """Heads: one matrix, and where the heads of a layer are in it."""
 
-from ui import cache, controls, head_cell_view, head_views
-from ui.errors import told
-from ui.head_words import question
-from ui.text import heading
+from ui.cache import ledgers
+from ui.views.heads import score_breakdown
+from ui.views.heads import views as heads_views
+from ui.views.heads.texts import question
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.formatting import heading
 
 name = controls.model_name()
-name_model = heading("Heads", question(head_views.head_count(name)))
+name_model = heading("Heads", question(heads_views.head_count(name)))
 with told():
-    model = cache.architecture(name)
-    name_model(name, head_views.sizes(model))
+    model = ledgers.architecture(name)
+    name_model(name, heads_views.sizes(model))
 
 views = {
-    "One matrix": head_views.matrix_view,
-    "Same numbers": head_views.products_view,
-    "One cell": head_cell_view.cell_view,
-    "All heads": head_views.norms_view,
+    "One matrix": heads_views.matrix_view,
+    "Same numbers": heads_views.products_view,
+    "One cell": score_breakdown.cell_view,
+    "All heads": heads_views.norms_view,
 }
 chosen = controls.choice("View", list(views), "heads", label_visibility="collapsed")
 with told():

@@ -3,20 +3,23 @@
 import pandas as pd
 import streamlit as st
 
-from figures.ledger_pictures import stack_picture, stack_words
-from ui import cache, controls, ledger_words, lesson
-from ui.errors import plain, told
-from ui.export import chart, download_row, explained, folded
-from ui.text import BERT_IN_FIVE, bytes_text, count, glossary, heading
+from bertviz_core.figures.architecture.model_stack import stack_picture, stack_words
+from ui.cache import ledgers
+from ui.lessons import tour
+from ui.views.parameters import texts
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, explained, folded
+from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, glossary, heading, plain
 
 name_model = heading("Overview", "What is this model, at a glance?")
 with told():
     name = controls.model_name()
-    model = cache.architecture(name)
-    ledger = cache.ledger(name)
+    model = ledgers.architecture(name)
+    ledger = ledgers.ledger(name)
 
 name_model(name, f"{model.title}, class {model.architecture}")
-lesson.entry()
+tour.entry()
 
 with st.container(horizontal=True):
     st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
@@ -44,7 +47,7 @@ rows = pd.DataFrame(
     columns=["component", "parameters", "arithmetic"],
 )
 download_row(picture, "overview_stack", f"stack {name}", stack_words(ledger), rows)
-explained("overview_stack", *ledger_words.STACK)
+explained("overview_stack", *texts.STACK)
 
 st.header("What BERT is", anchor=False)
 for line in BERT_IN_FIVE:

@@ -2,27 +2,29 @@
 
 import streamlit as st
 
-from figures.ledger_pictures import origin
-from ui import cache, controls, ledger_views
-from ui.errors import told
-from ui.text import bytes_text, count, heading, short_count
+from bertviz_core.figures.parameters import origin
+from ui.cache import ledgers
+from ui.views.parameters import views as parameters_views
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.formatting import bytes_text, count, heading, short_count
 
 name_model = heading("Parameters", "Where are the parameters?")
 views = {
-    "Tree": ledger_views.tree_view,
-    "Layers": ledger_views.layers_view,
-    "Components": ledger_views.components_view,
-    "Compare models": ledger_views.compare_view,
+    "Tree": parameters_views.tree_view,
+    "Layers": parameters_views.layers_view,
+    "Components": parameters_views.components_view,
+    "Compare models": parameters_views.compare_view,
 }
 name, numbers = controls.model_name(), st.container()
 with told():
-    tasks = cache.tasks(name)
+    tasks = ledgers.tasks(name)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     chosen = controls.choice("View", list(views), "view")
     controls.task_select(tasks)
 with told():
     task = controls.chosen_task(tasks)
-    ledger = cache.ledger(name, task)
+    ledger = ledgers.ledger(name, task)
 name_model(name, origin(ledger))
 
 with numbers:
@@ -36,6 +38,6 @@ with numbers:
             scales = {"float16": "; the same for bfloat16", "int8": ", without scales"}.get(dtype, "")
             size = ledger.total * nbytes
             st.metric(f"At {dtype}", bytes_text(size), help=f"{size:,} bytes{scales}.")
-    ledger_views.balance(ledger)
+    parameters_views.balance(ledger)
 with told():
     views[chosen](name, task)

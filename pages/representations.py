@@ -2,26 +2,28 @@
 
 import streamlit as st
 
-from ui import controls, input_views, representation_views, runs
-from ui.errors import plain, told
-from ui.text import heading
+from ui.views.representations import input_views
+from ui.views.representations import views as representations_views
+from ui.widgets import controls, run_model
+from ui.widgets.errors import told
+from ui.widgets.formatting import heading, plain
 
 name_model = heading("Representations", "How does a token change on its way up?")
 with told(), st.spinner("Running the model"):
     name = controls.model_name()
-    trace = runs.traced(name, controls.text(), controls.pair())
+    trace = run_model.traced(name, controls.text(), controls.pair())
 states, seq, hidden = trace.hidden_states.shape
 name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, on {trace.device}")
 for notice in (*trace.tokens.notices, *trace.notices):
     st.warning(plain(notice))
 
 views = {
-    "Values": representation_views.values_view,
-    "Change": representation_views.change_view,
-    "Token similarity": representation_views.similarity_view,
+    "Values": representations_views.values_view,
+    "Change": representations_views.change_view,
+    "Token similarity": representations_views.similarity_view,
     "Input": input_views.embedding_view,
     "[CLS] and pooler": input_views.pooler_view,
-    "Paths": representation_views.paths_view,
+    "Paths": representations_views.paths_view,
     "One word, two texts": input_views.word_view,
 }
 chosen = controls.choice("View", list(views), "states", label_visibility="collapsed")

@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from ui import controls, sentence_controls, sentence_plan
-from ui.errors import plain, told
-from ui.sentence_input import sentence_input, told_about
-from ui.sentence_map_view import map_view
-from ui.sentence_pair_view import pair_view
-from ui.sentence_pooling_view import pooling_view
-from ui.sentence_vector_view import vectors_view
-from ui.sentence_views import Asked, query_view, similarity_view
-from ui.text import heading
+from ui.views.sentences import controls as sentences_controls
+from ui.views.sentences import input
+from ui.views.sentences.input import sentence_input, told_about
+from ui.views.sentences.map import map_view
+from ui.views.sentences.poolings import pooling_view
+from ui.views.sentences.similarity import Asked, query_view, similarity_view
+from ui.views.sentences.token_pairs import pair_view
+from ui.views.sentences.vectors import vectors_view
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.formatting import heading, plain
 
 name_model = heading("Sentences", "How does the model compare sentences?")
 name = controls.model_name()
@@ -19,7 +21,7 @@ with st.container(key="halves_sentences"):
 with words, told():
     table = sentence_input()
 with ways, told():
-    plan, measure, clustered, dtype = sentence_plan.asked_for(name, len(table.sentences))
+    plan, measure, clustered, dtype = input.asked_for(name, len(table.sentences))
     told_about(table)
 name_model(name, plan.reason)
 for notice in plan.notices:
@@ -34,4 +36,4 @@ views = {
     "Vectors": vectors_view,
 }
 with told():
-    views[sentence_controls.view_choice()](Asked(name, table, plan, measure, clustered, dtype))
+    views[sentences_controls.view_choice()](Asked(name, table, plan, measure, clustered, dtype))

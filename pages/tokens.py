@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from ui import controls, models, token_tensor, token_views
-from ui.errors import plain, told
-from ui.export import explained
-from ui.text import heading
+from ui.cache import models
+from ui.views.tokens import views
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.figure_block import explained
+from ui.widgets.formatting import heading, plain
 
 name_model = heading("Tokens", "What does the model read?")
 with told():
@@ -16,11 +18,11 @@ name_model(name, f"{len(tokens):,} tokens{' of a pair' if pair else ''}")
 for notice in tokens.notices:
     st.warning(plain(notice), icon=":material/content_cut:" if "cut off" in notice else None)
 
-token_views.sizes(tokens)
+views.sizes(tokens)
 with told():
-    token_views.cut_view(name, tokens)
-    token_tensor.tensor_view(name, tokens)
-    token_tensor.second_view(name, tokens, text, pair)
+    views.cut_view(name, tokens)
+    views.tensor_view(name, tokens)
+    views.second_view(name, tokens, text, pair)
 
 explained(
     "tokens",

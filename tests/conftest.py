@@ -11,9 +11,7 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from jaxtyping import install_import_hook
 
-CHECKED = ("results", "attention", "attention_atlas", "attention_axes", "attention_measures", "attention_reading")
-CHECKED += ("attention_rollout", "head_arithmetic", "heads", "hidden_states", "pooling", "value_norms")
-install_import_hook([f"bertviz_core.{name}" for name in CHECKED], "beartype.beartype")
+install_import_hook("bertviz_core", "beartype.beartype")
 
 import dataclasses
 import gc

@@ -9,12 +9,13 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ui import controls, share_charts
+from ui import session
 from ui.components.share_link import share_link
-from ui.errors import plain
-from ui.export_controls import FILES, chosen_theme, take_theme
-from ui.sentence_examples import EXAMPLES
-from ui.trace_controls import FIRST_TEXT, SECOND_TEXT, WORD
+from ui.examples import EXAMPLES
+from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
+from ui.widgets import chart_state
+from ui.widgets.file_theme import FILES, chosen_theme, take_theme
+from ui.widgets.formatting import plain
 
 TEXTS = ("text", "pair")
 WORDS_OF_PAGE = {
@@ -29,7 +30,7 @@ COLUMNS = ("sentence_column", "colour_column")
 MOST_CHARACTERS = 1_600
 """Of an address, for typed words: with the rest it stays below 2,000, which every browser and proxy lets through."""
 INCLUDE = "share_text"
-DEFAULTS = {"text": controls.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "second": SECOND_TEXT}
+DEFAULTS = {"text": session.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "second": SECOND_TEXT}
 """What everyone begins with, so that no link need carry it."""
 
 
@@ -38,9 +39,9 @@ def take_from_address() -> None:
     if FILES in st.query_params:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]
-    if share_charts.DRAWN in st.query_params:
-        share_charts.take(st.query_params.get_all(share_charts.DRAWN))
-        del st.query_params[share_charts.DRAWN]
+    if chart_state.DRAWN in st.query_params:
+        chart_state.take(st.query_params.get_all(chart_state.DRAWN))
+        del st.query_params[chart_state.DRAWN]
     for keys, kind in ((WORDS_OF_PAGE, str), ({"sentences": COLUMNS}, str), (PLACES_OF_PAGE, int)):
         for key in (key for each in keys.values() for key in each if key in st.query_params):
             found = st.query_params[key]
@@ -73,7 +74,7 @@ def _panel(page: str) -> None:
         )
         carried = []
     files = chosen_theme()
-    share_link([*([(FILES, files)] if files else []), *carried], share_charts.DRAWN, "share_link")
+    share_link([*([(FILES, files)] if files else []), *carried], chart_state.DRAWN, "share_link")
     if asked:
         st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
     else:

@@ -4,13 +4,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from figures.style import theme
-from ui import brand, controls, lesson, share
-from ui.auth import require_sign_in
-from ui.errors import told
-from ui.server import first_page_drawn
+from bertviz_core.figures.base.style import theme
+from ui import session, share
+from ui.cache.models import first_page_drawn
+from ui.lessons import tour
+from ui.server import brand
+from ui.server.auth import require_sign_in
+from ui.widgets import controls
+from ui.widgets.errors import told
 
-look = theme(controls.theme_name())
+look = theme(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(look), layout="wide")
 st.logo(brand.logo(look), icon_image=brand.mark(look), size="large")
 st.html(Path(__file__).with_name("frame.css"))
@@ -34,7 +37,7 @@ page = st.navigation(groups, position="hidden")
 require_sign_in()
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 here = page.url_path or "overview"
-lesson.begin(here, pages)
+tour.begin(here, pages)
 share.take_from_address()
 with st.sidebar, told():
     # Links of our own: in Streamlit's list of pages, sections are list items outside of a list.
@@ -45,9 +48,9 @@ with st.sidebar, told():
                 st.page_link(entry, width="stretch")
     with st.container(horizontal=True, gap="small"):
         share.share_button(here)
-        lesson.lessons_button()
+        tour.lessons_button()
     controls.model_select()
     controls.text_inputs()
-lesson.bar(here, pages)
+tour.bar(here, pages)
 page.run()
 first_page_drawn.set()

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.dry_run import DryModel, dry_model, plain_row
+from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
+from bertviz_core.architecture.results import ActivationMemory, Holding
 from bertviz_core.errors import TextError
-from bertviz_core.results.operations import ActivationMemory, Holding
 
 NOT_RUN = -1
 

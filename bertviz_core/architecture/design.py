@@ -3,10 +3,10 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.families import family
-from bertviz_core.results import Ledger
-from bertviz_core.results.design import Design, DesignKind
-from bertviz_core.windows import layer_windows
+from bertviz_core.architecture.multiply_adds import layer_windows
+from bertviz_core.architecture.results import Design, DesignKind
+from bertviz_core.models.families import family
+from bertviz_core.parameters.results import Ledger
 
 if TYPE_CHECKING:
     import torch

@@ -3,15 +3,130 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bertviz_core import catalog
+from bertviz_core.architecture.multiply_adds import layer_windows
+from bertviz_core.architecture.results import Architecture, FlowStep, LayerFlow, ModuleRow, ModuleTree, ShapeRun
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.families import family
-from bertviz_core.layer_modules import layer_paths, stack_of
-from bertviz_core.layer_steps import below, layer_steps
-from bertviz_core.results import Architecture, Ledger
-from bertviz_core.results.module_tree import FlowStep, LayerFlow, ModuleTree, ShapeRun
-from bertviz_core.text_families import text_family
-from bertviz_core.windows import layer_windows
+from bertviz_core.models import catalog
+from bertviz_core.models.families import family, text_family
+from bertviz_core.parameters.components import ATTENTION_PARTS, inside_layer, layer_numbers
+from bertviz_core.parameters.results import Ledger, Parameter
+
+
+def stack_of(ledger: Ledger) -> str:
+    """The component whose layers are drawn: the encoder's, or those of a decoder that stands alone."""
+    return "encoder" if any(row.component == "encoder" for row in ledger.layers) else "decoder"
+
+
+def layer_paths(ledger: Ledger, model_type: str) -> dict[int, tuple[str, ...]]:
+    """Dotted paths of the modules that make each layer: mostly one; several where a family lists its parts one by one.
+
+    XLM has a list of attentions, one of feed-forward blocks and two of normalisations; CANINE has, beside its deep
+    encoder, two short ones: of lists that number the same layers those count that reach as far as the longest.
+    """
+    lists: dict[str, dict[int, str]] = {}
+    stack = stack_of(ledger)
+    for row in layer_numbers([row for row in ledger.parameters if row.component == stack]):
+        place = inside_layer(row.name, model_type) if row.layer is not None else None
+        if place is not None and row.layer is not None:
+            numbers = place[0]
+            lists.setdefault(row.name[: numbers[0].start], {})[row.layer] = row.name[: numbers[-1].stop]
+    longest = max(map(len, lists.values()), default=0)
+    found: dict[int, tuple[str, ...]] = {}
+    for each in lists.values():
+        for layer, path in each.items() if len(each) == longest else ():
+            found[layer] = (*found.get(layer, ()), path)
+    return found
+
+
+ACTIVATIONS = ("gelu", "relu", "silu", "swish", "mish", "tanh", "sigmoid", "activation", "geglu")
+SILENT = ("Dropout", "StableDropout", "Identity")
+"""Modules without parameters that a drawing leaves out."""
+
+
+def below(name: str, paths: Sequence[str]) -> bool:
+    """Whether a name stands below one of these modules."""
+    return any(name.startswith(f"{path}.") for path in paths)
+
+
+def layer_steps(
+    paths: Sequence[str], rows: Mapping[str, ModuleRow], parameters: Sequence[Parameter], run: ShapeRun
+) -> tuple[FlowStep, ...]:
+    """One step per module that holds parameters itself, or is an activation, in the order of the run."""
+    own: dict[str, list[Parameter]] = {}
+    for row in parameters:
+        own.setdefault(row.name.rpartition(".")[0], []).append(row)
+    steps = []
+    for module, moved in run.modules.items():
+        around = next((path for path in paths if module == path or module.startswith(f"{path}.")), "")
+        if not around or (module == around and len(paths) == 1) or module not in rows:
+            continue  # BigBird makes modules anew when it goes over to full attention
+        held = own.get(module, [])
+        kind, part = _kind(rows[module].class_name, held, leaf=not _has_children(module, run))
+        if kind:
+            entered = moved.inputs[0][1][1:] if moved.inputs else None
+            steps.append(
+                FlowStep(
+                    kind=kind,
+                    name=module[len(around) + 1 :] if len(paths) == 1 else module,
+                    class_name=rows[module].class_name,
+                    part=part,
+                    weights=tuple(row.shape for row in held),
+                    numel=sum(row.numel for row in held if row.tied_to is None),
+                    enters=entered,
+                    leaves=moved.outputs[0][1:] if moved.outputs else None,
+                )
+            )
+    return tuple(_activations_behind(steps))
+
+
+def _activations_behind(steps: Sequence[FlowStep]) -> list[FlowStep]:
+    """The steps in order; an activation that all layers share is heard in the first alone, and stands behind its map.
+
+    XLM's layers use one function: it is heard before anything else of a later layer.
+    """
+    found = list(steps)
+    while found and found[0].kind == "activation":
+        first = found[0]
+        maps = (place for place, step in enumerate(found) if step.kind == "feed_forward" and _beside(step, first))
+        place = next(maps, None)
+        if place is None:
+            break
+        found.insert(place, found.pop(0))
+    return found
+
+
+def _beside(step: FlowStep, activation: FlowStep) -> bool:
+    return _around(step.name) == _around(activation.name) and step.leaves == activation.enters
+
+
+def _around(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _has_children(module: str, run: ShapeRun) -> bool:
+    return any(path.startswith(f"{module}.") for path in run.modules)
+
+
+def _kind(class_name: str, held: Sequence[Parameter], leaf: bool) -> tuple[str, str]:
+    """(kind of step, part of the layer); ("", "") for what is no step of its own."""
+    parts = {row.part for row in held}
+    if not leaf and all(len(row.shape) == 1 for row in held):
+        return "", ""  # biases that a module adds to what the ones inside it give
+    if not held:
+        lower = class_name.lower()
+        if not leaf or class_name in SILENT or "dropout" in lower or "rotary" in lower:
+            return "", ""
+        if any(word in lower for word in ACTIVATIONS):
+            return "activation", "feed_forward"
+        return ("mixing", "other") if "fourier" in lower else ("", "")
+    if parts <= {"query", "key", "value", "query_key_value"}:
+        return "projection", sorted(parts)[0]
+    if len(parts) > 1 and parts <= set(ATTENTION_PARTS):
+        return "projection", "query_key_value"
+    (part,) = parts if len(parts) == 1 else ("other",)
+    kinds = {"layer_norm": "norm", "attention_output": "attention_output", "feed_forward": "feed_forward"}
+    return kinds.get(part, part if part == "attention_other" else "other"), part
+
 
 OWN_ATTENTION: frozenset[str] = frozenset(
     [

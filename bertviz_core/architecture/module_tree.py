@@ -8,12 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.parameters import module_ledger
-from bertviz_core.parts import ATTENTION_PARTS
-from bertviz_core.results import Ledger, Parameter
-from bertviz_core.results.module_tree import ModuleRow, ModuleTree, ModuleWeight
-from bertviz_core.skeleton import build_skeleton, model_config
-from bertviz_core.tasks import TASKS, task_class
+from bertviz_core.architecture.results import ModuleRow, ModuleTree, ModuleWeight
+from bertviz_core.models.skeleton import TASKS, build_skeleton, model_config, task_class
+from bertviz_core.parameters.components import ATTENTION_PARTS
+from bertviz_core.parameters.ledger import module_ledger
+from bertviz_core.parameters.results import Ledger, Parameter
 
 if TYPE_CHECKING:
     import torch

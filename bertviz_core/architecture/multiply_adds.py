@@ -12,17 +12,52 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.dry_run import PROBE, DryModel, dry_model, plain_row
+from bertviz_core.architecture.dry_run import PROBE, DryModel, dry_model, plain_row, shapes_of
+from bertviz_core.architecture.results import (
+    Crossover,
+    LayerAttention,
+    ModuleShape,
+    MultiplyAdds,
+    OperationTerms,
+    Shape,
+)
 from bertviz_core.errors import TextError
-from bertviz_core.module_shapes import shapes_of
-from bertviz_core.parameters import module_ledger
-from bertviz_core.parts import inside_layer
-from bertviz_core.results.module_tree import ModuleShape, Shape
-from bertviz_core.results.operations import Crossover, LayerAttention, MultiplyAdds, OperationTerms
-from bertviz_core.windows import layer_windows, visible_pairs
+from bertviz_core.parameters.components import inside_layer
+from bertviz_core.parameters.ledger import module_ledger
 
 if TYPE_CHECKING:
     import torch
+
+
+def layer_windows(config: Mapping[str, Any]) -> tuple[int | None, ...]:
+    """For each layer how many tokens to each side a token attends to; None for all. Empty where no layer has a window.
+
+    ModernBERT (Warner et al. 2024, section 2.1.1) alternates global layers with windows of local_attention tokens, half
+    of them to each side; Longformer (Beltagy et al. 2020, section 3.1) has a window in every layer.
+
+    Args:
+        config: all values of the config, those that the file leaves out included.
+    """
+    layers = int(config.get("num_hidden_layers") or 0)
+    if config.get("model_type") == "longformer":
+        sizes = config.get("attention_window") or 512
+        sizes = [sizes] * layers if isinstance(sizes, int) else list(sizes)
+        return tuple(int(size) // 2 for size in sizes)
+    kinds, width = config.get("layer_types"), config.get("local_attention")
+    if not kinds or not width or config.get("model_type") != "modernbert":
+        return ()
+    return tuple(int(width) // 2 if kind == "sliding_attention" else None for kind in kinds)
+
+
+def visible_pairs(seq: int, window: int | None) -> int:
+    """Pairs of tokens (i, j) with |i - j| <= window; all of them without a window.
+
+    seq + 2 * (seq - 1 + ... + seq - w) = seq + w * (2 * seq - w - 1), with w at most seq - 1.
+    """
+    if window is None or window >= seq:
+        return seq * seq
+    return seq + window * (2 * seq - window - 1)
+
 
 SEARCHED = 1_000_000
 """Longest text for which a crossover is looked for."""
@@ -180,3 +215,37 @@ def _note_widths(
 
 def _channels_first(moved: ModuleShape) -> bool:
     return moved.inputs[0][1][-1] == PROBE == moved.outputs[0][-1]
+
+
+STATED_TOKENS = 128
+"""Tokens of a text where there is none."""
+BATCHES = (1, 2, 4, 8, 16, 32)
+POINTS = 240
+MOST_TIMES_LIMIT = 20
+"""How far beyond what the model reads the curve goes to reach the crossing."""
+COVERED = 0.5
+"""Share of PyTorch's count that the formula must reach for its lines to be drawn."""
+
+
+def doubling_lengths(limit: int | None) -> tuple[int, ...]:
+    """Doubling lengths up to what the model reads; up to 512 where nothing limits it."""
+    found = [limit or 512]
+    while found[-1] > 32 and len(found) < 6:
+        found.append(found[-1] // 2)
+    return tuple(reversed(found))
+
+
+def curve_lengths(limit: int | None, crossing: int | None, here: int) -> list[int]:
+    """Lengths of the curve: as far as the model reads, and on to the crossing where that is not too far."""
+    most = max(limit or 1024, 2 * here)
+    if crossing is not None and crossing <= MOST_TIMES_LIMIT * most:
+        most = max(most, int(1.3 * crossing))
+    found = np.unique(np.linspace(1, most, POINTS, dtype=np.int64))
+    return [int(each) for each in found]
+
+
+def formula_covers(terms: OperationTerms, counts: Mapping[int, int]) -> bool:
+    """Whether the formula tells most of what PyTorch counts."""
+    costs = multiply_adds(terms, list(counts))
+    pairs = costs.total - costs.attention + costs.every_pair
+    return bool(all(mine >= COVERED * own for mine, own in zip(pairs, counts.values(), strict=True)))

@@ -4,6 +4,88 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from jaxtyping import Int
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing that a model has or lacks."""
+
+    name: str
+    """What is asked, such as "Pooler"."""
+    answer: str
+    """What this model has, such as "yes", "no", "rotary", "12 applications of 1 block"."""
+    note: str
+    """One sentence on what it means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The sizes of one model, from its config and its ledger; None where the family has no such size."""
+
+    model: str
+    """Name under which the model was asked for."""
+    title: str
+    """The family in prose."""
+    model_type: str
+    """Hugging Face's word for the family."""
+    architecture: str
+    """Class of the model."""
+    kind: str
+    """Where it comes from: "bundled", "local", "catalogue", "cache", "hub"."""
+    num_hidden_layers: int | None
+    """Layers that a forward pass runs."""
+    num_attention_heads: int | None
+    """Heads of a layer."""
+    head_dim: int | None
+    """Numbers of a query, key or value vector of one head."""
+    hidden_size: int | None
+    """Numbers of a token's vector between layers."""
+    embedding_size: int | None
+    """Numbers of a word's vector in the embedding table."""
+    intermediate_size: int | None
+    """Numbers in the middle of the feed-forward block."""
+    vocab_size: int | None
+    """Tokens in the vocabulary."""
+    max_position_embeddings: int | None
+    """Positions that the config states."""
+    type_vocab_size: int | None
+    """Token types (segments); 0 where the family has none."""
+    hidden_act: str | None
+    """Activation of the feed-forward block."""
+    has_pooler: bool
+    """Whether a pooler follows the last layer."""
+    norm_first: bool
+    """Whether a layer normalises before its blocks, not behind them."""
+    encoder_only: bool
+    """Whether it is an encoder without a decoder."""
+    capabilities: tuple[Capability, ...]
+    """What the family has and lacks."""
+
+
+DesignKind = Literal["encoder", "encoder-decoder", "decoder"]
+"""Who sees whom: every token all others; both; every token itself and those before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Which stacks a model has and how far their tokens see."""
+
+    kind: DesignKind
+    """Which of the three."""
+    encoder_layers: int
+    """Layers of the encoder that one run passes; 0 for a decoder alone."""
+    decoder_layers: int
+    """Layers of the decoder that one run passes; 0 for an encoder alone."""
+    cross_attention: bool
+    """Whether the decoder attends to vectors of an encoder, its own or another model's."""
+    mixes: bool
+    """Whether its layers mix tokens in another way than attention (Fourier transform, recurrence), in part at least."""
+    local_layers: int
+    """Layers of a stack that stands alone in which a token sees a window of neighbours only."""
+
+
 RunWay = Literal["meta", "zeros"]
 """How a model without its values was run: on torch's meta device, or with every weight a shared 0."""
 Shape = tuple[int, ...]
@@ -165,3 +247,91 @@ class LayerFlow:
     """How many times one run passes this layer."""
     total: int
     """Parameters of the layer."""
+
+
+Holding = Literal["inference", "training"]
+"""What memory is counted: tensors alive at the fullest moment without gradients, or all kept for the backward pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerAttention:
+    """What the attention of one layer costs beside its projections."""
+
+    path: str
+    """Dotted path of the layer."""
+    width: int
+    """Multiply-adds for one pair of tokens, all heads together: query width + width of the mixed values."""
+    window: int | None
+    """Tokens to each side that a token attends to; None for all."""
+    applications: int
+    """How many times one run passes the layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTerms:
+    """The terms of the formula for the multiply-adds of one forward pass on n tokens."""
+
+    model: str
+    """Name of the model."""
+    projections: int
+    """Weights of the query, key, value and output projections that every token meets, in all layers."""
+    feed_forward: int
+    """Weights of the feed-forward blocks that every token meets, in all layers."""
+    other: int
+    """Weights of other linear maps that every token meets (projections of embeddings, bottlenecks)."""
+    per_text: int
+    """Weights of linear maps that only one token meets (the pooler)."""
+    attention: tuple[LayerAttention, ...]
+    """Attention layer by layer."""
+    left_out: tuple[str, ...]
+    """Linear maps that some other count of rows passes, such as distances; no term of the formula."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultiplyAdds:
+    """Multiply-adds of one forward pass by the formula, for some lengths."""
+
+    lengths: Int[np.ndarray, " lengths"]
+    """Tokens of a text."""
+    projections: Int[np.ndarray, " lengths"]
+    """Multiply-adds of the query, key, value and output projections."""
+    attention: Int[np.ndarray, " lengths"]
+    """Multiply-adds of scores and of the mixing of values, windows honoured."""
+    every_pair: Int[np.ndarray, " lengths"]
+    """The same if every layer looked at every pair of tokens."""
+    feed_forward: Int[np.ndarray, " lengths"]
+    """Multiply-adds of the feed-forward blocks."""
+    other: Int[np.ndarray, " lengths"]
+    """Multiply-adds of other linear maps, the pooler among them."""
+
+    @property
+    def total(self) -> Int[np.ndarray, " lengths"]:
+        """All of them, windows honoured."""
+        found: np.ndarray = self.projections + self.attention + self.feed_forward + self.other
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """Length from which attention's own work is at least that of another part."""
+
+    tokens: int | None
+    """The smallest such length; None where there is none up to the length searched."""
+    part: str
+    """"feed_forward" or "projections"."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActivationMemory:
+    """Bytes of activations by batch and length, float32, attention computed step by step (eager)."""
+
+    model: str
+    """Name of the model."""
+    holding: Holding
+    """What is counted."""
+    batches: tuple[int, ...]
+    """Texts in a batch, one row of nbytes each."""
+    lengths: tuple[int, ...]
+    """Tokens of each text, one column of nbytes each."""
+    nbytes: Int[np.ndarray, "batches lengths"]
+    """Bytes; -1 where the run was too large to be made."""

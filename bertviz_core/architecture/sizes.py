@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bertviz_core import catalog
-from bertviz_core.families import Family, family, layer_applications
-from bertviz_core.results import Architecture, Capability, Ledger
-from bertviz_core.sources import ModelSource
+from bertviz_core.architecture.results import Architecture, Capability
+from bertviz_core.models import catalog
+from bertviz_core.models.families import Family, family
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.components import layer_applications
+from bertviz_core.parameters.results import Ledger
 
 SIZES: Mapping[str, Sequence[str]] = {
     "num_hidden_layers": ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers"),

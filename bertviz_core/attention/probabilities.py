@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.results.trace import Trace
+from bertviz_core.trace.results import Trace
 
 TILE_CELLS = 2**21
 """Cells that are computed at once: 8 MiB, which stay in a processor's cache; all of a text up to 1,448 tokens."""

@@ -3,9 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention import attention_block, head_batches, row_tiles
+from bertviz_core.attention.probabilities import attention_block, head_batches, row_tiles
 from bertviz_core.errors import TextError
-from bertviz_core.results.trace import Trace
+from bertviz_core.trace.results import Trace
 
 MAX_BYTES = 512 * 1024**2
 """Of all layers together; a map of 2,048 tokens has 16 MiB."""

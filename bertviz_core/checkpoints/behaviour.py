@@ -6,11 +6,11 @@ from math import log
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention import attention_block, head_batches, row_tiles
+from bertviz_core.attention.probabilities import attention_block, head_batches, row_tiles
+from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import TextError
-from bertviz_core.hidden_states import cosine
-from bertviz_core.results.compare import Behaviour
-from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.hidden_states.geometry import cosine
+from bertviz_core.trace.results import Tokens, Trace
 
 DIVERGENCE_CELLS = 2**18
 """Cells that are compared at once: 2 MiB in float64, a few of which stay in a processor's cache."""

@@ -6,13 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bertviz_core.catalog import type_facts
-from bertviz_core.names import module_tensors
-from bertviz_core.parameters import collection_paused
-from bertviz_core.results.compare import ChangeHistograms, CheckpointComparison, ResizedTensor, TensorChange
-from bertviz_core.results.weights import Histogram, TensorLocation
-from bertviz_core.tensor_grid import locations
-from bertviz_core.tensor_reading import (
+from bertviz_core.checkpoints.results import (
+    ChangeHistograms,
+    CheckpointComparison,
+    Histogram,
+    ResizedTensor,
+    TensorChange,
+    TensorLocation,
+)
+from bertviz_core.checkpoints.tensor_map import locations
+from bertviz_core.checkpoints.tensor_statistics import BINS, Tell, dot, even_edges, histogram_counts
+from bertviz_core.checkpoints.values import (
     Checkpoint,
     TensorPlace,
     decoded,
@@ -21,7 +25,9 @@ from bertviz_core.tensor_reading import (
     placed_tensors,
     raw_pieces,
 )
-from bertviz_core.weight_statistics import BINS, Tell, dot, even_edges, histogram_counts
+from bertviz_core.models.catalog import type_facts
+from bertviz_core.parameters.ledger import collection_paused
+from bertviz_core.parameters.naming import module_tensors
 
 MAX_PREFIX_PARTS = 3
 Matched = tuple[tuple[str, str], list[tuple[str, str]]]

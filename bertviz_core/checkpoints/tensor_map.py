@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from bertviz_core.parameters import header_ledger
-from bertviz_core.parts import inside_layer
-from bertviz_core.results import Ledger, Parameter
-from bertviz_core.results.weights import TensorGrid, TensorLocation
-from bertviz_core.tensor_reading import Checkpoint
+from bertviz_core.checkpoints.results import TensorGrid, TensorLocation
+from bertviz_core.checkpoints.values import Checkpoint
+from bertviz_core.parameters.components import inside_layer
+from bertviz_core.parameters.ledger import header_ledger
+from bertviz_core.parameters.results import Ledger, Parameter
 
 MAX_PLACES = 48
 MAX_OUTSIDE = 24

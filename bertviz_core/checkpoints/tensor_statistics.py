@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.parameters import collection_paused
-from bertviz_core.results.weights import CheckpointStatistics, Histogram, TensorLocation, TensorStatistics
-from bertviz_core.tensor_grid import locations
-from bertviz_core.tensor_reading import (
+from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorLocation, TensorStatistics
+from bertviz_core.checkpoints.tensor_map import locations
+from bertviz_core.checkpoints.values import (
     Checkpoint,
     TensorPlace,
     decoded,
@@ -20,6 +19,7 @@ from bertviz_core.tensor_reading import (
     placed_tensors,
     raw_pieces,
 )
+from bertviz_core.parameters.ledger import collection_paused
 
 Tell = Callable[[int, int, str], None]
 """Called as tell(bytes read, bytes in all, name of the tensor); what it raises (SupersededError) ends the reading."""

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.checkpoint import read_header
-from bertviz_core.dtypes import DTYPE_NBYTES
 from bertviz_core.errors import CheckpointError
-from bertviz_core.model_files import weights_folder
-from bertviz_core.own_files import opened
-from bertviz_core.results import CheckpointHeader, StoredTensor
-from bertviz_core.safetensors_header import shown
+from bertviz_core.models.files import weights_folder
+from bertviz_core.models.own_files import opened
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.header import DTYPE_NBYTES
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
-from bertviz_core.sources import ModelSource
+from bertviz_core.text import shown
 
 PIECE_NUMBERS = 2**18
 """Numbers that are in memory at once: 2 MiB as float64, which stay in a processor's cache."""

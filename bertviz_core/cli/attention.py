@@ -5,16 +5,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli_app import JsonOption, ModelArgument, app
-from bertviz_core.cli_table import print_json, print_lines, shown, table, tell
-from bertviz_core.cli_text import PairOption, TextArgument, tokenized
-from bertviz_core.errors import TextError
-from bertviz_core.loading import load_model
-from bertviz_core.results.attention import AttentionMap, Reading
-from bertviz_core.results.trace import Trace
+from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.probabilities import require_attention
+from bertviz_core.attention.results import AttentionMap, Reading
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, numbered, tokenized
+from bertviz_core.cli.output import print_json, print_lines, shown, table, tell
+from bertviz_core.cli.text import PairOption, TextArgument
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import resolve
-from bertviz_core.visible import visible
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.run import trace
 
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer, counted from 0.")]
 HeadOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")]
@@ -33,10 +34,6 @@ def attention(
     as_json: JsonOption = False,
 ) -> None:
     """Print what one head of one layer looks at, a row per query; every row sums to 1."""
-    from bertviz_core.attention import require_attention
-    from bertviz_core.attention_reading import attention_map
-    from bertviz_core.trace import trace
-
     read = tokenized(model, text, pair)
     settings = Settings.from_environment(any_folder=True)
     found = trace(load_model(resolve(model, settings), settings), read)
@@ -49,19 +46,6 @@ def attention(
         print_json(attention_json(found, seen))
     else:
         print_lines(attention_lines(found, seen))
-
-
-def numbered(option: str, given: str, count: int, model: str) -> int:
-    """The layer or head that an option names; read here, so that a wrong one is told its range.
-
-    Raises:
-        TextError: there is none of this number.
-    """
-    if given.strip() in map(str, range(count)):
-        return int(given)
-    what = f"There is no {option} {visible(given[:20])!r} in {model!r}" if given else f"No {option} was named"
-    most = f" to --{option} {count - 1}" if count > 1 else ", the only one"
-    raise TextError(f"{what}; give --{option} 0{most}.")
 
 
 def attention_json(found: Trace, seen: AttentionMap) -> dict[str, Any]:

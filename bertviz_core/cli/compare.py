@@ -4,14 +4,18 @@ from typing import Annotated, Any
 
 import typer
 
-from bertviz_core.cli_app import MODEL_HELP, JsonOption, ModelArgument, app
-from bertviz_core.cli_table import print_json, print_lines, table, tell
-from bertviz_core.compare import compare_checkpoints
-from bertviz_core.results.compare import Behaviour, CheckpointComparison, TensorChange
+from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
+from bertviz_core.checkpoints.comparison import compare_checkpoints
+from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
+from bertviz_core.checkpoints.values import open_checkpoint
+from bertviz_core.cli.options import MODEL_HELP, JsonOption, ModelArgument, app
+from bertviz_core.cli.output import print_json, print_lines, table, tell
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import ModelSource, resolve
-from bertviz_core.tensor_reading import open_checkpoint
-from bertviz_core.visible import shortened, visible
+from bertviz_core.text import shortened, visible
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 
 TEXT_HELP = "Run both models on this text too: cosines of hidden states, divergence of attention."
 SHOWN = 30
@@ -119,11 +123,6 @@ def _row(each: TensorChange) -> dict[str, Any]:
 
 
 def _behaviour(sources: tuple[ModelSource, ModelSource], text: str, settings: Settings) -> Behaviour:
-    from bertviz_core.behaviour import behaviour, require_same_ids
-    from bertviz_core.loading import load_model
-    from bertviz_core.tokenization import tokenize
-    from bertviz_core.tokenizer_loading import load_tokenizer
-    from bertviz_core.trace import trace
 
     tokens = [tokenize(load_tokenizer(source, settings), text) for source in sources]
     require_same_ids(sources[0].name, tokens[0], sources[1].name, tokens[1])

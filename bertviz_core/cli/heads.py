@@ -5,13 +5,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli_app import JsonOption, ModelArgument, app
-from bertviz_core.cli_attention import LayerOption, numbered
-from bertviz_core.cli_table import print_json, print_lines, table, tell
-from bertviz_core.loading import load_model
-from bertviz_core.results.heads import BLOCKS, HeadProjections
+from bertviz_core.cli.attention import LayerOption
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, numbered
+from bertviz_core.cli.output import print_json, print_lines, table, tell
+from bertviz_core.heads.results import BLOCKS, HeadProjections
+from bertviz_core.heads.weights import head_projections
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import resolve
 
 WeightsOption = Annotated[bool, typer.Option("--weights", help="Add every weight, [heads][rows][columns].")]
 
@@ -21,8 +22,6 @@ def heads(
     model: ModelArgument, layer: LayerOption = "", weights: WeightsOption = False, as_json: JsonOption = False
 ) -> None:
     """Print a layer's query, key, value and output matrices cut into heads: norms, or every weight."""
-    from bertviz_core.heads import head_projections
-
     settings = Settings.from_environment(any_folder=True)
     loaded = load_model(resolve(model, settings), settings)
     found = head_projections(loaded, numbered("layer", layer, loaded.num_hidden_layers, model))

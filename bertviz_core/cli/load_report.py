@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from bertviz_core.cli_app import JsonOption, ModelArgument, app
-from bertviz_core.cli_table import print_json, print_lines, table
-from bertviz_core.load_advice import share_text
-from bertviz_core.results.load_report import KeyRow, LoadReport, PrefixRepair
+from bertviz_core.checkpoints.load_report.advice import share_text
+from bertviz_core.checkpoints.load_report.report import load_report
+from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport, PrefixRepair
+from bertviz_core.cli.options import JsonOption, ModelArgument, app
+from bertviz_core.cli.output import print_json, print_lines, table
+from bertviz_core.models.skeleton import TASKS
 from bertviz_core.settings import Settings
-from bertviz_core.tasks import TASKS
-from bertviz_core.visible import visible
+from bertviz_core.text import visible
 
 TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}.")]
 LabelsOption = Annotated[
@@ -23,8 +24,6 @@ def load_report_command(
     model: ModelArgument, task: TaskToLoad = "base", labels: LabelsOption = None, as_json: JsonOption = False
 ) -> None:
     """Tell which weights of a task's class the checkpoint has; only its header is read."""
-    from bertviz_core.load_report import load_report
-
     report = load_report(model, task, Settings.from_environment(any_folder=True), labels)
     if as_json:
         print_json(report_json(report))

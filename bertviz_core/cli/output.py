@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from bertviz_core.visible import shortened, visible
+from bertviz_core.text import shortened, visible
 
 SHOWN_TOKEN = 40
 

@@ -3,17 +3,16 @@
 import sys
 from typing import Any
 
-from bertviz_core.cli_app import JsonOption, ModelArgument, TaskOption, app
-from bertviz_core.cli_table import print_json, table
-from bertviz_core.results import Ledger
+from bertviz_core.cli.options import JsonOption, ModelArgument, TaskOption, app
+from bertviz_core.cli.output import print_json, table
+from bertviz_core.parameters.ledger import parameter_ledger
+from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
 
 
 @app.command()
 def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOption = False) -> None:
     """List every named parameter and how the counts add up."""
-    from bertviz_core.parameters import parameter_ledger
-
     ledger = parameter_ledger(model, Settings.from_environment(any_folder=True), task)
     if as_json:
         print_json(ledger_json(ledger))

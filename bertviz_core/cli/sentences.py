@@ -8,12 +8,21 @@ from typing import Annotated, Any, cast
 import numpy as np
 import typer
 
-from bertviz_core.cli_app import JsonOption, ModelArgument, app
-from bertviz_core.cli_table import print_json, print_lines, shown, table, tell
+from bertviz_core.cli.options import JsonOption, ModelArgument, app
+from bertviz_core.cli.output import print_json, print_lines, shown, table, tell
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.results.sentences import POOLINGS, Pooling, SentenceDtype, SentenceVectors
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import resolve
+from bertviz_core.sentences.encoding import fast_bfloat16, sentence_vectors
+from bertviz_core.sentences.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
+from bertviz_core.sentences.plan import adapted, prompt_named, recommended
+from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceDtype, SentenceVectors
+from bertviz_core.sentences.similarity import similarity_matrix
+from bertviz_core.sentences.vector_store import SentenceStore
 from bertviz_core.settings import Settings
-from bertviz_core.visible import visible
+from bertviz_core.text import plain, visible
+from bertviz_core.trace.tokenization import load_tokenizer
 
 PoolingOption = Annotated[
     str, typer.Option("--pooling", metavar="POOLING", help=f"{', '.join(POOLINGS)}; the checkpoint's own by default.")
@@ -37,9 +46,6 @@ def similarity(
     as_json: JsonOption = False,
 ) -> None:
     """Compare sentences: the cosine of every two of them."""
-    from bertviz_core.sentence_batches import plain
-    from bertviz_core.similarity import similarity_matrix
-
     vectors, reason = _vectors(model, [plain(sentence) for sentence in sentences], pooling, layer, prompt, keep=False)
     matrix = similarity_matrix(vectors.vectors)
     tell((reason, *vectors.notices))
@@ -61,9 +67,6 @@ def embed(
     dtype: Annotated[str, typer.Option("--dtype", help="float32, or bfloat16 where the machine has it.")] = "float32",
 ) -> None:
     """Write the vectors of a file's sentences, with the model, its revision, pooling and layer."""
-    from bertviz_core.sentence_export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
-    from bertviz_core.sentence_files import read_sentences
-
     writers = {".parquet": parquet_bytes, ".csv": csv_bytes, ".npy": npy_bytes}
     if out.suffix not in writers:
         raise TextError(f"{visible(out.name)!r} has no ending that is written; name a file {', '.join(writers)}.")
@@ -116,15 +119,6 @@ def _vectors(
     model: str, sentences: Any, pooling: str, layer: str, prompt: str, keep: bool, dtype: SentenceDtype = "float32"
 ) -> tuple[SentenceVectors, str]:
     """The vectors, and how they are made in a sentence; with a bar on stderr where a file is long."""
-    from bertviz_core.loading import load_model
-    from bertviz_core.sentence_config import prompt_named
-    from bertviz_core.sentence_modules import adapted, recommended
-    from bertviz_core.sentence_run import fast_bfloat16
-    from bertviz_core.sentence_store import SentenceStore
-    from bertviz_core.sentences import sentence_vectors
-    from bertviz_core.sources import resolve
-    from bertviz_core.tokenizer_loading import load_tokenizer
-
     settings = Settings.from_environment(any_folder=True)
     chosen: Pooling | None = next((each for each in POOLINGS if each == pooling), None)
     if pooling and chosen is None:

@@ -5,15 +5,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli_app import JsonOption, ModelArgument, app
-from bertviz_core.cli_table import print_json, print_lines, shown, table, tell
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, tokenized
+from bertviz_core.cli.output import print_json, print_lines, shown, table, tell
 from bertviz_core.errors import TextError
-from bertviz_core.loading import load_model
-from bertviz_core.results.hidden_states import PoolerCheck
-from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.hidden_states.embeddings import pooler_check
+from bertviz_core.hidden_states.results import PoolerCheck
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import resolve
-from bertviz_core.visible import visible
+from bertviz_core.text import visible
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import trace
 
 TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")]
 PairOption = Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")]
@@ -44,9 +46,6 @@ def hidden(
     as_json: JsonOption = False,
 ) -> None:
     """Print the hidden states of one layer, a vector per token."""
-    from bertviz_core.trace import trace
-    from bertviz_core.weight_checks import pooler_check
-
     read = tokenized(model, text, pair)
     settings = Settings.from_environment(any_folder=True)
     loaded = load_model(resolve(model, settings), settings)
@@ -141,18 +140,6 @@ def hidden_lines(found: Trace, layer: int, pooler: bool, check: PoolerCheck | No
         if check is not None:
             lines.append(f"max |pooler(CLS) - pooler_output| = {check.max_difference:.2e}")
     return lines
-
-
-def tokenized(model: str, text: str, pair: str | None) -> Tokens:
-    """The tokens of a text, or of a pair, by the tokenizer of a model."""
-    from transformers.utils import logging
-
-    from bertviz_core.tokenization import tokenize
-    from bertviz_core.tokenizer_loading import load_tokenizer
-
-    logging.set_verbosity_error()
-    settings = Settings.from_environment(any_folder=True)
-    return tokenize(load_tokenizer(resolve(model, settings), settings), text, pair)
 
 
 def _entry(given: str, found: Trace) -> int:

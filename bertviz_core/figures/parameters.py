@@ -5,8 +5,9 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from bertviz_core.results import Ledger, TreeNode
-from figures.style import TEXT_SIZE, Theme, escape, layout, text_on, words
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
+from bertviz_core.parameters.results import Ledger, TreeNode
 
 TreeForm = Literal["sunburst", "treemap", "icicle"]
 ROOT_ID = "/"
@@ -31,7 +32,7 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
     """The module tree; the area of every module is its share of the parameters.
 
     Args:
-        nodes: parents before children, children adding up to their parent (bertviz_core.tree).
+        nodes: parents before children, children adding up to their parent (bertviz_core.parameters.tree).
         title: stands alone on a slide.
         form: rings, nested boxes, or steps.
         look: theme.
@@ -182,3 +183,49 @@ def _share(part: int, whole: int) -> str:
 def _layer_tick(component: str, layer: int, applications: int) -> str:
     runs = f"<br>runs {applications} times" if applications > 1 else ""
     return f"{component} {layer}".strip() + runs
+
+
+FORMS: tuple[TreeForm, ...] = ("sunburst", "treemap", "icicle")
+WAYS = {
+    "header": "counted from the header of its checkpoint file",
+    "config": "counted from its config, without its weights",
+    "module": "counted from the module in memory",
+}
+
+
+def origin(ledger: Ledger) -> str:
+    """Where the numbers come from, in words."""
+    return f"{ledger.architecture}, {WAYS[ledger.way]}"
+
+
+def tree_picture(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> Picture:
+    """The module tree of a model."""
+    title = f"Parameters of {ledger.model}: {ledger.total:,}"
+    alt = f"{form} of the modules of {ledger.model} by parameters"
+    return Picture(title, alt, lambda look: parameter_tree_figure(nodes, title, form, look))
+
+
+def tree_words(ledger: Ledger) -> str:
+    """What stands below the tree."""
+    tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
+    return f"Parameters of {ledger.model}: {tensors}, {origin(ledger)}."
+
+
+def layers_picture(ledger: Ledger) -> Picture:
+    """The layers of a model as stacked bars."""
+    title = f"Parameters of each layer - {ledger.model}"
+    alt = f"Stacked bars of the parameters of each layer of {ledger.model}"
+    return Picture(title, alt, lambda look: layer_bars(ledger, title, look))
+
+
+def components_picture(ledger: Ledger) -> Picture:
+    """A model as one bar, cut into its components."""
+    title = f"Components of {ledger.model}: {ledger.total:,} parameters"
+    alt = f"One bar of {ledger.model}, cut into its components"
+    return Picture(title, alt, lambda look: component_bar(ledger, look))
+
+
+def models_picture(ledgers: Sequence[Ledger]) -> Picture:
+    """Several models side by side."""
+    title = "Parameters by component"
+    return Picture(title, "Bars of several models by component", lambda look: model_bars(ledgers, title, look))

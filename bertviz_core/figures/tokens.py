@@ -6,14 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.style import TEXT_SIZE, Theme, layout
+from bertviz_core.figures.base.axes import visible as label
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, layout
+from bertviz_core.hidden_states.results import NearestRows
+from bertviz_core.text import shortened, visible
 
 
 def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, look: Theme) -> go.Figure:
     """Horizontal bars of cosines, the nearest row on top, each with its number.
 
     Args:
-        names: labels of the rows, already escaped (figures.tokens_axis.visible).
+        names: labels of the rows, already escaped (bertviz_core.figures.base.axes.visible).
         cosines: cosine of each row to the row asked about, in the order of the names.
         norms: length of each row.
         title: stands alone on a slide.
@@ -38,3 +42,14 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
     figure.update_xaxes(title="cosine", range=[low * 1.2, high * 1.2])
     figure.update_yaxes(tickvals=places, ticktext=list(names), autorange="reversed", showgrid=False)
     return figure.update_layout(bargap=0.3)
+
+
+LONGEST = 24
+
+
+def nearest_picture(found: NearestRows, spelled: Sequence[str], token: str, model: str) -> Picture:
+    """The rows of the embedding table that are nearest to a token's."""
+    title = f'Nearest rows to "{shortened(visible(token), LONGEST)}" - {model}'
+    names = [label(each) for each in spelled]
+    alt = f"{title}: cosines of the nearest rows of the embedding table"
+    return Picture(title, alt, lambda look: neighbour_bars(names, found.cosine, found.norms, title, look))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.layer_run import layer_run
-from bertviz_core.loading import LoadedModel
-from bertviz_core.projections import Projection, layer_projections
-from bertviz_core.results.heads import Block, LayerRun, OneOrMany
-from bertviz_core.results.trace import Tokens
-from bertviz_core.trace import RUN_LOCK
-from bertviz_core.trace_arrays import to_numpy
+from bertviz_core.heads.layer_inputs import layer_run
+from bertviz_core.heads.projections import Projection, layer_projections
+from bertviz_core.heads.results import Block, LayerRun, OneOrMany
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.arrays import to_numpy
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.run import RUN_LOCK
 
 if TYPE_CHECKING:
     import torch

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.loading import LoadedModel
-from bertviz_core.projections import LayerProjections, Projection, layer_projections
-from bertviz_core.results.heads import LayerRun
-from bertviz_core.results.trace import Tokens
-from bertviz_core.skeleton import first_line
-from bertviz_core.trace import RUN_LOCK
-from bertviz_core.trace_arrays import to_numpy
-from bertviz_core.trace_inputs import model_inputs, prepared
+from bertviz_core.heads.projections import LayerProjections, Projection, layer_projections
+from bertviz_core.heads.results import LayerRun
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.text import first_line
+from bertviz_core.trace.arrays import to_numpy
+from bertviz_core.trace.inputs import model_inputs, prepared
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.run import RUN_LOCK
 
 if TYPE_CHECKING:
     import torch

@@ -1,6 +1,6 @@
 """Finds the four projections of an attention layer in any family, as matrices whose rows are what comes out.
 
-Their names tell them (bertviz_core.parts); what differs is how they are kept: one Linear each, one for all three
+Their names tell them (bertviz_core.parameters.components); what differs is how they are kept: one Linear each, one for all three
 (ModernBERT, GPT-2, DeBERTa), transposed (GPT-2), as a convolution of width 1 (SqueezeBERT), as a bare tensor (XLNet).
 """
 
@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.families import family
-from bertviz_core.loading import LoadedModel
-from bertviz_core.places import places_of
-from bertviz_core.results.heads import StoredMatrix
+from bertviz_core.heads.results import StoredMatrix
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.parameters.naming import places_of
 
 if TYPE_CHECKING:
     import torch

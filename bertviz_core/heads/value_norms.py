@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.heads import head_projections
-from bertviz_core.layer_run import layer_run
-from bertviz_core.loading import LoadedModel
-from bertviz_core.results.trace import Trace
+from bertviz_core.heads.layer_inputs import layer_run
+from bertviz_core.heads.weights import head_projections
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.results import Trace
 
 
 def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarray, "heads seq"]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.loading import LoadedModel
-from bertviz_core.projections import LayerProjections, Projection, layer_projections
-from bertviz_core.results.heads import BLOCKS, Block, HeadParameters, HeadProjections
-from bertviz_core.trace_arrays import to_numpy
+from bertviz_core.heads.projections import LayerProjections, Projection, layer_projections
+from bertviz_core.heads.results import BLOCKS, Block, HeadParameters, HeadProjections
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.arrays import to_numpy
 
 
 def split_rows(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads dim columns"]:

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.results.hidden_states import OutlierDimensions, TokenPaths, WordComparison
-from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.hidden_states.results import OutlierDimensions, TokenPaths, WordComparison
+from bertviz_core.trace.results import Tokens, Trace
 
 OUTLIER_Z = 6.0
 OUTLIER_SHARE = 0.25

@@ -8,16 +8,46 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertviz_core import hub
-from bertviz_core.checkpoint import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
 from bertviz_core.errors import CheckpointError, HubError
-from bertviz_core.model_files import TOKENIZER_FILES
-from bertviz_core.results.hub_files import HubFile, HubFiles
+from bertviz_core.models import hub
+from bertviz_core.models.files import TOKENIZER_FILES
+from bertviz_core.models.safetensors.folder import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
+from bertviz_core.models.sources import CONFIG_FILE, ModelSource
 from bertviz_core.settings import Settings
-from bertviz_core.sources import CONFIG_FILE, ModelSource
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file of a repository on the Hub."""
+
+    name: str
+    """Path in the repository."""
+    nbytes: int
+    """Its size in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubFiles:
+    """The files of one model that are needed to run it."""
+
+    model: str
+    """Name that the model is asked for by."""
+    hub_id: str
+    """Its repository."""
+    revision: str | None
+    """Commit, tag or branch; None for the main branch."""
+    files: tuple[HubFile, ...]
+    """Config, safetensors files, tokenizer, and what says how sentences are pooled."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in all."""
+        return sum(file.nbytes for file in self.files)
+
 
 Tell = Callable[[int, int], None]
 SMALL = (CONFIG_FILE, *TOKENIZER_FILES, "special_tokens_map.json", "added_tokens.json", "modules.json")

@@ -8,6 +8,74 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What is particular to one model type; every field has the common case as its default."""
+
+    title: str
+    """The family's name in prose."""
+    positions: str = ""
+    """"absolute", "relative" or "rotary"; "" to read it from the names and the config."""
+    attention: str = ""
+    """"none" for a family that mixes tokens without attention maps; "" for the ordinary case."""
+    layers: str = ""
+    """Pattern with the layer's index (or block and index) as its groups; "" for the first number in the name."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """(pattern of a name inside the layer, part), tried before the common vocabulary."""
+    norm_first: bool = False
+    """Whether a layer normalises before attention and feed-forward, not behind them."""
+
+
+FAMILIES: Mapping[str, Family] = {
+    "albert": Family("ALBERT", layers=r"albert_layer_groups\.(\d+)\.albert_layers\.(\d+)\."),
+    "bert": Family("BERT"),
+    "big_bird": Family("BigBird"),
+    "camembert": Family("CamemBERT"),
+    "convbert": Family("ConvBERT"),
+    "data2vec-text": Family("data2vec text"),
+    "deberta": Family("DeBERTa", positions="relative", parts=((r"attention\.self\.in_proj", "query_key_value"),)),
+    "deberta-v2": Family("DeBERTa v2 and v3", positions="relative"),
+    "distilbert": Family("DistilBERT"),
+    "electra": Family("ELECTRA"),
+    "ernie": Family("ERNIE"),
+    "esm": Family("ESM", norm_first=True),
+    "eurobert": Family("EuroBERT", positions="rotary", norm_first=True),
+    "fnet": Family("FNet", attention="none"),
+    "funnel": Family("Funnel Transformer", positions="relative", layers=r"encoder\.blocks\.(\d+)\.(\d+)\."),
+    "ibert": Family("I-BERT"),
+    "jina_embeddings_v3": Family("Jina embeddings v3", positions="rotary"),
+    "layoutlm": Family("LayoutLM"),
+    "longformer": Family("Longformer"),
+    "luke": Family("LUKE"),
+    "megatron-bert": Family("Megatron-BERT", norm_first=True),
+    "mobilebert": Family("MobileBERT", parts=((r"^(output\.)?bottleneck", "other"),)),
+    "modernbert": Family("ModernBERT", positions="rotary", norm_first=True),
+    "mpnet": Family("MPNet"),
+    "mra": Family("MRA"),
+    "nomic_bert": Family("Nomic BERT", positions="rotary"),
+    "nystromformer": Family("Nyströmformer"),
+    "rembert": Family("RemBERT"),
+    "roberta": Family("RoBERTa"),
+    "roberta-prelayernorm": Family("RoBERTa, norm first", norm_first=True),
+    "roc_bert": Family("RoCBert"),
+    "roformer": Family("RoFormer", positions="rotary"),
+    "splinter": Family("Splinter"),
+    "squeezebert": Family("SqueezeBERT"),
+    "t5": Family("T5", positions="relative", norm_first=True, parts=((r"DenseReluDense", "feed_forward"),)),
+    "xlm": Family("XLM"),
+    "xlm-roberta": Family("XLM-RoBERTa"),
+    "xlm-roberta-xl": Family("XLM-RoBERTa XL", norm_first=True),
+    "xlnet": Family("XLNet", positions="relative"),
+    "yoso": Family("YOSO"),
+}
+
+
+def family(model_type: str) -> Family:
+    """The row of a model type; a type without one gets the common case under its own name."""
+    return FAMILIES.get(model_type) or Family(model_type)
+
+
 AttentionMaps = Literal["probabilities", "scores", "band", "none"]
 """What output_attentions returns: weights after the softmax, scores before it, weights of the keys near the diagonal
 only, or nothing that is a map."""

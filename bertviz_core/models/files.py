@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bertviz_core import hub
-from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE
 from bertviz_core.errors import CheckpointError, MissingFilesError
-from bertviz_core.own_files import present
+from bertviz_core.models import hub
+from bertviz_core.models.own_files import present
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import DEFAULT_MODEL, Settings
-from bertviz_core.sources import ModelSource
 
 TOKENIZER_FILES = (
     "tokenizer.json",

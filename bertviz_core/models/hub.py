@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size, read_file
-from bertviz_core.results import CheckpointHeader, StoredTensor
-from bertviz_core.safetensors_header import json_object, listed_tensors
-from bertviz_core.unplugged import guard_requests
+from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size, read_file
+from bertviz_core.models.safetensors.header import json_object, listed_tensors
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.models.untrusted.offline import guard_requests
 
 TIMEOUT_S = 10.0
 INDEX_FILE = "model.safetensors.index.json"

@@ -13,7 +13,8 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bertviz_core.errors import CheckpointError, shown
+from bertviz_core.errors import CheckpointError
+from bertviz_core.text import shown
 
 CONFIG_NBYTES = 8 * 1024**2
 """Most bytes of a config: a million labels fit, and nothing that fills the memory when it is parsed."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import torch
@@ -107,3 +107,7 @@ def recording_attention(
     if tell is not None and records is not None:
         tell(len(records))
     return output
+
+
+AttentionWay = Literal["recorded", "eager", "none"]
+"""How attention is known: from the recorded query and key, from the model's own maps, or not at all."""

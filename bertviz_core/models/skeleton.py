@@ -2,17 +2,57 @@
 
 import copy
 from collections.abc import Mapping
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
-from bertviz_core.library import import_library
-from bertviz_core.tasks import task_class
-from bertviz_core.unplugged import unplugged
-from bertviz_core.untrusted_config import harmless_config
+from bertviz_core.models.untrusted.config import harmless_config
+from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.text import first_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
+
+_LOCK = RLock()
+
+
+def import_library() -> None:
+    """Import torch and transformers; a second thread waits until the first is through.
+
+    transformers puts another module in its place while it is imported, so that a thread that comes between finds a
+    module without its names.
+    """
+    with _LOCK:
+        import torch  # noqa: F401  # the import is the work
+        from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer  # noqa: F401  # the import is the work
+
+
+TASK_CLASSES: Mapping[str, str] = {
+    "base": "AutoModel",
+    "masked-lm": "AutoModelForMaskedLM",
+    "next-sentence": "AutoModelForNextSentencePrediction",
+    "pretraining": "AutoModelForPreTraining",
+    "sequence-classification": "AutoModelForSequenceClassification",
+    "token-classification": "AutoModelForTokenClassification",
+    "question-answering": "AutoModelForQuestionAnswering",
+    "multiple-choice": "AutoModelForMultipleChoice",
+}
+TASKS = tuple(TASK_CLASSES)
+
+
+def task_class(task: str) -> Any:
+    """Transformers' auto class of a task; imports transformers.
+
+    Raises:
+        UnsupportedModelError: there is no such task.
+    """
+    if task not in TASK_CLASSES:
+        raise UnsupportedModelError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
+    import_library()
+    import transformers
+
+    return getattr(transformers, TASK_CLASSES[task])
+
 
 MAX_LAYERS = 10_000
 """A config that asks for more is a slip or an attack: each layer is a Python object even on the meta device."""
@@ -71,17 +111,3 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
             f"No {configured.model_type} model can be built from the config of {name!r}: {first_line(error)}"
         ) from error
     return model
-
-
-def first_line(error: Exception, names: Mapping[str, str] | None = None) -> str:
-    """The first line of another library's message, cut to a readable length.
-
-    Args:
-        error: what the library raised.
-        names: words of it that mean nothing to a reader -> what to say instead.
-    """
-    words = str(error).strip()
-    for word, instead in (names or {}).items():
-        words = words.replace(word, instead)
-    lines = words.splitlines() or [type(error).__name__]
-    return lines[0][:200]

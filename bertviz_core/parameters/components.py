@@ -2,12 +2,49 @@
 
 Two things are told: the component (embeddings, encoder, pooler, task head) by the module at the top, and the part of
 a layer (query, key, ..., feed-forward, layer norm) by the modules below it. Most families share one vocabulary of
-names; a family that departs from it has a row in bertviz_core.families.
+names; a family that departs from it has a row in bertviz_core.models.families.
 """
 
 import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
-from bertviz_core.families import family
+from msgspec.structs import replace
+
+from bertviz_core.models.families import family
+from bertviz_core.parameters.results import Parameter
+
+BLOCK = 100_000
+"""Weight of the first number where layers are counted in two steps."""
+
+
+def layer_numbers(rows: list[Parameter]) -> list[Parameter]:
+    """Rows whose layers are counted in two steps get the plain count 0, 1, 2, ... in the order of the model."""
+    found = sorted({row.layer for row in rows if row.layer is not None})
+    if not found or found[-1] < BLOCK:
+        return rows
+    plain = {layer: index for index, layer in enumerate(found)}
+    return [replace(row, layer=plain[row.layer]) if row.layer is not None else row for row in rows]
+
+
+def layer_applications(config: Mapping[str, Any]) -> dict[int, int]:
+    """How often one forward pass runs each stored layer, where that is not once (ALBERT, Funnel).
+
+    ALBERT (Lan et al. 2020, section 3.1) shares parameters across layers: layer i uses group i // (layers / groups).
+    """
+    if config.get("model_type") == "albert":
+        layers = int(config.get("num_hidden_layers", 12))
+        groups, inner = int(config.get("num_hidden_groups", 1)), int(config.get("inner_group_num", 1))
+        used = Counter(int(layer / (layers / groups)) for layer in range(layers))
+        return {group * inner + index: count for group, count in used.items() for index in range(inner)}
+    if config.get("model_type") == "funnel":
+        sizes = config.get("block_sizes") or [4, 4, 4]
+        repeats = config.get("block_repeats") or [1] * len(sizes)
+        plain = [repeat for size, repeat in zip(sizes, repeats, strict=False) for _ in range(size)]
+        return dict(enumerate(plain))
+    return {}
+
 
 EMBEDDINGS, ENCODER, DECODER, POOLER, TASK_HEAD = "embeddings", "encoder", "decoder", "pooler", "task head"
 COMPONENTS = (EMBEDDINGS, ENCODER, DECODER, POOLER, TASK_HEAD)

@@ -5,37 +5,156 @@ a module in memory. Tied parameters are listed and counted once, as torch's own 
 """
 
 import gc
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from math import prod
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core import catalog, hub
-from bertviz_core.checkpoint import read_header
 from bertviz_core.errors import CheckpointError, HubError
-from bertviz_core.ledger import balanced_ledger
-from bertviz_core.names import module_tensors
-from bertviz_core.places import places_of
-from bertviz_core.results import Buffer, CheckpointHeader, Ledger, Parameter, Way
+from bertviz_core.models import catalog, hub
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.header import DTYPE_NBYTES
+from bertviz_core.models.safetensors.results import CheckpointHeader
+from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
+from bertviz_core.parameters.naming import left_out, module_tensors, places_of, tie_pairs, ties_that_hold
+from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, Ledger, Parameter, Way
 from bertviz_core.settings import Settings
-from bertviz_core.sources import ModelSource, resolve
-from bertviz_core.ties import left_out, tie_pairs, ties_that_hold
-
-WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
-"""Dtypes that no parameter has: a stored tensor of these is a buffer, such as a table of position ids."""
 
 if TYPE_CHECKING:
     import torch
+
+MAX_TERMS = 6
+
+
+def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) -> str:
+    """The total of a component as "12 × 7,087,872" and shapes; long sums end in one number for the rest.
+
+    Args:
+        layers: totals of its layers, in their order.
+        outside: its rows that stand in no layer.
+    """
+    runs = [(size, len(list(run))) for size, run in groupby(layers)]
+    terms = [(f"{count:,} × {size:,}" if count > 1 else f"{size:,}", count * size) for size, count in runs]
+    terms += module_terms(outside)
+    return _joined(terms)
+
+
+def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
+    """(term, its value) of every module, weight and bias together, equal neighbours as one product."""
+    modules: dict[str, list[Parameter]] = {}
+    for row in rows:
+        modules.setdefault(row.name.rpartition(".")[0], []).append(row)
+    terms = []
+    for shapes, run in groupby([tuple([row.shape for row in module]) for module in modules.values()]):
+        count = len(list(run))
+        product = " + ".join([" × ".join([f"{size:,}" for size in shape]) or "1" for shape in shapes])
+        value = sum([math.prod(shape) for shape in shapes])
+        terms.append((f"{count} × ({product})" if count > 1 else product, count * value))
+    return terms
+
+
+def _joined(terms: list[tuple[str, int]]) -> str:
+    if len(terms) > MAX_TERMS:
+        rest = terms[MAX_TERMS - 1 :]
+        terms = [*terms[: MAX_TERMS - 1], (f"{sum(value for _, value in rest):,} in {len(rest):,} more", 0)]
+    return " + ".join(text for text, _ in terms)
+
+
+def balanced_ledger(
+    name: str,
+    config: Mapping[str, Any],
+    architecture: str,
+    way: Way,
+    parameters: list[Parameter],
+    buffers: list[Buffer],
+    stored: tuple[int, int] | None,
+) -> Ledger:
+    """The ledger of these rows.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        architecture: class whose parameters these are.
+        way: how the rows were found.
+        parameters: the rows, tied ones included.
+        buffers: what is no parameter.
+        stored: tensors and bytes in the file; None where no file was read.
+    """
+    parameters = layer_numbers(parameters)
+    counted = parameters
+    if [True for row in parameters if row.tied_to is not None]:
+        counted = [row for row in parameters if row.tied_to is None]
+    sums: dict[tuple[str, int], dict[str, int]] = {}
+    groups: dict[str, list[Parameter]] = {part: [] for part in COMPONENTS}
+    for row in counted:
+        component, layer = row.component, row.layer
+        groups[component].append(row)
+        if layer is not None:
+            where = (component, layer)
+            if where not in sums:
+                sums[where] = dict.fromkeys(PARTS, 0)
+            sums[where][row.part] += row.numel
+    total = sum([row.numel for row in counted])
+    layers = _layers(sums, config)
+    return Ledger(
+        model=name,
+        model_type=str(config.get("model_type", "")),
+        architecture=architecture,
+        way=way,
+        parameters=tuple(parameters),
+        buffers=tuple(buffers),
+        components=tuple(_component(part, rows, layers) for part, rows in groups.items() if rows),
+        layers=layers,
+        total=total,
+        trainable=total - sum([row.numel for row in counted if not row.trainable]),
+        tensors=len(counted),
+        tied=len(parameters) - len(counted),
+        nbytes=_nbytes(counted, total),
+        stored_tensors=stored[0] if stored else None,
+        stored_nbytes=stored[1] if stored else None,
+    )
+
+
+def _nbytes(counted: list[Parameter], total: int) -> int:
+    dtypes = {row.dtype for row in counted}
+    if len(dtypes) == 1:
+        return int(total * DTYPE_NBYTES.get(dtypes.pop(), 4))
+    return int(sum([row.numel * DTYPE_NBYTES.get(row.dtype, 4) for row in counted]))
+
+
+def _component(name: str, rows: list[Parameter], layers: tuple[LayerCount, ...]) -> ComponentCount:
+    inside = [layer.total for layer in layers if layer.component == name]
+    outside = [row for row in rows if row.layer is None] if inside else rows
+    total = sum(inside) + sum([row.numel for row in outside])
+    return ComponentCount(name, total, len(rows), component_arithmetic(inside, outside))
+
+
+def _layers(sums: Mapping[tuple[str, int], dict[str, int]], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
+    """One row for every layer of these sums of its parts."""
+    runs = layer_applications(config)
+    return tuple(
+        [
+            LayerCount(component, layer, sum(parts.values()), **parts, applications=runs.get(layer, 1))
+            for (component, layer), parts in sorted(sums.items(), key=itemgetter(0))
+        ]
+    )
+
+
+WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
+"""Dtypes that no parameter has: a stored tensor of these is a buffer, such as a table of position ids."""
 
 
 def parameter_ledger(name: str, settings: Settings, task: str | None = None) -> Ledger:
     """The ledger of a model by name: from its header where it has one, else from its config.
 
     Args:
-        name: a model's name (bertviz_core.sources).
+        name: a model's name (bertviz_core.models.sources).
         settings: what may be opened.
         task: count the class of this task, built from the config; None for what the checkpoint holds.
 
@@ -127,7 +246,7 @@ def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> L
     Raises:
         BertvizError: no such model can be built.
     """
-    from bertviz_core.skeleton import build_skeleton
+    from bertviz_core.models.skeleton import build_skeleton
 
     return module_ledger(name, build_skeleton(name, config, task), way="config")
 

@@ -1,14 +1,83 @@
 """What the names of parameters tell: component, layer, part and order, worked out once for all names of a form."""
 
 import math
-from functools import lru_cache
-from typing import NamedTuple
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
-from bertviz_core import catalog
-from bertviz_core.families import BLOCK
-from bertviz_core.names import BUFFER, NUMBERS
-from bertviz_core.parts import COMPONENTS, component_of, inside_layer, part_of, reading_rank
-from bertviz_core.results import Parameter
+from bertviz_core.models import catalog
+from bertviz_core.models.catalog import TypeFacts
+from bertviz_core.models.safetensors.results import StoredTensor
+from bertviz_core.parameters.components import BLOCK, COMPONENTS, component_of, inside_layer, part_of, reading_rank
+from bertviz_core.parameters.results import Parameter
+
+LEGACY = (
+    {"from": ["LayerNorm.gamma"], "to": ["LayerNorm.weight"]},
+    {"from": ["LayerNorm.beta"], "to": ["LayerNorm.bias"]},
+)
+OLD_NAMES = (".gamma", ".beta")
+NUMBERS = re.compile(r"(?:^|(?<=\.))(\d+)(?=\.)")
+"""Numbers that stand for a layer or a group; split by it, a name is text and numbers in turn."""
+BUFFER = re.compile(
+    r"(^|\.)(position_ids|token_type_ids|num_batches_tracked|running_mean|running_var|inv_freq|masked_bias"
+    r"|h\.\d+\.attn\.bias)$"
+)
+
+NamedTensor = tuple[str, tuple[int, ...], StoredTensor]
+"""Name in the module, shape, and the stored tensor that it is, or that it is an even slice of."""
+
+
+def module_tensors(tensors: Sequence[StoredTensor], facts: TypeFacts, base_only: bool) -> list[NamedTensor]:
+    """The stored tensors under their names in the module.
+
+    Args:
+        tensors: what the header lists.
+        facts: what is known of the model type.
+        base_only: whether the config names the base class (or none), so that a prefix around everything goes away.
+    """
+    if facts.renames or [True for tensor in tensors if tensor.name.endswith(OLD_NAMES)]:
+        steps = (*facts.renames, *LEGACY)
+        named = [cut for tensor in tensors for cut in _renamed(tensor, steps)]
+    else:
+        named = [(tensor.name, tensor.shape, tensor) for tensor in tensors]
+    prefix = f"{facts.prefix}."
+    if base_only and facts.prefix and all(name.startswith(prefix) for name, _, _ in named):
+        return [(name.removeprefix(prefix), shape, tensor) for name, shape, tensor in named]
+    return named
+
+
+def _renamed(tensor: StoredTensor, steps: Sequence[Mapping[str, Any]]) -> list[NamedTensor]:
+    name = tensor.name
+    for step in steps:
+        match = _pattern(tuple(step["from"])).search(name)
+        if match is None:
+            continue
+        targets = [_filled(target, match) for target in step["to"]]
+        renamed = [name.replace(match.group(0), target, 1) for target in targets]
+        if "chunk" not in step:
+            name = renamed[0]
+        elif tensor.shape and tensor.shape[step["chunk"]] % len(targets) == 0:
+            axis = step["chunk"]
+            shape = (*tensor.shape[:axis], tensor.shape[axis] // len(targets), *tensor.shape[axis + 1 :])
+            return [(each, shape, tensor) for each in renamed]
+    return [(name, tensor.shape, tensor)]
+
+
+@cache
+def _pattern(sources: tuple[str, ...]) -> re.Pattern[str]:
+    """One pattern for several sources, the longest first; a pattern that ends in a letter ends on a name's boundary."""
+    branches = []
+    for source in sorted(sources, key=len, reverse=True):
+        pattern = source.replace("*.", r".*\.")
+        branches.append(f"(?:{pattern})" + (r"(?!\w)" if re.search(r"[a-zA-Z0-9]$", pattern) else ""))
+    return re.compile("|".join(branches))
+
+
+def _filled(target: str, match: re.Match[str]) -> str:
+    groups = [group for group in match.groups() if group is not None]
+    return target.replace(r"\1", groups[0]) if groups and r"\1" in target else target
+
 
 DIGITS = bytes.maketrans(b"123456789", b"000000000")
 MAX_FORMS = 10_000
@@ -99,3 +168,31 @@ class Places:
 def places_of(model_type: str, prefix: str, wrapped: bool) -> Places:
     """The places of a family's names, kept from one ledger to the next."""
     return Places(model_type, prefix, wrapped)
+
+
+def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
+    """Names that the class can tie, and the base model in it, each with the name that it is tied to."""
+    inner = catalog.ties_of(facts.base_class).items()
+    return {
+        **{f"{facts.prefix}.{alias}": f"{facts.prefix}.{to}" for alias, to in inner},
+        **catalog.ties_of(architecture),
+    }
+
+
+def ties_that_hold(
+    pairs: Mapping[str, str], config: Mapping[str, Any], facts: catalog.TypeFacts, names: set[str]
+) -> dict[str, str]:
+    """The pairs that hold for this config and whose source is stored."""
+    if not config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False)):
+        return {}
+    return {alias: to for alias, to in pairs.items() if to in names}
+
+
+def left_out(ties: dict[str, str], rows: list[Parameter], names: set[str], places: Places) -> list[Parameter]:
+    """Rows of the tied parameters that the file leaves out, since another has their values."""
+    owners = {row.name: row for row in rows if row.name in ties.values()}
+    return [
+        places.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
+        for alias, to in ties.items()
+        if alias not in names
+    ]

@@ -12,33 +12,6 @@ Way = Literal["header", "config", "module"]
 """How a ledger was made: from a safetensors header, from a config on the meta device, from a module in memory."""
 
 
-class StoredTensor(msgspec.Struct, frozen=True, gc=False):
-    """One tensor as a safetensors header lists it; its values are not read."""
-
-    name: str
-    """Name in the file."""
-    shape: tuple[int, ...]
-    """Size of every axis; () for a single number."""
-    dtype: str
-    """Torch's name of the number format, such as "float32"."""
-    nbytes: int
-    """Bytes of the values in the file."""
-    file: str
-    """Name of the file (the shard) that holds it."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointHeader:
-    """What the headers of a checkpoint's safetensors files say, all shards together."""
-
-    tensors: tuple[StoredTensor, ...]
-    """Every stored tensor, in the order of the files and of the values in them."""
-    files: tuple[str, ...]
-    """Names of the files read."""
-    header_nbytes: int
-    """Bytes read: length fields and headers, nothing else."""
-
-
 class Parameter(msgspec.Struct, frozen=True, gc=False):
     """One named parameter."""
 

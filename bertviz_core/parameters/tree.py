@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from bertviz_core.parts import ATTENTION_PARTS, PARTS
-from bertviz_core.results import Ledger, Parameter, TreeNode
+from bertviz_core.parameters.components import ATTENTION_PARTS, PARTS
+from bertviz_core.parameters.results import Ledger, Parameter, TreeNode
 
 MAX_NODES = 1_500
 """Nodes that a figure of well under a megabyte can carry."""

@@ -1,4 +1,4 @@
-"""`python -m bertviz_core.limited_child_main`: one function under limits, for bertviz_core.limited_child."""
+"""`python -m bertviz_core.sandbox.child`: one function under limits, for bertviz_core.sandbox.run."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from importlib import import_module
 
 from bertviz_core.errors import BertvizError
 
-TASKS = frozenset({"bertviz_core.sentence_reading.answered"})
+TASKS = frozenset({"bertviz_core.sentences.reading.table.answered"})
 """The functions that may be asked for by name: bytes in, bytes out."""
 ANSWER, REFUSAL, OUT_OF_MEMORY, TOO_LARGE, OTHER = b"A", b"R", b"M", b"L", b"X"
 """The first byte that a child writes: what the rest is."""

@@ -1,6 +1,6 @@
 """What strangers wrote is read in a process of its own, under limits: what goes wrong there ends there.
 
-The child (bertviz_core.limited_child_main) is a fresh interpreter that sets its own limits before it reads a byte, runs
+The child (bertviz_core.sandbox.child) is a fresh interpreter that sets its own limits before it reads a byte, runs
 one function of a list, and answers in bytes. Its processor seconds and memory are the system's to keep, its time by the
 clock and the size of its answer are kept here. Nothing that it answers is ever run or unpickled.
 """
@@ -19,7 +19,7 @@ from time import monotonic
 from typing import NoReturn
 
 from bertviz_core import errors
-from bertviz_core.limited_child_main import ANSWER, OTHER, OUT_OF_MEMORY, REFUSAL, TASKS, TOO_LARGE
+from bertviz_core.sandbox.child import ANSWER, OTHER, OUT_OF_MEMORY, REFUSAL, TASKS, TOO_LARGE
 from bertviz_core.settings import Settings
 
 STEP_S = 0.1
@@ -71,7 +71,7 @@ def run_limited(task: str, request: bytes, limits: Limits, still_wanted: Wanted 
     """The answer of one of our functions to a stranger's bytes.
 
     Args:
-        task: the function's dotted name, one of bertviz_core.limited_child_main.TASKS.
+        task: the function's dotted name, one of bertviz_core.sandbox.child.TASKS.
         request: what it is given.
         limits: what it may take.
         still_wanted: asked many times a second; the child is killed where it answers no or raises.
@@ -110,7 +110,7 @@ def _take(slots: BoundedSemaphore, limits: Limits, wanted: Wanted) -> None:
 
 def _command(task: str, limits: Limits) -> list[str]:
     numbers = limits.memory_nbytes, limits.processor_s, limits.answer_nbytes, limits.file_nbytes
-    return [sys.executable, "-s", "-m", "bertviz_core.limited_child_main", task, *map(str, numbers)]
+    return [sys.executable, "-s", "-m", "bertviz_core.sandbox.child", task, *map(str, numbers)]
 
 
 def _talk(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:

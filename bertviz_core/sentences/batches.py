@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import TextError
-from bertviz_core.loading import LoadedModel
-from bertviz_core.results.sentences import SentencePlan
-from bertviz_core.results.trace import Tokens
-from bertviz_core.text_families import text_family
-from bertviz_core.token_limits import TokenLimit
-from bertviz_core.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, tokenize
+from bertviz_core.models.families import text_family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.text import plain
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, TokenLimit, tokenize
 
 CHUNK = 512
 """Sentences that are tokenized in one call: enough for the call to cost nothing, few enough to stop soon."""
@@ -23,7 +23,7 @@ TOKEN_BUDGET: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceRow:
-    """A tokenized sentence, as bertviz_core.trace_inputs.model_inputs takes it."""
+    """A tokenized sentence, as bertviz_core.trace.inputs.model_inputs takes it."""
 
     input_ids: Any
     """Row of the vocabulary of every token."""
@@ -52,7 +52,7 @@ def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan)
     """The tokens of one sentence under a plan: prompt in front, the plan's limit. What token_pair_shares wants traced.
 
     Raises:
-        TextError: as bertviz_core.tokenization.tokenize.
+        TextError: as bertviz_core.trace.tokenization.tokenize.
     """
     return tokenize(limited(tokenizer, plan), read_text(plan, sentence))
 
@@ -112,13 +112,6 @@ def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
     rest = found[1:]
     Random(0).shuffle(rest)  # noqa: S311  # an order, no secret
     return found[:1] + rest
-
-
-def plain(text: str) -> str:
-    """The text as Unicode: halves of a pair joined, lone surrogates, which no encoding knows, as U+FFFD."""
-    if text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _rows(tokenizer: TextTokenizer, texts: list[str]) -> list[SentenceRow]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bertviz_core.results.sentences import SentenceVectors
+from bertviz_core.sentences.results import SentenceVectors
 
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet runs a cell that begins with one of these."""

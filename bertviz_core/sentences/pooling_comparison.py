@@ -6,12 +6,12 @@ from typing import Literal
 import numpy as np
 
 from bertviz_core.errors import TextError
-from bertviz_core.loading import LoadedModel
-from bertviz_core.results.sentences import POOLINGS, Pooling, PoolingComparison, SentencePlan
-from bertviz_core.sentence_batches import Progress, batches, tokenized
-from bertviz_core.sentence_run import SentenceRun, plan_layer
-from bertviz_core.similarity import similarity_matrix
-from bertviz_core.tokenization import TextTokenizer
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.sentences.batches import Progress, batches, tokenized
+from bertviz_core.sentences.encoding import SentenceRun, plan_layer
+from bertviz_core.sentences.results import POOLINGS, Pooling, PoolingComparison, SentencePlan
+from bertviz_core.sentences.similarity import similarity_matrix
+from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_COMPARED = 500
 """Sentences that are compared; their vectors under all poolings and layers of BERT-base take 80 MB."""

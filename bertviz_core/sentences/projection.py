@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.results.sentences import MapMethod, SentenceMap
+from bertviz_core.sentences.results import MapMethod, SentenceMap
 
 UMAP_NEIGHBOURS = 15
 MAX_UMAP = 10_000

@@ -1,5 +1,6 @@
 """Results about sentences: their vectors, how alike they are, and the list that they came from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,8 +8,114 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.results.sentence_plan import POOLINGS, SUMS, DenseLayer, Pooling, SentenceDtype, SentencePlan
-from bertviz_core.results.token_pairs import TokenPair, TokenPairShares
+Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
+"""How one vector comes from many: the tokens' mean, the first token, the largest of each dimension, the pooler; a mean
+weighted by place, the last token, the sum over the square root of the count, which some checkpoints ask for."""
+POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler")
+"""Those offered for every model; the others are followed where a checkpoint names them."""
+SUMS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
+"""Those whose vector is a sum of one part per token."""
+SentenceDtype = Literal["float32", "bfloat16"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseLayer:
+    """A linear map behind the pooling, as a checkpoint's sentence-transformers modules have it."""
+
+    weight: Float[np.ndarray, "rows columns"]
+    """Multiplied with the vector: output = activation(weight @ vector + bias)."""
+    bias: Float[np.ndarray, " rows"] | None
+    """Added to the product; None for none."""
+    activation: str
+    """Name of the function behind the sum: "identity", "tanh", "relu", "gelu" or "sigmoid"."""
+
+    @property
+    def linear(self) -> bool:
+        """Whether nothing but a sum and products happens in it."""
+        return self.activation == "identity"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentencePlan:
+    """How a sentence becomes one vector."""
+
+    pooling: Pooling
+    """How the tokens' vectors become one."""
+    layer: int | None = None
+    """Entry of hidden_states that is pooled, 0 for the embedding output; None for the last. A pooler reads the last."""
+    normalize: bool = False
+    """Whether the vector is brought to length 1 at the end."""
+    prompt: str = ""
+    """Text put in front of every sentence; "" for none."""
+    include_prompt: bool = True
+    """Whether the prompt's tokens are pooled with those of the sentence."""
+    max_seq_length: int | None = None
+    """Most tokens of a sentence, special ones included; None for what the model reads at once."""
+    lower_case: bool = False
+    """Whether prompt and sentence are put into lower case before they are tokenized."""
+    dense: tuple[DenseLayer, ...] = ()
+    """Maps applied behind the pooling, in their order; they belong to the model's own pooling and last layer."""
+    truncate_dim: int | None = None
+    """Leading dimensions that are kept at the very end; None for all. Belongs to the model's own pooling too."""
+    reason: str = ""
+    """Where this plan comes from, one sentence for the reader."""
+    prompts: Mapping[str, str] | None = None
+    """Prompts that the checkpoint offers, by name; None where it offers none."""
+    notices: tuple[str, ...] = ()
+    """What of the checkpoint's modules is not followed, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPair:
+    """One token of each sentence and what the two add to the similarity."""
+
+    first: int
+    """Position of the token in the first sentence."""
+    second: int
+    """Position of the token in the second sentence."""
+    share: float
+    """Its cell: what it adds to the cosine."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenPairShares:
+    """The cosine of two sentences as a sum over pairs of tokens."""
+
+    first_tokens: tuple[str, ...]
+    """Tokens of the first sentence, one for each row."""
+    second_tokens: tuple[str, ...]
+    """Tokens of the second sentence, one for each column."""
+    cells: Float[np.ndarray, "first second"]
+    """What each pair of tokens adds; the sum of all is `total`."""
+    score: float
+    """Cosine of the two sentence vectors by the plan."""
+    total: float
+    """Sum of the cells: the score where `exact`, up to rounding."""
+    exact: bool
+    """Whether the cells make up the score; where not, they are an approximation and `note` says why."""
+    note: str
+    """What the cells are, one sentence for the reader."""
+    pooling: Pooling
+    """The pooling of the score."""
+    layer: int
+    """Entry of hidden_states that the cells are made from."""
+    first_totals: Float[np.ndarray, " first"]
+    """Sums of the rows: what each token of the first sentence adds."""
+    second_totals: Float[np.ndarray, " second"]
+    """Sums of the columns."""
+    first_words: tuple[str, ...]
+    """Words of the first sentence in their order, special tokens as their own."""
+    first_word_totals: Float[np.ndarray, " first_words"]
+    """What each word of the first sentence adds."""
+    second_words: tuple[str, ...]
+    """Words of the second sentence."""
+    second_word_totals: Float[np.ndarray, " second_words"]
+    """What each word of the second sentence adds."""
+    word_cells: Float[np.ndarray, "first_words second_words"]
+    """What each pair of words adds: cells of their tokens summed."""
+    top: tuple[TokenPair, ...]
+    """Pairs of tokens by size of their cell, largest first, special tokens left out."""
+
 
 __all__ = [
     "MEASURES",

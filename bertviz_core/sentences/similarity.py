@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.hidden_states import unit
-from bertviz_core.results.sentences import BlockSummary, ClusterOrder, Measure, Neighbours, ScoredPairs
+from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, ScoredPairs
 
 BLOCK_ROWS = 2048
 """Rows and columns of a block of scores: 16 MiB at a time, whatever the count of sentences."""

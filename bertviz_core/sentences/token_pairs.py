@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.results.sentences import SUMS, SentencePlan, TokenPair, TokenPairShares
-from bertviz_core.results.trace import Tokens, Trace
-from bertviz_core.sentence_dense import applied
+from bertviz_core.sentences.pooling import applied
+from bertviz_core.sentences.results import SUMS, SentencePlan, TokenPair, TokenPairShares
+from bertviz_core.trace.results import Tokens, Trace
 
 TOP = 20
 MEAN = (

@@ -1,13 +1,17 @@
 """The file of the sentence store: its tables, and each read and write of it as one transaction."""
 
+import hashlib
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+
+from bertviz_core.settings import Settings
 
 VERSION = 1
 ASKED_AT_ONCE = 900
@@ -134,3 +138,157 @@ def used_nbytes(database: sqlite3.Connection) -> int:
 
 def _checksum(vector: bytes, tokens: int, truncated: int) -> int:
     return zlib.crc32(f"{tokens} {truncated}".encode(), zlib.crc32(vector))
+
+
+FILE = "sentence-vectors.sqlite3"
+SET_ASIDE = f"{FILE}.set-aside"
+DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""What SQLite answers where the tables are not there, where pages are damaged, where the file is none of its own."""
+BUSY_S = 20.0
+"""How long one waits for another's write, which takes milliseconds."""
+Answer = TypeVar("Answer")
+
+
+class SentenceStore:
+    """Vectors on disk within a limit of bytes; may be used from many threads and processes.
+
+    It never fails: what cannot be read counts as not there, what cannot be written is not kept, and notices say so.
+    """
+
+    def __init__(self, folder: Path, max_nbytes: int) -> None:
+        """A store in a folder, which is made when it is first used."""
+        self._path, self._max_nbytes = folder / FILE, max_nbytes
+        self._renamed: dict[str, None] = {}
+        self._trouble = ""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "SentenceStore":
+        """The store that the settings name."""
+        return cls(settings.store_dir, settings.max_store_bytes)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Why files were set aside so far, and behind that what is wrong now, one sentence each."""
+        return (*self._renamed, *([self._trouble] if self._trouble else []))
+
+    @property
+    def renamed(self) -> int:
+        """How many of the notices tell of a file that was set aside."""
+        return len(self._renamed)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the kept vectors take in the file."""
+        return self._used(used_nbytes, 0)
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, StoredVector]:
+        """The vectors kept under some keys; those not kept are not in the answer."""
+        if not keys:
+            return {}
+        return self._used(lambda database: read(database, keys), {})
+
+    def put(self, vectors: Mapping[bytes, StoredVector]) -> None:
+        """Keep vectors; those used longest ago make room."""
+        if vectors:
+            self._used(lambda database: write(database, vectors, self._max_nbytes), None)
+
+    def _used(self, work: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Answer:
+        """What the work on the database gives; a store that is no use is set aside, and a new one begun."""
+        for _ in range(2):
+            inode = None
+            try:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None)) as database:
+                    inode = self._path.stat().st_ino
+                    prepare(database)
+                    found = work(database)
+                    self._trouble = ""
+                    return found
+            except OtherVersionError:
+                self._set_aside(inode, "was made by another version or another program")
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & 0xFF not in DAMAGED:
+                    self._trouble = (
+                        f"Sentence vectors cannot be kept on disk now ({error}); they are computed each time."
+                    )
+                    return otherwise
+                self._set_aside(inode, f"is damaged ({error})")
+            except OSError as error:
+                why = error.strerror or error
+                self._trouble = f"Sentence vectors cannot be kept on disk ({why}); they are computed each time."
+                return otherwise
+        return otherwise
+
+    def _set_aside(self, inode: int | None, why: str) -> None:
+        """Rename the file and what SQLite keeps beside it; one that another process has made meanwhile stays."""
+        with suppress(OSError):
+            if self._path.stat().st_ino != inode:
+                return
+            for ending in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    Path(f"{self._path}{ending}").replace(self._path.with_name(f"{SET_ASIDE}{ending}"))
+        notice = f"The store of sentence vectors {why}; it was renamed to {SET_ASIDE}, and a new one begun."
+        self._renamed[notice] = None
+
+
+KEPT_AT_ONCE = 256
+"""Vectors that are written to the store together; a kill loses at most so many."""
+READ_AT_ONCE = 4096
+"""Vectors that are read from the store together, so that they are never in memory twice."""
+
+
+class KeptVectors:
+    """The vectors of all different texts in one array, filled from the store and by runs."""
+
+    def __init__(self, texts: list[str], way: bytes, store: SentenceStore | None) -> None:
+        self.texts, self._store = texts, store
+        self._keys = [hashlib.blake2b(_bytes(text), digest_size=16, key=way).digest() for text in texts]
+        self._vectors: Any = None
+        self._counts, self._truncated = np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
+        self._new: dict[bytes, StoredVector] = {}
+
+    def read(self) -> list[int]:
+        """Take what the store has; the places that it has not."""
+        missing = []
+        for start in range(0, len(self.texts), READ_AT_ONCE):
+            keys = self._keys[start : start + READ_AT_ONCE]
+            known = self._store.get(keys) if self._store is not None else {}
+            for place, key in enumerate(keys, start):
+                if key not in known or not self._put(place, known[key]):
+                    missing.append(place)
+        return missing
+
+    def add(self, place: int, stored: StoredVector) -> None:
+        """Take a new vector."""
+        self._put(place, stored)
+        if self._store is not None:
+            self._new[self._keys[place]] = stored
+            if len(self._new) >= KEPT_AT_ONCE:
+                self.write()
+
+    def write(self) -> None:
+        """Hand the new vectors to the store."""
+        if self._store is not None:
+            self._store.put(self._new)
+        self._new = {}
+
+    def arrays(self, places: list[int]) -> tuple[Any, Any, Any]:
+        """Vectors, token counts and cuts at some places; arrays that cannot be written to."""
+        found = [self._vectors, self._counts, self._truncated]
+        if len(places) != len(self.texts):
+            found = [array[places] for array in found]
+        for array in found:
+            array.setflags(write=False)
+        return found[0], found[1], found[2]
+
+    def _put(self, place: int, stored: StoredVector) -> bool:
+        if self._vectors is None:
+            self._vectors = np.empty((len(self.texts), len(stored.vector)), dtype=np.float32)
+        if len(stored.vector) != self._vectors.shape[1]:
+            return False
+        self._vectors[place], self._counts[place], self._truncated[place] = stored
+        return True
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.recording import LayerRecord
-from bertviz_core.text_families import text_family
+from bertviz_core.models.families import text_family
+from bertviz_core.models.recording import LayerRecord
 
 if TYPE_CHECKING:
     import torch

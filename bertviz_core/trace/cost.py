@@ -5,7 +5,7 @@ from functools import cache
 from time import perf_counter
 from typing import Any
 
-from bertviz_core.loading import LoadedModel
+from bertviz_core.models.loading import LoadedModel
 
 SOFTMAX_FLOPS = 12
 """Work of one attention score beside its two products, in multiply-add pairs: scale, mask, exponential, sum."""

@@ -2,18 +2,19 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from bertviz_core.errors import TextError
-from bertviz_core.loading import LoadedModel
+from bertviz_core.models.loading import LoadedModel
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
 
+@runtime_checkable
 class ModelRow(Protocol):
     """What of a text a model is given: Tokens, or a sentence's bare ids."""
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-AttentionWay = Literal["recorded", "eager", "none"]
-"""How attention is known: from the recorded query and key, from the model's own maps, or not at all."""
+from bertviz_core.models.recording import AttentionWay
 
 
 @dataclass(frozen=True, slots=True, eq=False)

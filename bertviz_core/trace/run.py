@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError
-from bertviz_core.families import family
-from bertviz_core.loading import LoadedModel
-from bertviz_core.recording import LayerRecord, recording
-from bertviz_core.results.trace import AttentionWay, Tokens, Trace
-from bertviz_core.run_queue import RunQueue
-from bertviz_core.skeleton import first_line
-from bertviz_core.text_families import text_family
-from bertviz_core.trace_arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
-from bertviz_core.trace_inputs import model_inputs, prepared
+from bertviz_core.models.families import family, text_family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.recording import AttentionWay, LayerRecord, recording
+from bertviz_core.text import first_line
+from bertviz_core.trace.arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
+from bertviz_core.trace.inputs import model_inputs, prepared
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run_queue import RunQueue
 
 if TYPE_CHECKING:
     import torch

@@ -2,18 +2,82 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.errors import TextError
-from bertviz_core.results.trace import Tokens
-from bertviz_core.token_limits import TokenLimit
-from bertviz_core.visible import counted
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.models.families import text_family
+from bertviz_core.models.files import quietly, tokenizer_folder
+from bertviz_core.models.own_files import present
+from bertviz_core.models.skeleton import BUILD_LOCK, model_config
+from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bundled
+from bertviz_core.models.untrusted.lent_files import lent_tokenizer
+from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.settings import Settings
+from bertviz_core.text import counted, first_line
+from bertviz_core.trace.results import Tokens
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+
+
+def longest_piece(tokens: Tokens) -> int:
+    """Position of the longest piece of the text's own: it says most about its neighbours; 0 where there is none."""
+    own = [position for position in range(len(tokens)) if not (tokens.special[position] or tokens.unknown[position])]
+    return max(own, key=lambda position: len(tokens.tokens[position]), default=0)
+
+
+UNSET = 1_000_000
+"""A tokenizer without model_max_length reports 1e30; no model reads a million tokens."""
+POSITION_KEYS = ("max_position_embeddings", "n_positions")
+
+
+class TokenLimit(NamedTuple):
+    """A limit and what sets it."""
+
+    tokens: int | None
+    reason: str
+
+
+def position_limit(config: Mapping[str, Any]) -> TokenLimit | None:
+    """Positions that a model has for tokens; None for one without a count of positions (T5, XLNet).
+
+    A table of position ids that begin behind the padding id has pad + 1 rows that no token gets: RoBERTa's 514 rows
+    carry 512 tokens. For rotary and relative positions the count is the length that the model was made for.
+
+    Args:
+        config: all values of the config, those that the file leaves out included.
+    """
+    rows = next((config[key] for key in POSITION_KEYS if isinstance(config.get(key), int)), 0)
+    if rows <= 0:
+        return None
+    if text_family(str(config.get("model_type", ""))).first_position != "pad + 1":
+        return TokenLimit(rows, f"the model has {rows:,} positions")
+    unused = int(config.get("pad_token_id") or 0) + 1
+    rest = max(rows - unused, 0)
+    return TokenLimit(rest, f"the model has {rows:,} positions, of which the first {unused} carry no token")
+
+
+def token_limit(config: Mapping[str, Any], model_max_length: int, max_tokens: int) -> TokenLimit:
+    """The smallest of the limits of model, tokenizer and instance, and which one it is.
+
+    Args:
+        config: all values of the config.
+        model_max_length: the tokenizer's own limit; huge where it has none.
+        max_tokens: the instance's limit.
+    """
+    limits = [TokenLimit(max_tokens, f"this instance reads at most {max_tokens:,} (INSIDE_BERT_MAX_TOKENS)")]
+    if model_max_length < UNSET:
+        limits.append(TokenLimit(model_max_length, f"the tokenizer's model_max_length is {model_max_length:,}"))
+    positions = position_limit(config)
+    if positions is not None:
+        limits.append(positions)
+    return min(reversed(limits), key=lambda limit: limit.tokens or 0)
+
 
 PYTHON_MAX_CHARACTERS = 20_000
 """A tokenizer written in Python may need time that grows with the square of a word's length."""
@@ -193,3 +257,56 @@ def _notices(
             f"{counted(content, 'piece')} in the text, none known to the vocabulary: the model cannot tell them apart."
         )
     return notices
+
+
+def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
+    """The tokenizer of a model; its weights need not be there.
+
+    Raises:
+        CheckpointError: the tokenizer is missing, damaged, or needs code or a package that is not here.
+    """
+    folder = tokenizer_folder(source, settings)
+    if source.kind == "bundled":
+        verify_bundled(TOKENIZER_NAMES)
+    config = model_config(source.name, source.config)
+    with BUILD_LOCK, quietly(), lent_tokenizer(folder, source.config) as lent:
+        backend = _read(source, lent, config)
+        vocabulary = set(type(backend).vocab_files_names.values())
+        if vocabulary and not any(present(lent, name) for name in {*vocabulary, "tokenizer.json"}):
+            # transformers 5 makes an empty tokenizer where the vocabulary is missing; its every token would be [UNK].
+            raise CheckpointError(
+                f"{source.name!r} has no vocabulary for its tokenizer ({type(backend).__name__}): "
+                f"none of {', '.join(sorted(vocabulary))} is there; put in what tokenizer.save_pretrained writes."
+            )
+    limit = token_limit(config.to_dict(), int(backend.model_max_length), settings.max_tokens)
+    return TextTokenizer(source.name, backend, limit, settings.max_characters)
+
+
+def _read(source: ModelSource, folder: Path, config: "PreTrainedConfig") -> "PreTrainedTokenizerBase":
+    from transformers import AutoTokenizer
+
+    _tell_base(config, source.config.get("_name_or_path"))
+    try:
+        with unplugged():
+            backend: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+                str(folder), config=config, local_files_only=True, trust_remote_code=False
+            )
+    except ImportError as error:
+        raise CheckpointError(
+            f"The tokenizer of {source.name!r} needs a package that is not installed here: {first_line(error)}"
+        ) from error
+    except Exception as error:  # the library raises whatever a damaged file leads to
+        why = first_line(error, {str(folder): source.name})
+        raise CheckpointError(
+            f"The tokenizer of {source.name!r} cannot be read: {why} "
+            "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
+        ) from error
+    return backend
+
+
+def _tell_base(config: "PreTrainedConfig", base: Any) -> None:
+    """Name the model that a config was made from where transformers knows that its tokenizer is of another class."""
+    from transformers.models.auto.tokenization_auto import MODEL_IDS_TO_TOKENIZERS_BACKEND
+
+    if isinstance(base, str) and any(fnmatch(base.lower(), known) for known in MODEL_IDS_TO_TOKENIZERS_BACKEND):
+        config._name_or_path = base

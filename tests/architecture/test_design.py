@@ -6,11 +6,11 @@ import pytest
 import torch
 from transformers import AutoModel, PreTrainedModel
 
-from bertviz_core.design import design_of
-from bertviz_core.parameters import module_ledger
-from bertviz_core.results.design import Design
-from tests.core.decoders import DECODERS, WRITERS, decoder_config, writer_config
-from tests.core.tiny_models import FAMILIES, tiny_config, tiny_model
+from bertviz_core.architecture.design import design_of
+from bertviz_core.architecture.results import Design
+from bertviz_core.parameters.ledger import module_ledger
+from tests.helpers.decoders import DECODERS, WRITERS, decoder_config, writer_config
+from tests.helpers.tiny_models import FAMILIES, tiny_config, tiny_model
 
 TOKENS = 7
 SEES_NOTHING = ("mra",)

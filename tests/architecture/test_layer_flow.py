@@ -4,20 +4,18 @@ from functools import cache
 
 import pytest
 
-from bertviz_core.architecture import describe
-from bertviz_core.dry_run import dry_model, plain_row
+from bertviz_core.architecture.dry_run import dry_model, plain_row, shapes_of
+from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
+from bertviz_core.architecture.module_tree import module_tree
+from bertviz_core.architecture.results import LayerFlow
+from bertviz_core.architecture.sizes import describe
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.families import family
-from bertviz_core.layer_flow import layer_flow
-from bertviz_core.layer_modules import layer_paths
-from bertviz_core.module_shapes import shapes_of
-from bertviz_core.module_tree import module_tree
-from bertviz_core.parameters import config_ledger
-from bertviz_core.results.module_tree import LayerFlow
-from bertviz_core.sources import ModelSource
-from tests.core.decoders import decoder_config
-from tests.core.dry_models import dry_tiny
-from tests.core.tiny_models import FAMILIES, tiny_config, tiny_model
+from bertviz_core.models.families import family
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.ledger import config_ledger
+from tests.helpers.decoders import decoder_config
+from tests.helpers.dry_models import dry_tiny
+from tests.helpers.tiny_models import FAMILIES, tiny_config, tiny_model
 
 LISTED = ("flaubert", "xlm")
 """Families whose layers are no modules: their parts stand in lists of their own."""

@@ -6,15 +6,14 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from bertviz_core.bundled import bundled_folder
-from bertviz_core.catalog import find
-from bertviz_core.module_tree import module_tree, printed, task_of_class, tree_of
-from bertviz_core.parameters import config_ledger, parameter_ledger
-from bertviz_core.results.module_tree import ModuleTree
+from bertviz_core.architecture.module_tree import module_tree, printed, task_of_class, tree_of
+from bertviz_core.architecture.results import ModuleTree
+from bertviz_core.models.catalog import find
+from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.models.sources import bundled_folder, resolve
+from bertviz_core.parameters.ledger import config_ledger, parameter_ledger
 from bertviz_core.settings import Settings
-from bertviz_core.skeleton import build_skeleton
-from bertviz_core.sources import resolve
-from tests.core.tiny_models import FAMILIES, tiny_config
+from tests.helpers.tiny_models import FAMILIES, tiny_config
 
 VALUES_IN_PRINT = ("ibert",)
 """Families that print values of their tensors, which a model without values cannot."""

@@ -6,12 +6,20 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers.masking_utils import sliding_window_bidirectional_overlay
 
-from bertviz_core.activation_memory import activation_memory
-from bertviz_core.catalog import find
-from bertviz_core.operations import counted, counted_run, crossover, multiply_adds, operation_terms, terms_of
-from bertviz_core.windows import layer_windows, visible_pairs
-from tests.core.dry_models import dry_tiny, eager_tiny
-from tests.core.tiny_models import FAMILIES, tiny_config
+from bertviz_core.architecture.activation_memory import activation_memory
+from bertviz_core.architecture.multiply_adds import (
+    counted,
+    counted_run,
+    crossover,
+    layer_windows,
+    multiply_adds,
+    operation_terms,
+    terms_of,
+    visible_pairs,
+)
+from bertviz_core.models.catalog import find
+from tests.helpers.dry_models import dry_tiny, eager_tiny
+from tests.helpers.tiny_models import FAMILIES, tiny_config
 
 OF_ITS_OWN = frozenset(
     "canine convbert deberta deberta-v2 funnel lilt longformer mra nystromformer xlnet".split()  # noqa: SIM905  # a list of words

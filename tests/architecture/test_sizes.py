@@ -3,11 +3,11 @@
 import pytest
 import transformers
 
-from bertviz_core.architecture import describe
-from bertviz_core.parameters import config_ledger
-from bertviz_core.results import Architecture
-from bertviz_core.sources import ModelSource
-from tests.core.tiny import CONFIGS, tiny_config
+from bertviz_core.architecture.results import Architecture
+from bertviz_core.architecture.sizes import describe
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.ledger import config_ledger
+from tests.helpers.tiny import CONFIGS, tiny_config
 
 
 def described(model_type: str) -> Architecture:

@@ -6,18 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.attention import attention_probs
-from bertviz_core.attention_atlas import attention_atlas, pooled_map
-from bertviz_core.attention_measures import MEASURES, head_measures, measures_of_head
-from bertviz_core.attention_reading import attention_map
-from bertviz_core.attention_rollout import attention_rollout
+from bertviz_core.attention.atlas import MEASURES, attention_atlas, head_measures, measures_of_head, pooled_map
+from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.results import HeadMeasures, Reading
+from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.results.attention import HeadMeasures, Reading
-from bertviz_core.results.trace import Trace
-from tests.core.families_table import family_run
-from tests.core.made_traces import made, mapped, random_trace, spelled
-from tests.core.test_attention_reading import PIECES, WITH_MAPS
-from tests.core.tiny_models import HEADS, LAYERS
+from bertviz_core.trace.results import Trace
+from tests.attention.test_maps import PIECES, WITH_MAPS
+from tests.helpers.families_table import family_run
+from tests.helpers.made_traces import made, mapped, random_trace, spelled
+from tests.helpers.tiny_models import HEADS, LAYERS
 
 READINGS = [
     Reading(),

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.attention_axes import BLOCKS, blocks_of, entries, is_punctuation, surface, text_sides
-from bertviz_core.pooling import max_pool, pool_starts
-from bertviz_core.results.trace import Tokens
-from tests.core.families_table import family_run
-from tests.core.made_traces import spelled, tokens_of
+from bertviz_core.attention.atlas import max_pool, pool_starts
+from bertviz_core.attention.maps import BLOCKS, blocks_of, entries, is_punctuation, surface, text_sides
+from bertviz_core.trace.results import Tokens
+from tests.helpers.families_table import family_run
+from tests.helpers.made_traces import spelled, tokens_of
 
 
 def labels(tokens: Tokens) -> list[str]:

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.attention import attention_probs
-from bertviz_core.attention_axes import BLOCKS, blocks_of, entries, is_punctuation
-from bertviz_core.attention_reading import attention_map
+from bertviz_core.attention.maps import BLOCKS, attention_map, blocks_of, entries, is_punctuation
+from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.attention.results import Block, Reading
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.results.attention import Block, Reading
-from bertviz_core.results.trace import Trace
-from tests.core.families_table import family_run
-from tests.core.made_traces import made, mapped, random_trace, spelled
-from tests.core.test_trace_families import TRACED, WITHOUT_MAPS
-from tests.core.tiny_models import HEAD_DIM, HEADS, LAYERS
+from bertviz_core.trace.results import Trace
+from tests.helpers.families_table import family_run
+from tests.helpers.made_traces import made, mapped, random_trace, spelled
+from tests.helpers.tiny_models import HEAD_DIM, HEADS, LAYERS
+from tests.trace.test_families import TRACED, WITHOUT_MAPS
 
 WITH_MAPS = [name for name in TRACED if name not in WITHOUT_MAPS]
 ALL_READINGS = [

@@ -6,17 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core import attention
-from bertviz_core.attention import attention_probs, attention_rows, row_tiles
+from bertviz_core.attention import probabilities
+from bertviz_core.attention.probabilities import attention_probs, attention_rows, row_tiles
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.loading import load_model
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
-from tests.core.made_traces import made, mapped, random_trace
-from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers.made_traces import made, mapped, random_trace
+from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 
 LAYER, QUERIES, KEY_HEADS, SEQ, WIDTH = 1, 6, 3, 5, 4
 
@@ -107,8 +106,8 @@ def test_small_and_large_products_are_the_same(
     random: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, alone: int, one_thread: int
 ) -> None:
     expected = attention_probs(made(*random), LAYER)
-    monkeypatch.setattr(attention, "ALONE", alone)
-    monkeypatch.setattr(attention, "ONE_THREAD", one_thread)
+    monkeypatch.setattr(probabilities, "ALONE", alone)
+    monkeypatch.setattr(probabilities, "ONE_THREAD", one_thread)
     np.testing.assert_allclose(attention_probs(made(*random), LAYER), expected, atol=1e-6)
 
 

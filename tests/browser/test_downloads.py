@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from bertviz_core.bundled import BUNDLED_SHA256
-from figures.style import DARK, LIGHT, PRINT, THEMES
+from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES
+from bertviz_core.models.sources import BUNDLED_SHA256
 from tests.browser.conftest import WAIT_MS, Watch
 
 pytestmark = pytest.mark.browser

@@ -6,9 +6,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from bertviz_core.lessons import read_lesson
-from bertviz_core.results.lesson import Step
 from tests.browser.conftest import Fresh
+from ui.lessons.reading import Step, read_lesson
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -63,7 +62,7 @@ def expect_step(page: Page, number: int) -> None:
 
 
 def _paraphrases() -> list[str]:
-    from ui.sentence_examples import EXAMPLES
+    from ui.examples import EXAMPLES
 
     return EXAMPLES["paraphrases"][1].split("\n")
 

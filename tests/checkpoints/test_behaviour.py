@@ -11,17 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from bertviz_core.behaviour import attention_divergences, behaviour, jensen_shannon
+from bertviz_core.checkpoints.behaviour import attention_divergences, behaviour, jensen_shannon
 from bertviz_core.errors import TextError
-from bertviz_core.loading import load_model
-from bertviz_core.results.trace import Trace
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
-from tests.core.made_traces import mapped
-from tests.core.tiny_models import HEADS, LAYERS, TEXT, save_tiny
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers.made_traces import mapped
+from tests.helpers.tiny_models import HEADS, LAYERS, TEXT, save_tiny
 
 SEQ = 5
 ROWS = st.lists(st.floats(0, 1, width=32), min_size=SEQ, max_size=SEQ).filter(lambda row: sum(row) > 1e-3)
@@ -77,7 +76,7 @@ def test_a_changed_head_is_the_only_one_that_diverges() -> None:
 def test_tiles_give_the_same_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = mapped(random_maps(0, 4, 9)), mapped(random_maps(1, 4, 9))
     whole = attention_divergences(first, second, layers=1)
-    monkeypatch.setattr("bertviz_core.behaviour.DIVERGENCE_CELLS", 20)
+    monkeypatch.setattr("bertviz_core.checkpoints.behaviour.DIVERGENCE_CELLS", 20)
     np.testing.assert_allclose(attention_divergences(first, second, layers=1), whole, rtol=1e-6)
 
 

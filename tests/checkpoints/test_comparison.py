@@ -11,15 +11,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
-from bertviz_core.bundled import bundled_folder
-from bertviz_core.compare import change_histograms, compare_checkpoints, matched_names
+from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints, matched_names
+from bertviz_core.checkpoints.results import CheckpointComparison
+from bertviz_core.checkpoints.tensor_map import tensor_grid
+from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, placed_tensors
 from bertviz_core.errors import CheckpointError, SupersededError
-from bertviz_core.results.compare import CheckpointComparison
+from bertviz_core.models.sources import bundled_folder, folder_source, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source, resolve
-from bertviz_core.tensor_grid import tensor_grid
-from bertviz_core.tensor_reading import Checkpoint, open_checkpoint, placed_tensors
-from tests.core.tiny_models import save_tiny
+from tests.helpers.tiny_models import save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 QUERY = "encoder.layer.1.attention.self.query.weight"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviz_core.results.weights import TensorGrid
-from bertviz_core.tensor_grid import sorted_grid
+from bertviz_core.checkpoints.results import TensorGrid
+from bertviz_core.checkpoints.tensor_map import sorted_grid
 
 GRID = TensorGrid(
     places=("query", "key", "value"),

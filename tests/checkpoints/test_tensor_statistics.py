@@ -10,17 +10,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForSequenceClassification, BertConfig, BertModel
 
-from bertviz_core import tensor_reading
-from bertviz_core.bundled import bundled_folder
+from bertviz_core.checkpoints import values as checkpoints_values
+from bertviz_core.checkpoints.health import weight_signs
+from bertviz_core.checkpoints.results import Finding
+from bertviz_core.checkpoints.tensor_map import tensor_grid
+from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
+from bertviz_core.checkpoints.values import Checkpoint, decoded, number_pieces, open_checkpoint, placed_tensors
 from bertviz_core.errors import CheckpointError, SupersededError
-from bertviz_core.results.weights import Finding
+from bertviz_core.models.sources import bundled_folder, folder_source, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source, resolve
-from bertviz_core.tensor_grid import tensor_grid
-from bertviz_core.tensor_reading import Checkpoint, decoded, number_pieces, open_checkpoint, placed_tensors
-from bertviz_core.weight_signs import weight_signs
-from bertviz_core.weight_statistics import checkpoint_statistics, tensor_histogram
-from tests.core.tiny_models import FAMILIES, save_tiny, tiny_config
+from tests.helpers.tiny_models import FAMILIES, save_tiny, tiny_config
 
 MODEL = "all-MiniLM-L6-v2"
 SMALL = {"vocab_size": 97, "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 2}
@@ -86,7 +85,7 @@ def test_pieces_give_the_same_numbers_as_the_whole(settings: Settings, monkeypat
     checkpoint = open_checkpoint(resolve(MODEL, settings), settings)
     name = "encoder.layer.3.output.dense.weight"
     whole = load_file(bundled_folder() / "model.safetensors")[name].numpy()
-    monkeypatch.setattr(tensor_reading, "PIECE_NUMBERS", 9_973)
+    monkeypatch.setattr(checkpoints_values, "PIECE_NUMBERS", 9_973)
     pieces = list(number_pieces(placed_tensors(checkpoint)[name]))
     assert {len(piece) for piece in pieces[:-1]} == {9_973}
     np.testing.assert_array_equal(np.concatenate(pieces), whole.reshape(-1).astype(np.float64))

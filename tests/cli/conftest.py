@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from bertviz_core import cli
+from bertviz_core.cli import app
 
 
 class Done(NamedTuple):
@@ -41,7 +41,7 @@ def command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
     def call(*arguments: str) -> Done:
         monkeypatch.setattr(sys, "argv", ["bertviz_core", *arguments])
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            app.main()
         out, err = capfdbinary.readouterr()
         return Done(int(end.value.code or 0), out.decode(), err.decode())
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bertviz_core.models.sources import bundled_folder
 from tests.cli.conftest import Command, Done, alone
-from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "Sinan loves a beautiful day"
@@ -24,8 +25,6 @@ def test_as_a_shell_runs_it() -> None:
     """One JSON object on stdout and nothing else; the attention is the model's own, from transformers' eager run."""
     import torch
     from transformers import AutoModel
-
-    from bertviz_core.bundled import bundled_folder
 
     done = alone("attention", MODEL, TEXT, "--layer", "2", "--head", "3", "--json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from tests.cli.conftest import Command
-from tests.core.tiny_models import HEADS, LAYERS, TEXT, save_tiny
+from tests.helpers.tiny_models import HEADS, LAYERS, TEXT, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 

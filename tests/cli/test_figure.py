@@ -14,14 +14,16 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core import cli_figure, cli_figure_file
-from bertviz_core.bundled import BUNDLED_SHA256
-from bertviz_core.cli_figure_names import NAMES
-from figures.style import DARK, LIGHT, PRINT, THEMES
+from bertviz_core.cli.figure import command as figure_command
+from bertviz_core.cli.figure import files as figure_files
+from bertviz_core.cli.figure.command import NAMES
+from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES
+from bertviz_core.models.sources import BUNDLED_SHA256
 from tests.cli.conftest import Command
 from tests.pages.opened import _decoded, opened
-from ui import attention_maps, sentence_views
-from ui.controls import TEACHING_SIZES
+from ui.session import TEACHING_SIZES
+from ui.views.attention import cache
+from ui.views.sentences import similarity
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,7 +139,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[go.Figure]]:
         found.append(picture.drawn(look))
         return b"kept"
 
-    monkeypatch.setattr(cli_figure, "file_content", keep)
+    monkeypatch.setattr(figure_command, "file_content", keep)
     return found
 
 
@@ -157,7 +159,7 @@ def test_a_file_has_the_picture_of_the_page(
     assert done.returncode == 0, done.stderr
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
     if name == "blocks":
-        monkeypatch.setattr(sentence_views, "EVERY_PAIR", 2)
+        monkeypatch.setattr(similarity, "EVERY_PAIR", 2)
     at = opened(page, **address, **more)
     assert not at.exception
     (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{NAMES[name].chart}"))
@@ -170,7 +172,7 @@ def test_a_file_has_the_picture_of_the_page(
 def test_one_head_of_a_long_text_is_that_of_the_page(
     run: Command, taken: list[go.Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attention_maps, "ATLAS_CELLS", 1)
+    monkeypatch.setattr(cache, "ATLAS_CELLS", 1)
     run("long", MODEL, TEXT, "--layer", "2", "--head", "7", "--set", "keys=1:4", "-o", str(tmp_path / "a.png"))
     at = opened("attention", at="2", head="7")
     at.slider(key="keys").set_value((1, 4)).run()
@@ -269,7 +271,7 @@ def test_a_browser_that_fails_is_one_sentence(run: Command, tmp_path: Path, monk
     async def fail(*_: Any) -> bytes:
         raise KaleidoError(525, "the page\nwent away")
 
-    monkeypatch.setattr(cli_figure_file, "_drawn", fail)
+    monkeypatch.setattr(figure_files, "_drawn", fail)
     done = run("layers", MODEL, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 2
     assert "went away" in done.stderr

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bertviz_core.bundled import bundled_folder
+from bertviz_core.models.sources import bundled_folder
 from tests.cli.conftest import Command
-from tests.core.tiny_models import HEAD_DIM, HEADS, HIDDEN, save_tiny
+from tests.helpers.tiny_models import HEAD_DIM, HEADS, HIDDEN, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 

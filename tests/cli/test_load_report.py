@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
 from tests.cli.conftest import Command
-from tests.core.tiny_models import tiny_config
+from tests.helpers.tiny_models import tiny_config
 
 KEYS = {"matched", "new", "unused", "mismatched", "fraction_from_file", "suggestion"}
 

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.cli.conftest import Command
-from tests.core.tiny_models import HIDDEN, save_tiny
+from tests.helpers.tiny_models import HIDDEN, save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 SENTENCES = ("A cat sat on the mat.", "The feline rested on a rug.", "Stocks fell on Monday.")

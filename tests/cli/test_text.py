@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Command, alone
+from tests.helpers.tiny_models import save_tiny
 
 MODEL = "all-MiniLM-L6-v2"
 TOKENS_KEYS = {"tokens", "input_ids", "token_type_ids", "word_ids", "offsets", "special"}
@@ -108,7 +109,6 @@ def test_a_long_text_says_on_stderr_what_was_cut_off(command: Command) -> None:
 
 
 def test_a_model_without_pooler_says_so(command: Command, tmp_path: Path) -> None:
-    from tests.core.tiny_models import save_tiny
 
     save_tiny("distilbert", tmp_path)
     done = command("hidden", str(tmp_path), TEXT, "--layer", "3", "--pooler", "--json")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bertviz_core.results import TreeNode
-from figures.parameters import (
+from bertviz_core.figures.base.style import THEMES, Theme
+from bertviz_core.figures.parameters import (
     LAYER_PARTS,
     ROOT_ID,
     TreeForm,
@@ -18,8 +18,8 @@ from figures.parameters import (
     model_bars,
     parameter_tree_figure,
 )
-from figures.style import THEMES, Theme
-from tests.figures.hand_made import (
+from bertviz_core.parameters.results import TreeNode
+from tests.helpers.hand_made import (
     ACTIVE,
     ACTIVE_ESCAPED,
     PLAIN_LAYERS,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from figures.style import THEMES, Theme
-from figures.tokens import neighbour_bars
-from figures.tokens_axis import visible
+from bertviz_core.figures.base.axes import visible
+from bertviz_core.figures.base.style import THEMES, Theme
+from bertviz_core.figures.tokens import neighbour_bars
 
 NAMES = ("snake", "##py", "snake", "<b>x</b>")
 COSINES = np.array([0.5, 0.25, 0.125, -0.0625], dtype=np.float32)

@@ -5,16 +5,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bertviz_core.attention import attention_probs
+from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.head_arithmetic import cell_arithmetic, layer_heads
-from bertviz_core.heads import head_projections
-from bertviz_core.results.head_cell import CellArithmetic
-from bertviz_core.value_norms import value_norms
-from tests.core.families_table import family_run
-from tests.core.test_heads import near
-from tests.core.test_trace_families import TOLERANCE, TRACED, WITHOUT_MAPS, own_maps
-from tests.core.tiny_models import HEAD_DIM, HEADS, LAYERS
+from bertviz_core.heads.results import CellArithmetic
+from bertviz_core.heads.score_breakdown import cell_arithmetic, layer_heads
+from bertviz_core.heads.value_norms import value_norms
+from bertviz_core.heads.weights import head_projections
+from tests.heads.test_weights import near
+from tests.helpers.families_table import family_run
+from tests.helpers.tiny_models import HEAD_DIM, HEADS, LAYERS
+from tests.trace.test_families import TOLERANCE, TRACED, WITHOUT_MAPS, own_maps
 
 WITH_TERMS = {"deberta", "deberta-v2", "lilt", "mpnet", "roformer", "xlnet"}
 ROTARY = {"eurobert", "jina_embeddings_v3", "modernbert", "nomic_bert"}

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.families import layer_numbers
-from bertviz_core.head_products import one_or_many
-from bertviz_core.heads import (
+from bertviz_core.heads.fused_products import one_or_many
+from bertviz_core.heads.layer_inputs import layer_run
+from bertviz_core.heads.results import BLOCKS, HeadProjections
+from bertviz_core.heads.weights import (
     block_norms,
     head_parameters,
     head_projections,
@@ -20,15 +21,14 @@ from bertviz_core.heads import (
     split_columns,
     split_rows,
 )
-from bertviz_core.layer_run import layer_run
-from bertviz_core.parameters import source_ledger
-from bertviz_core.results.heads import BLOCKS, HeadProjections
+from bertviz_core.models.sources import folder_source
+from bertviz_core.parameters.components import layer_numbers
+from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from bertviz_core.trace import trace
-from tests.core.families_table import FamilyRun, family_run
-from tests.core.test_trace_families import RECORDED
-from tests.core.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS, save_tiny
+from bertviz_core.trace.run import trace
+from tests.helpers.families_table import FamilyRun, family_run
+from tests.helpers.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS, save_tiny
+from tests.trace.test_families import RECORDED
 
 WITHOUT = {"canine", "fnet", "funnel"}
 CUT = tuple(name for name in FAMILIES if name not in WITHOUT)

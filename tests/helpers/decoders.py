@@ -5,7 +5,7 @@ from typing import Any
 
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
-from tests.core.tiny_models import HEADS, HIDDEN, INTERMEDIATE, LAYERS, POSITIONS
+from tests.helpers.tiny_models import HEADS, HIDDEN, INTERMEDIATE, LAYERS, POSITIONS
 
 MODERN: Mapping[str, Any] = {
     "hidden_size": HIDDEN,

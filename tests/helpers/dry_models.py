@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any
 
-from bertviz_core.dry_run import DryModel, dry_model
-from tests.core.tiny_models import tiny_config, tiny_model
+from bertviz_core.architecture.dry_run import DryModel, dry_model
+from tests.helpers.tiny_models import tiny_config, tiny_model
 
 OWN_WAY = ("fnet", "markuplm", "splinter")
 """Families without a choice of how attention is computed."""

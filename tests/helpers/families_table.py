@@ -1,6 +1,6 @@
 """Every family run once from a folder to a trace, beside the model's own eager run; and docs/families.md made from it.
 
-`python -m tests.core.families_table` writes the file again.
+`python -m tests.helpers.families_table` writes the file again.
 """
 
 import tempfile
@@ -13,26 +13,23 @@ from typing import Any
 import torch
 from transformers import AutoModel
 
-from bertviz_core.embedding_sum import embedding_sum
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.families import family
-from bertviz_core.loading import LoadedModel, load_model
-from bertviz_core.parameters import source_ledger
-from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.hidden_states.embeddings import embedding_sum, pooler_check
+from bertviz_core.models.families import family, text_family
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.sources import ModelSource, folder_source
+from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
-from bertviz_core.sources import ModelSource, folder_source
-from bertviz_core.text_families import text_family
-from bertviz_core.tokenization import TextTokenizer, tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace, trace_batch
-from bertviz_core.trace_inputs import model_inputs
-from bertviz_core.weight_checks import pooler_check
-from tests.core.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
+from bertviz_core.trace.inputs import model_inputs
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import trace, trace_batch
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "families.md"
 HEAD = """# What works for which family
 
-Made by `python -m tests.core.families_table` from the runs of `tests/core/test_trace_families.py`: a tiny random model
+Made by `python -m tests.helpers.families_table` from the runs of `tests/trace/test_families.py`: a tiny random model
 of every family, saved, loaded, tokenized and traced, its hidden states, pooler output and every head of every layer
 compared with the model's own eager run (1e-5). Do not edit; a test compares the file with the runs.
 

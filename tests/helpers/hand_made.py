@@ -2,7 +2,8 @@
 
 import math
 
-from bertviz_core.results import Architecture, ComponentCount, LayerCount, Ledger, Parameter, TreeNode
+from bertviz_core.architecture.results import Architecture
+from bertviz_core.parameters.results import ComponentCount, LayerCount, Ledger, Parameter, TreeNode
 
 ACTIVE = "<b>hi</b>&"
 ACTIVE_ESCAPED = "&lt;b&gt;hi&lt;/b&gt;&amp;"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertviz_core.results.attention import AttentionAtlas, AttentionMap, Axis, HeadMeasures, Reading
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, HeadMeasures, Reading
 
 EVIL = "<img src=x onerror=alert(1)>"
 WORDS = ("[CLS]", EVIL, "</script>", "un", "##believ", "##able", "**bold**", "\u202egnp", "the", "the", "cat", "sat")

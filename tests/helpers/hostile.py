@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.tiny_models import save_tiny
+from tests.helpers.tiny_models import save_tiny
 
 SECRET = "rosebud-of-the-server"
 FILE_KEYS = (

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.results.trace import Tokens, Trace
+from bertviz_core.trace.results import Tokens, Trace
 
 
 def tokens_of(count: int) -> Tokens:

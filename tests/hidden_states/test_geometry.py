@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.hidden_states import (
+from bertviz_core.hidden_states.embeddings import nearest_rows
+from bertviz_core.hidden_states.geometry import (
     compare_word,
     cosine,
     cosine_to_embedding,
@@ -18,15 +19,12 @@ from bertviz_core.hidden_states import (
     token_cosines,
     token_paths,
 )
-from bertviz_core.loading import load_model
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from bertviz_core.token_limits import TokenLimit
-from bertviz_core.tokenization import TextTokenizer, tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
-from bertviz_core.weight_checks import nearest_rows
-from tests.core.tiny_models import PAIR, TEXT, save_tiny, tiny_tokenizer
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, load_tokenizer, tokenize
+from tests.helpers.tiny_models import PAIR, TEXT, save_tiny, tiny_tokenizer
 
 STATES, SEQ, HIDDEN = 4, 5, 7
 
@@ -205,7 +203,7 @@ def test_nearest_rows_in_chunks_and_at_the_edges(tmp_path: Path, monkeypatch: py
     assert len(whole.ids) == 36
     assert 7 not in whole.ids
     assert (np.diff(whole.cosine) <= 0).all()
-    monkeypatch.setattr("bertviz_core.weight_checks.CHUNK_ROWS", 5)
+    monkeypatch.setattr("bertviz_core.hidden_states.embeddings.CHUNK_ROWS", 5)
     chunked = nearest_rows(loaded, 7, 1000)
     np.testing.assert_array_equal(chunked.ids, whole.ids)
     np.testing.assert_allclose(chunked.cosine, whole.cosine, atol=1e-6)

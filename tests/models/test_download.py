@@ -10,15 +10,13 @@ import huggingface_hub.constants
 import pytest
 from transformers import BertConfig, BertModel
 
-from bertviz_core.bundled import bundled_folder
 from bertviz_core.errors import CheckpointError, HubError, MissingFilesError, ModelNotFoundError, SupersededError
-from bertviz_core.hub_files import download, needed_files
-from bertviz_core.loading import load_model
+from bertviz_core.models.download import download, needed_files
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import resolve
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from tests.core.hub_server import COMMIT, Hub, running_hub
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers.hub_server import COMMIT, Hub, running_hub
 
 WANTED = {
     "config.json",

@@ -11,10 +11,10 @@ import pytest
 from safetensors.numpy import save
 
 from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.parameters import parameter_ledger
+from bertviz_core.models.sources import resolve
+from bertviz_core.parameters.ledger import parameter_ledger
 from bertviz_core.settings import Settings
-from bertviz_core.sources import resolve
-from tests.core.hub_server import COMMIT, Hub, running_hub
+from tests.helpers.hub_server import COMMIT, Hub, running_hub
 
 CONFIG = json.dumps({"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}).encode()
 WEIGHTS = save(

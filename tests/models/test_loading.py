@@ -14,13 +14,12 @@ from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassificatio
 from transformers.utils import logging
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.loading import LoadedModel, best_device, load_model
+from bertviz_core.models.loading import LoadedModel, best_device, load_model
+from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source, resolve
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
-from tests.core.tiny_models import HIDDEN, LAYERS, TEXT, save_tiny, tiny_config, tiny_model, tiny_tokenizer
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers.tiny_models import HIDDEN, LAYERS, TEXT, save_tiny, tiny_config, tiny_model, tiny_tokenizer
 
 SETTINGS = Settings.from_environment()
 
@@ -196,7 +195,7 @@ def test_a_model_too_large_for_the_instance_is_refused(bert: Path, monkeypatch: 
 def test_the_bundled_weights_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     source = resolve("all-MiniLM-L6-v2", SETTINGS)
     assert sum(weight.numel() for weight in load_model(source, SETTINGS).model.parameters()) == 22_713_216
-    monkeypatch.setattr("bertviz_core.bundled.BUNDLED_SHA256", "0" * 64)
+    monkeypatch.setattr("bertviz_core.models.sources.BUNDLED_SHA256", "0" * 64)
     with pytest.raises(CheckpointError, match="SHA-256"):
         load_model(source, SETTINGS)
 

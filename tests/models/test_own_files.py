@@ -11,22 +11,21 @@ from typing import Any
 import huggingface_hub.constants
 import pytest
 
-from bertviz_core import load_report, skeleton
-from bertviz_core.bundled import SMALL_SHA256, bundled_folder
+from bertviz_core.checkpoints.load_report import report
+from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.errors import BertvizError, CheckpointError
-from bertviz_core.hub import fetch_config
-from bertviz_core.hub_files import download, needed_files
-from bertviz_core.lent_files import lent_tokenizer, lent_weights
-from bertviz_core.loading import load_model
-from bertviz_core.own_files import CONFIG_NBYTES, own_file
-from bertviz_core.sentence_modules import recommended
+from bertviz_core.models import skeleton
+from bertviz_core.models.download import download, needed_files
+from bertviz_core.models.hub import fetch_config
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.own_files import CONFIG_NBYTES, own_file
+from bertviz_core.models.sources import SMALL_SHA256, bundled_folder, resolve
+from bertviz_core.models.untrusted.lent_files import lent_tokenizer, lent_weights
+from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
-from bertviz_core.sources import resolve
-from bertviz_core.tensor_reading import open_checkpoint
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from tests.core import hostile
-from tests.core.hub_server import running_hub
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers import hostile
+from tests.helpers.hub_server import running_hub
 
 TEXT = f"I love {hostile.SECRET} python"
 
@@ -70,7 +69,7 @@ def attempts(name: str, settings: Settings) -> dict[str, Callable[[], Any]]:
         "weights": lambda: load_model(resolve(name, settings), settings),
         "sentences": lambda: recommended(resolve(name, settings), settings),
         "header": lambda: open_checkpoint(resolve(name, settings), settings),
-        "report": lambda: load_report.load_report(name, "base", settings),
+        "report": lambda: report.load_report(name, "base", settings),
     }
 
 
@@ -231,7 +230,7 @@ def test_what_a_library_asks_for_itself_is_refused_while_it_works(monkeypatch: p
     from huggingface_hub import HfApi
     from huggingface_hub.errors import OfflineModeIsEnabled
 
-    from bertviz_core.unplugged import unplugged
+    from bertviz_core.models.untrusted.offline import unplugged
 
     with running_hub() as hub, unplugged():
         with pytest.raises(OfflineModeIsEnabled):

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from bertviz_core.bundled import BUNDLED_SHA256, bundled_folder, verify_bundled
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
-from bertviz_core.parameters import parameter_ledger, source_ledger
+from bertviz_core.models.sources import BUNDLED_SHA256, bundled_folder, local_names, resolve, verify_bundled
+from bertviz_core.parameters.ledger import parameter_ledger, source_ledger
 from bertviz_core.settings import Settings
-from bertviz_core.sources import local_names, resolve
 
 BERT = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 8, "num_attention_heads": 2}
 

@@ -9,8 +9,8 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.bundled import bundled_folder
-from tests.core.tiny_models import save_tiny
+from bertviz_core.models.sources import bundled_folder
+from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, said
 
 VIEWS = ("Module tree", "One layer", "Cost", "Encoder or decoder")
@@ -80,7 +80,7 @@ def test_the_chosen_task_is_the_class_shown() -> None:
 def test_a_classifier_is_shown_as_its_checkpoint_says(models_dir: Path) -> None:
     from transformers import AutoModelForSequenceClassification
 
-    from tests.core.tiny_models import tiny_config, tiny_tokenizer
+    from tests.helpers.tiny_models import tiny_config, tiny_tokenizer
 
     model = AutoModelForSequenceClassification.from_config(tiny_config("bert", num_labels=4))
     model.save_pretrained(models_dir / "classifier")

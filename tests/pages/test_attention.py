@@ -8,8 +8,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from ui import attention_maps
 from tests.pages.opened import drawn, opened, said
+from ui.views.attention import cache
 
 PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
 
@@ -94,7 +94,7 @@ def test_three_readings_stand_side_by_side() -> None:
 
 
 def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention_maps, "ATLAS_CELLS", 10)
+    monkeypatch.setattr(cache, "ATLAS_CELLS", 10)
     at = opened("attention", at="2", head="7", query="3")
     cells = np.array(drawn(at)["data"][0]["z"]).reshape(8, 8)
     np.testing.assert_allclose(cells.sum(axis=1), 1, atol=1e-6)
@@ -104,7 +104,7 @@ def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pyt
 
 def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     st.cache_resource.clear()
-    monkeypatch.setattr(attention_maps, "ATLAS_CELLS", 10)
+    monkeypatch.setattr(cache, "ATLAS_CELLS", 10)
     at = opened("attention", span="All heads", text="A text for all heads.")
     assert not at.exception
     assert not at.error

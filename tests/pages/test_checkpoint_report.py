@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification
 
-from tests.core.tiny_models import tiny_config
+from tests.helpers.tiny_models import tiny_config
 from tests.pages.opened import metrics, opened, said
 
 

@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from bertviz_core.bundled import bundled_folder
-from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+from bertviz_core.models.sources import bundled_folder
+from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import _decoded, metrics, opened, said
 
 MODEL = "all-MiniLM-L6-v2"
@@ -99,7 +99,7 @@ def test_a_model_that_was_never_trained_is_told(models_dir: Path) -> None:
     torch.manual_seed(0)
     from transformers import AutoModel
 
-    from tests.core.tiny_models import tiny_config
+    from tests.helpers.tiny_models import tiny_config
 
     AutoModel.from_config(tiny_config("bert")).save_pretrained(models_dir / "new")
     at = weights(model="new")

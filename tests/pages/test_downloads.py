@@ -8,12 +8,11 @@ import plotly.io as pio
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.bundled import BUNDLED_SHA256
-from bertviz_core.sources import resolve
-from figures.style import DARK, LIGHT, PRINT, sequential
+from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
+from bertviz_core.models.sources import BUNDLED_SHA256, resolve
 from tests.pages.opened import SHELL, opened
-from ui.controls import settings
-from ui.export_controls import CHOICES
+from ui.session import settings
+from ui.widgets.file_theme import CHOICES
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"

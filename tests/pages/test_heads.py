@@ -12,8 +12,8 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.bundled import bundled_folder
-from tests.core.tiny_models import HEADS, LAYERS, save_tiny
+from bertviz_core.models.sources import bundled_folder
+from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
 from tests.pages.opened import SHELL, _decoded, drawn, opened, said
 
 TEXT = "I love my pet python."

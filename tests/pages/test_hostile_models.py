@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core import hostile
+from tests.helpers import hostile
 from tests.pages.opened import SHELL, opened
 
 PAGES = tuple(sorted(path.stem for path in (SHELL.parents[1] / "pages").glob("[!_]*.py")))

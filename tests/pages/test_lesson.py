@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.opened import opened, said
-from ui.lesson import FIRST
+from ui.lessons.tour import FIRST
 
 TEXT = "Sinan loves a beautiful day"
 

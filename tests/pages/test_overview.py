@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from figures.style import DARK, LIGHT
+from bertviz_core.figures.base.style import DARK, LIGHT
 from tests.pages.opened import drawn, metrics, opened, said, write_model
 
 SIZES = {

@@ -393,7 +393,7 @@ def test_an_instance_with_a_list_of_models_offers_only_those(monkeypatch: pytest
 
 
 def gone_page() -> None:
-    from ui.ledger_views import tree_view
+    from ui.views.parameters.views import tree_view
 
     tree_view("gone", None)
 

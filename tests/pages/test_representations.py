@@ -9,7 +9,7 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.bundled import bundled_folder
+from bertviz_core.models.sources import bundled_folder
 from tests.pages.opened import SHELL, drawn, opened
 
 TEXT = "I love my pet python."

@@ -15,20 +15,17 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core import sentence_map
-from ui import kept
-from ui import sentence_controls
-from ui import sentence_models
-from ui import sentence_runs
-from ui import sentence_views
-from bertviz_core.bundled import bundled_folder
-from bertviz_core.results.sentences import SentenceMap
-from tests.cli.test_sentences_command import checkpoint_with_prompts
-from tests.core import hostile_tables
+from bertviz_core.models.sources import bundled_folder
+from bertviz_core.sentences import projection
+from bertviz_core.sentences.results import SentenceMap
+from tests.cli.test_sentences import checkpoint_with_prompts
+from tests.helpers import hostile_tables
 from tests.pages.opened import SHELL, _decoded, opened, said
-from ui.jobs import Job, JobBoard
-from ui.sentence_controls import VIEWS
-from ui.sentence_examples import EXAMPLES
+from ui.cache import decorator
+from ui.cache.jobs import Job, JobBoard
+from ui.examples import EXAMPLES
+from ui.views.sentences import cache, controls, similarity
+from ui.views.sentences.controls import VIEWS
 
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 
@@ -38,18 +35,18 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A store of these tests' own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INSIDE_BERT_STORE_DIR", str(tmp_path_factory.mktemp("store")))
-        sentence_models.vector_store.clear()
+        cache.vector_store.clear()
         yield
-    sentence_models.vector_store.clear()
+    cache.vector_store.clear()
 
 
 @pytest.fixture
 def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists of more than 3 sentences are long ones, and no job is at hand."""
-    monkeypatch.setattr(sentence_models, "SHORT", 3)
-    monkeypatch.setattr(sentence_runs, "ASK", 3)
-    monkeypatch.setattr(sentence_runs, "BOARD_WAIT_S", 60)
-    sentence_models.jobs.clear()
+    monkeypatch.setattr(cache, "SHORT", 3)
+    monkeypatch.setattr(cache, "ASK", 3)
+    monkeypatch.setattr(cache, "BOARD_WAIT_S", 60)
+    cache.jobs.clear()
 
 
 @pytest.fixture(scope="module")
@@ -235,18 +232,18 @@ def test_blank_lines_and_duplicates_are_counted() -> None:
 
 
 def test_long_lists_are_drawn_as_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_views, "EVERY_PAIR", 7)
+    monkeypatch.setattr(similarity, "EVERY_PAIR", 7)
     at = opened("sentences")
     assert "not drawn cell by cell" in words(at)
     assert len(z(at)) <= 8
 
 
 def test_pairs_blocks_and_points_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_views, "EVERY_PAIR", 7)
+    monkeypatch.setattr(similarity, "EVERY_PAIR", 7)
     made = []
     for name in ("closest_pairs", "block_summary", "sentence_map"):
-        found = getattr(sentence_models, name)
-        monkeypatch.setattr(sentence_models, name, lambda *given, f=found, n=name: [made.append(n), f(*given)][1])
+        found = getattr(cache, name)
+        monkeypatch.setattr(cache, name, lambda *given, f=found, n=name: [made.append(n), f(*given)][1])
     text = "\n".join(reversed(HOMONYMS))
     for _ in range(2):
         at = typed(text)
@@ -305,8 +302,8 @@ def test_points_are_coloured_by_a_column() -> None:
 def test_points_are_placed_by_umap_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(0).normal(size=(len(HOMONYMS), 2)).astype(np.float32)
     placed = SentenceMap(points, None, "umap", "UMAP said so.")
-    monkeypatch.setattr(sentence_map, "_umap", lambda vectors: placed)
-    kept.results.clear()
+    monkeypatch.setattr(projection, "_umap", lambda vectors: placed)
+    decorator.results.clear()
     at = opened("sentences", compare="Map", placed="UMAP")
     (figure,) = charts(at)
     np.testing.assert_allclose(np.array([figure["data"][0]["x"], figure["data"][0]["y"]]).T, points)
@@ -318,7 +315,7 @@ def test_points_are_placed_by_umap_where_it_is_chosen(monkeypatch: pytest.Monkey
 
 
 def test_without_umap_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_map, "find_spec", lambda name: None)
+    monkeypatch.setattr(projection, "find_spec", lambda name: None)
     at = opened("sentences", compare="Map", placed="UMAP")
     assert not at.exception
     assert "of the variance" in words(at)
@@ -385,7 +382,7 @@ def test_after_a_hostile_file_an_honest_one_is_read() -> None:
 
 def test_the_page_names_the_limit_of_uploads_and_keeps_it_for_typed_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"and {streamlit.get_option('server.maxUploadSize')} MB" in words(opened("sentences", source="file"))
-    monkeypatch.setattr(sentence_controls, "most_megabytes", lambda: 0)
+    monkeypatch.setattr(controls, "most_megabytes", lambda: 0)
     at = typed("One.")
     assert "at most 0 are taken" in words(at)
 

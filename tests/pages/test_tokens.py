@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.core.tiny_models import save_tiny, tiny_tokenizer
+from tests.helpers.tiny_models import save_tiny, tiny_tokenizer
 from tests.pages.opened import drawn, metrics, opened, said
 
 TEACHING = "Sinan loves a beautiful day"
@@ -81,9 +81,9 @@ def test_special_tokens_and_types_are_explained_where_they_are() -> None:
 
 
 def test_a_chosen_token_shows_its_nearest_rows() -> None:
-    from bertviz_core.loading import load_model
+    from bertviz_core.models.loading import load_model
+    from bertviz_core.models.sources import resolve
     from bertviz_core.settings import Settings
-    from bertviz_core.sources import resolve
 
     settings = Settings.from_environment()
     table = load_model(resolve("all-MiniLM-L6-v2", settings), settings).model.get_input_embeddings().weight.detach()

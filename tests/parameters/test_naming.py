@@ -2,11 +2,11 @@
 
 import pytest
 
-from bertviz_core import catalog
-from bertviz_core.names import module_tensors
-from bertviz_core.parameters import header_ledger
-from bertviz_core.parts import component_of, part_of
-from bertviz_core.results import CheckpointHeader, StoredTensor
+from bertviz_core.models import catalog
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.parameters.components import component_of, part_of
+from bertviz_core.parameters.ledger import header_ledger
+from bertviz_core.parameters.naming import module_tensors
 
 
 def stored(name: str, *shape: int, dtype: str = "float32") -> StoredTensor:
@@ -113,11 +113,11 @@ def test_what_stands_beside_the_wrapped_model_is_the_task_head() -> None:
 
 
 def test_the_packaged_table_is_that_of_the_installed_library() -> None:
-    """library.json is written by bertviz_core.catalog.generate; after a change of transformers it must be again."""
+    """library.json is written by bertviz_core.models.catalog.generate; after a change of transformers it must be again."""
     import orjson
     import transformers
 
-    from bertviz_core.catalog.generate import TABLE, model_type_row
+    from bertviz_core.models.catalog.generate import TABLE, model_type_row
 
     table = orjson.loads(TABLE.read_bytes())
     assert table["transformers"] == transformers.__version__

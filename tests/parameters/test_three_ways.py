@@ -7,13 +7,13 @@ import pytest
 import torch
 import transformers
 
-from bertviz_core.checkpoint import read_header, read_json
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.parameters import config_ledger, header_ledger, module_ledger, parameter_ledger
-from bertviz_core.results import Ledger
+from bertviz_core.models.safetensors.folder import read_header, read_json
+from bertviz_core.models.skeleton import TASK_CLASSES
+from bertviz_core.parameters.ledger import config_ledger, header_ledger, module_ledger, parameter_ledger
+from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
-from bertviz_core.tasks import TASK_CLASSES
-from tests.core.tiny import CONFIGS, tiny_config
+from tests.helpers.tiny import CONFIGS, tiny_config
 
 WITH_HEADS = ("base", "masked-lm", "sequence-classification", "pretraining")
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviz_core.parameters import config_ledger
-from bertviz_core.results import Ledger
-from bertviz_core.tree import parameter_tree, rows_below, tree_depth
-from tests.core.tiny import tiny_config
+from bertviz_core.parameters.ledger import config_ledger
+from bertviz_core.parameters.results import Ledger
+from bertviz_core.parameters.tree import parameter_tree, rows_below, tree_depth
+from tests.helpers.tiny import tiny_config
 
 LEDGERS = [config_ledger(model_type, tiny_config(model_type)) for model_type in ("bert", "albert", "mobilebert")]
 

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from bertviz_core import limited_child
 from bertviz_core.errors import BusyError, SupersededError, TextError
-from bertviz_core.limited_child import ChildError, Limits, run_limited
+from bertviz_core.sandbox import run
+from bertviz_core.sandbox.run import ChildError, Limits, run_limited
 
-TASK = "bertviz_core.sentence_reading.answered"
+TASK = "bertviz_core.sentences.reading.table.answered"
 LIMITS = Limits(512 * 1024**2, 10, 60.0, 1000, 2)
-SET = "import sys, os, time; from bertviz_core.limited_child_main import set_limits; set_limits(2**29, 1, 0); "
+SET = "import sys, os, time; from bertviz_core.sandbox.child import set_limits; set_limits(2**29, 1, 0); "
 
 
 def child(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the child run this code under its limits."""
-    monkeypatch.setattr(limited_child, "_command", lambda task, limits: [sys.executable, "-c", SET + code])
+    monkeypatch.setattr(run, "_command", lambda task, limits: [sys.executable, "-c", SET + code])
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_the_child_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_more_children_than_allowed_run_at_once() -> None:
     limits = replace(LIMITS, children=1, wall_s=0.0)
-    with limited_child._slots(1), pytest.raises(BusyError, match="try again"):
+    with run._slots(1), pytest.raises(BusyError, match="try again"):
         run_limited(TASK, b"", limits)
-    with limited_child._slots(1), pytest.raises(SupersededError):
+    with run._slots(1), pytest.raises(SupersededError):
         run_limited(TASK, b"", limits, lambda: False)
 
 

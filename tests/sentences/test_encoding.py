@@ -10,24 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core import sentence_batches
-from bertviz_core.bundled import bundled_folder
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
-from bertviz_core.loading import LoadedModel, load_model
-from bertviz_core.pooling_comparison import pooling_comparison
-from bertviz_core.results.sentences import POOLINGS, Pooling, SentencePlan
-from bertviz_core.sentence_batches import batches, sentence_tokens, tokenized
-from bertviz_core.sentence_modules import recommended
-from bertviz_core.sentence_store import FILE, SentenceStore
-from bertviz_core.sentences import sentence_vectors
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.sources import ModelSource, bundled_folder, folder_source, resolve
+from bertviz_core.sentences import batches as sentences_batches
+from bertviz_core.sentences.batches import batches, sentence_tokens, tokenized
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import recommended
+from bertviz_core.sentences.pooling_comparison import pooling_comparison
+from bertviz_core.sentences.results import POOLINGS, Pooling, SentencePlan
+from bertviz_core.sentences.similarity import similarity_matrix
+from bertviz_core.sentences.vector_store import FILE, SentenceStore
 from bertviz_core.settings import Settings
-from bertviz_core.similarity import similarity_matrix
-from bertviz_core.sources import ModelSource, folder_source, resolve
-from bertviz_core.tokenization import TextTokenizer
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import RUN_LOCK, trace
-from tests.core.families_table import family_run
-from tests.core.tiny_models import FAMILIES, HIDDEN, LAYERS, TEXT, save_tiny
+from bertviz_core.trace.run import RUN_LOCK, trace
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
+from tests.helpers.families_table import family_run
+from tests.helpers.tiny_models import FAMILIES, HIDDEN, LAYERS, TEXT, save_tiny
 
 REFUSED = ("canine", "funnel")
 
@@ -83,7 +81,7 @@ def test_order_and_company_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)
     backwards = sentence_vectors(loaded, tokenizer, SENTENCES[::-1], plan()).vectors
     np.testing.assert_allclose(together, backwards[::-1], rtol=0, atol=1e-6)
-    monkeypatch.setitem(sentence_batches.TOKEN_BUDGET, "cpu", 100_000)
+    monkeypatch.setitem(sentences_batches.TOKEN_BUDGET, "cpu", 100_000)
     padded = sentence_vectors(loaded, tokenizer, SENTENCES, plan()).vectors
     np.testing.assert_allclose(together, padded, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(together[1], together[3])
@@ -146,7 +144,7 @@ def test_the_store_never_gives_another_plans_vectors(tmp_path: Path, changes: di
 
 
 def test_what_was_computed_before_the_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sentence_batches.TOKEN_BUDGET, "cpu", 8)
+    monkeypatch.setitem(sentences_batches.TOKEN_BUDGET, "cpu", 8)
     _, loaded, tokenizer = bundled()
     store, told = SentenceStore(tmp_path, 10**8), []
 
@@ -173,7 +171,7 @@ def test_a_store_that_was_set_aside_is_told_once(tmp_path: Path) -> None:
 
 
 def test_another_run_gets_its_turn_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sentence_batches.TOKEN_BUDGET, "cpu", 1)
+    monkeypatch.setitem(sentences_batches.TOKEN_BUDGET, "cpu", 1)
     _, loaded, tokenizer = bundled()
     turns: list[int] = []
     done_at = [0]
@@ -210,7 +208,7 @@ def test_batches_hold_every_sentence_once_within_the_budget() -> None:
     lengths = np.random.default_rng(0).integers(1, 600, 700).tolist()
     found = batches(loaded, lengths)
     assert sorted(index for batch in found for index in batch) == list(range(700))
-    budget = sentence_batches.TOKEN_BUDGET["cpu"]
+    budget = sentences_batches.TOKEN_BUDGET["cpu"]
     assert all(len(batch) == 1 or max(lengths[each] for each in batch) * len(batch) <= budget for batch in found)
     assert max(lengths) in [lengths[each] for each in found[0]]
     padded = sum(max(lengths[each] for each in batch) * len(batch) for batch in found)

@@ -9,16 +9,15 @@ import pytest
 import torch
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.loading import load_model
-from bertviz_core.results.sentences import SentencePlan
-from bertviz_core.sentence_batches import read_text
-from bertviz_core.sentence_config import offered_prompts, prompt_named
-from bertviz_core.sentence_modules import adapted, recommended
-from bertviz_core.sentences import sentence_vectors
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.sentences.batches import read_text
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import adapted, offered_prompts, prompt_named, recommended
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source, resolve
-from bertviz_core.tokenizer_loading import load_tokenizer
-from tests.core.tiny_models import HIDDEN, save_tiny, tiny_tokenizer
+from bertviz_core.trace.tokenization import load_tokenizer
+from tests.helpers.tiny_models import HIDDEN, save_tiny, tiny_tokenizer
 
 TEXTS = ("I love my pet python.", "the pythons, my love", "river bank " * 13, "pet")
 CASES: dict[str, dict[str, Any]] = {
@@ -289,7 +288,7 @@ def test_a_dense_layer_of_the_wrong_width_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_pooling_leaves_the_dense_layers_out_and_keeps_the_rest() -> None:
-    from bertviz_core.results.sentences import DenseLayer
+    from bertviz_core.sentences.results import DenseLayer
 
     layer = DenseLayer(np.ones((3, 4), dtype=np.float32), None, "tanh")
     plan = SentencePlan(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core import sentence_map as maps
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.sentence_map import sentence_map
+from bertviz_core.sentences import projection
+from bertviz_core.sentences.projection import sentence_map
 
 GROUPS, EACH = 3, 12
 
@@ -25,7 +25,7 @@ def groups() -> Any:
 
 
 def test_umap_is_a_requirement_of_the_tests() -> None:
-    assert maps.umap_available()
+    assert projection.umap_available()
 
 
 def test_umap_keeps_neighbours_together_and_gives_the_same_picture_every_time(groups: Any) -> None:
@@ -57,7 +57,7 @@ def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwa
 def test_what_umap_cannot_place_is_refused(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TextError, match="4 to 10,000 sentences, and these are 3"):
         sentence_map(groups[:3], "umap")
-    monkeypatch.setattr(maps, "MAX_UMAP", 11)
+    monkeypatch.setattr(projection, "MAX_UMAP", 11)
     with pytest.raises(TextError, match="choose PCA"):
         sentence_map(groups[:12], "umap")
     groups[0, 0] = np.nan
@@ -66,13 +66,13 @@ def test_what_umap_cannot_place_is_refused(groups: Any, monkeypatch: pytest.Monk
 
 
 def test_without_umap_its_absence_is_told(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps, "umap_available", lambda: True)
+    monkeypatch.setattr(projection, "umap_available", lambda: True)
     monkeypatch.setitem(sys.modules, "umap", ModuleType("umap"))  # of a package that only bears the name
     with pytest.raises(TextError, match="install umap-learn"):
         sentence_map(groups, "umap")
     monkeypatch.undo()
-    monkeypatch.setattr(maps, "find_spec", lambda name: None)
-    assert not maps.umap_available()
+    monkeypatch.setattr(projection, "find_spec", lambda name: None)
+    assert not projection.umap_available()
     with pytest.raises(TextError, match="not installed here; install umap-learn"):
         sentence_map(groups, "umap")
     assert sentence_map(groups).method == "pca"

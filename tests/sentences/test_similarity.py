@@ -7,11 +7,11 @@ import pytest
 from scipy.cluster.hierarchy import cophenet
 from scipy.spatial.distance import cdist, squareform
 
-from bertviz_core import similarity
 from bertviz_core.errors import SupersededError, UnsupportedModelError
-from bertviz_core.results.sentences import MEASURES, Measure
-from bertviz_core.sentence_map import sentence_map
-from bertviz_core.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences import similarity
+from bertviz_core.sentences.projection import sentence_map
+from bertviz_core.sentences.results import MEASURES, Measure
+from bertviz_core.sentences.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
 
 COUNT, DIMENSIONS = 23, 7
 

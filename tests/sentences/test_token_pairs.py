@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.loading import load_model
-from bertviz_core.results.sentences import SUMS, DenseLayer, Pooling, SentencePlan, TokenPairShares
-from bertviz_core.results.trace import Trace
-from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
-from bertviz_core.sentence_modules import recommended
-from bertviz_core.sentences import sentence_vectors
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import resolve
+from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import recommended
+from bertviz_core.sentences.results import SUMS, DenseLayer, Pooling, SentencePlan, TokenPairShares
+from bertviz_core.sentences.similarity import similarity_matrix
+from bertviz_core.sentences.token_pairs import token_pair_shares
 from bertviz_core.settings import Settings
-from bertviz_core.similarity import similarity_matrix
-from bertviz_core.sources import resolve
-from bertviz_core.token_pairs import token_pair_shares
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
-from tests.core.families_table import FamilyRun, family_run
-from tests.core.tiny_models import FAMILIES, HIDDEN, LAYERS
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import load_tokenizer
+from tests.helpers.families_table import FamilyRun, family_run
+from tests.helpers.tiny_models import FAMILIES, HIDDEN, LAYERS
 
 FIRST, SECOND = "I love my pet python.", "the pythons, my love"
 DIMENSIONS = 5

@@ -12,8 +12,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from bertviz_core.sentence_database import StoredVector
-from bertviz_core.sentence_store import FILE, SET_ASIDE, SentenceStore
+from bertviz_core.sentences.vector_store import FILE, SET_ASIDE, SentenceStore, StoredVector
 
 MEGABYTE = 1024**2
 WRITER = """

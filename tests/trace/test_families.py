@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.attention import attention_probs
-from bertviz_core.catalog import type_facts
-from bertviz_core.embedding_sum import embedding_sum
-from bertviz_core.results.trace import Trace
-from bertviz_core.text_families import TEXT_FAMILIES, text_family
-from bertviz_core.tokenization import tokenize
-from bertviz_core.trace import trace
-from bertviz_core.weight_checks import nearest_rows, pooler_check
-from tests.core.families_table import DOCUMENT, FamilyRun, document, family_run
-from tests.core.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS
+from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check
+from bertviz_core.models.catalog import type_facts
+from bertviz_core.models.families import TEXT_FAMILIES, text_family
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import tokenize
+from tests.helpers.families_table import DOCUMENT, FamilyRun, document, family_run
+from tests.helpers.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS
 
 REFUSED = {"canine", "funnel"}
 RECORDED = {
@@ -192,7 +191,7 @@ def test_nearest_rows_are_the_brute_force_ones(name: str) -> None:
 
 
 def test_document_is_what_the_runs_give() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == document(), "run python -m tests.core.families_table"
+    assert DOCUMENT.read_text(encoding="utf-8") == document(), "run python -m tests.helpers.families_table"
 
 
 def test_ledger_counts_what_is_loaded() -> None:

@@ -13,21 +13,20 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from bertviz_core import trace_cache
-from bertviz_core.attention import attention_probs
+from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
-from bertviz_core.loading import LoadedModel, load_model
-from bertviz_core.recording import recording
-from bertviz_core.results.trace import Tokens, Trace
-from bertviz_core.run_cost import run_cost
+from bertviz_core.hidden_states.embeddings import pooler_check
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.recording import recording
+from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source, resolve
-from bertviz_core.tokenization import TextTokenizer, tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import Tell, trace, trace_batch
-from bertviz_core.trace_cache import TraceCache
-from bertviz_core.weight_checks import pooler_check
-from tests.core.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
+from bertviz_core.trace.cost import run_cost
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import Tell, trace, trace_batch
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
+from ui.cache import traces
+from ui.cache.traces import TraceCache
 
 SETTINGS = Settings.from_environment()
 Opened = tuple[LoadedModel, TextTokenizer]
@@ -268,13 +267,13 @@ def test_the_cache_keeps_to_its_bytes_and_lets_go_of_the_longest_unused(bert: Op
 
 def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    real = trace_cache.trace_unlocked
+    real = traces.trace_unlocked
 
     def counted(loaded: LoadedModel, tokens: Tokens, tell: Tell | None) -> Trace:
         runs.append(tokens.text)
         return real(loaded, tokens, tell)
 
-    monkeypatch.setattr(trace_cache, "trace_unlocked", counted)
+    monkeypatch.setattr(traces, "trace_unlocked", counted)
     cache, start = TraceCache(10**9), threading.Barrier(6, timeout=30)
 
     def ask(_: int) -> Trace:
@@ -295,7 +294,7 @@ def test_a_superseded_click_stops_waiting_and_runs_nothing(bert: Opened) -> None
         asked.append(True)
         return len(asked) < 3
 
-    with trace_cache.RUN_LOCK, pytest.raises(SupersededError):
+    with traces.RUN_LOCK, pytest.raises(SupersededError):
         cache.trace(bert[0], tokenize(bert[1], TEXT), wanted)
     assert len(asked) == 3
     assert len(cache) == 0
@@ -318,7 +317,7 @@ def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Open
     with pytest.raises(SupersededError):
         cache.trace(bert[0], tokens, tell=tell)
     assert told == [(1, layers), (2, layers)]
-    assert not trace_cache.RUN_LOCK.locked()
+    assert not traces.RUN_LOCK.locked()
     assert len(cache) == 0
 
 

@@ -14,14 +14,19 @@ from hypothesis import strategies as st
 from transformers import BertConfig, CanineConfig, CanineTokenizer, RoCBertTokenizer, T5Config
 
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
-from bertviz_core.loading import load_model
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import MAX_TOKENS, Settings
-from bertviz_core.sources import folder_source, resolve
-from bertviz_core.token_limits import TokenLimit, position_limit, token_limit
-from bertviz_core.tokenization import TextTokenizer, tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
-from tests.core.tiny_models import PAIR, TEXT, save_tiny, tiny_config, tiny_tokenizer, vocabulary
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import (
+    TextTokenizer,
+    TokenLimit,
+    load_tokenizer,
+    position_limit,
+    token_limit,
+    tokenize,
+)
+from tests.helpers.tiny_models import PAIR, TEXT, save_tiny, tiny_config, tiny_tokenizer, vocabulary
 
 SETTINGS = Settings.from_environment()
 ANY_TEXT = st.text(alphabet=st.integers(0, 0x10FFFF).map(chr), max_size=60)

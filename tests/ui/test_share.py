@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
-from ui import controls, share
+from ui import session, share
 
 KINDS = ("selectbox", "multiselect", "slider", "number_input", "button_group", "toggle", "text_input", "text_area")
 LONG = "The quick brown fox jumps over the lazy dog. " * 9
@@ -141,7 +141,7 @@ def test_the_text_is_in_the_link_only_when_asked() -> None:
 def test_what_everyone_begins_with_is_not_carried() -> None:
     assert carried(opened("representations", states="One word, two texts"), include=True) == []
     assert carried(opened("sentences"), include=True) == []
-    assert carried(opened("tokens", text=f"{controls.DEFAULT_TEXT} "), include=True) == [
+    assert carried(opened("tokens", text=f"{session.DEFAULT_TEXT} "), include=True) == [
         ("text", "I love my pet python. ")
     ]
 

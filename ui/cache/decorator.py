@@ -8,8 +8,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from bertviz_core.byte_cache import ByteCache, held_nbytes
-from ui.controls import settings
+from ui.cache.byte_cache import ByteCache, held_nbytes
+from ui.session import settings
 
 P = ParamSpec("P")
 T = TypeVar("T")

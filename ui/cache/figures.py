@@ -5,9 +5,9 @@ import pickle  # only written, for a digest; nothing is ever read back
 from types import FunctionType
 from typing import Any
 
-from figures.picture import Picture
-from figures.style import Theme
-from ui.kept import results
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import Theme
+from ui.cache.decorator import results
 
 MOST_BYTES = 8 * 1024**2
 """Of what a figure is drawn from; more takes longer to look through than a figure to draw."""

@@ -1,13 +1,14 @@
 """Cached results, keyed by plain values: a model's name, its revision, options. Results are frozen and shared."""
 
-from bertviz_core.architecture import describe
-from bertviz_core.catalog import type_facts
-from bertviz_core.parameters import source_ledger
-from bertviz_core.results import Architecture, Ledger, TreeNode
-from bertviz_core.sources import ModelSource, resolve
-from bertviz_core.tree import parameter_tree, tree_depth
-from ui.controls import settings
-from ui.kept import kept
+from bertviz_core.architecture.results import Architecture
+from bertviz_core.architecture.sizes import describe
+from bertviz_core.models.catalog import type_facts
+from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.parameters.results import Ledger, TreeNode
+from bertviz_core.parameters.tree import parameter_tree, tree_depth
+from ui.cache.decorator import kept
+from ui.session import settings
 
 
 def source(name: str) -> ModelSource:

@@ -1,24 +1,27 @@
 """Models, tokenizers and traces that sessions share, each within its bytes: one load and one run at a time."""
 
 import gc
+import threading
 
 import streamlit as st
 
-from bertviz_core.byte_cache import ByteCache
 from bertviz_core.errors import BertvizError, UnsupportedModelError
-from bertviz_core.loading import LoadedModel, load_model, needed_nbytes
-from bertviz_core.model_files import tokenizer_folder
-from bertviz_core.results.hidden_states import NearestRows
-from bertviz_core.results.trace import Tokens
+from bertviz_core.hidden_states.embeddings import nearest_rows
+from bertviz_core.hidden_states.results import NearestRows
+from bertviz_core.models.files import tokenizer_folder
+from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
+from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.sources import ModelSource, resolve
-from bertviz_core.tokenization import TextTokenizer, tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace_cache import TraceCache
-from bertviz_core.weight_checks import nearest_rows
-from ui.controls import model_names, settings
-from ui.kept import kept
-from ui.server import model_wanted
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from ui.cache.byte_cache import ByteCache
+from ui.cache.decorator import kept
+from ui.cache.traces import TraceCache
+from ui.session import model_names, settings
+
+first_page_drawn = threading.Event()
+model_wanted = threading.Event()
+"""Set by a page that needs the model, which then waits for the same imports itself."""
 
 BYTES_PER_ENTRY = 300
 """Of a vocabulary, once loaded; 144 were measured with 30,000 word pieces, 284 with 250,000 unigrams."""

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from threading import Lock
 
 from bertviz_core.errors import SupersededError
-from bertviz_core.loading import LoadedModel
-from bertviz_core.results.trace import Tokens, Trace
-from bertviz_core.trace import RUN_LOCK, Tell, trace_unlocked
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import RUN_LOCK, Tell, trace_unlocked
 
 WAIT_S = 0.05
 """How long a waiting run sleeps before it looks whether anyone still wants it."""
@@ -58,14 +58,14 @@ class TraceCache:
             tokens: the text, by its own tokenizer.
             wanted: whether the caller still wants the trace; asked while it waits, with the number of runs ahead of
                 its own. What it raises ends the wait.
-            tell: as in bertviz_core.trace.trace.
+            tell: as in bertviz_core.trace.run.trace.
             expected_nbytes: about what the trace will take; older ones make room for it before the run.
             most_waiting: how many may wait for their turn; None for any number.
 
         Raises:
             BusyError: so many wait already.
             SupersededError: the caller no longer wants it.
-            BertvizError: as bertviz_core.trace.trace.
+            BertvizError: as bertviz_core.trace.run.trace.
         """
         key = _key(loaded, tokens)
         found = self._get(key)

@@ -6,14 +6,51 @@ a kind and a limit; its words are plain text for whoever shows them.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml  # type: ignore[import-untyped]  # the package ships no annotations
 
 from bertviz_core.errors import LessonError
-from bertviz_core.results.lesson import Lesson, Step
-from bertviz_core.visible import visible
+from bertviz_core.text import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One view of a lesson and what is said about it; all words are plain text."""
+
+    title: str
+    """What the step is called."""
+    page: str
+    """Name of the page's file, without its ending."""
+    query: Mapping[str, tuple[str, ...]]
+    """Name -> values in the address that set the view; what is not named stands at its default."""
+    note: str
+    """What is seen, and why it is so."""
+    question: str | None = None
+    """What the reader may try here; None for nothing."""
+    text: str | None = None
+    """Text that the model is to read; None leaves the reader's own."""
+    pair: str | None = None
+    """Second text; without one a text of the step stands alone."""
+    sentences: tuple[str, ...] | None = None
+    """List of the sentences page; None leaves the reader's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Steps in their order."""
+
+    name: str
+    """Name of its file without the ending: its name in the address."""
+    title: str
+    """What the lesson is called."""
+    author: str | None
+    """Who wrote it; None where the file does not say."""
+    steps: tuple[Step, ...]
+    """At least one step."""
+
 
 ENDING = ".yaml"
 MAX_FILE_BYTES = 64 * 1024

@@ -11,15 +11,51 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import LessonError
-from bertviz_core.lessons import lesson_file, lesson_names, read_lesson
-from bertviz_core.results.lesson import Lesson
-from ui import lesson_texts
 from ui.components.step_links import Link, address, step_links
-from ui.controls import PAGE, settings
-from ui.errors import plain
+from ui.examples import EXAMPLES
+from ui.lessons.reading import Lesson, Step, lesson_file, lesson_names, read_lesson
+from ui.session import PAGE, settings
+from ui.widgets.formatting import plain
 
-SHIPPED = Path(__file__).with_name("lessons")
-PAGES = Path(__file__).parents[1] / "pages"
+KEYS = ("text", "pair", "sentences")
+GIVEN, OWN = "tour_given", "tour_own"
+"""Keys of the session: texts that steps wrote, and the reader's that they replaced."""
+
+
+def give(step: Step) -> None:
+    """Write the step's texts where the model reads them; what the reader had there is kept for the end of the tour."""
+    given, own = dict(st.session_state.get(GIVEN, {})), dict(st.session_state.get(OWN, {}))
+    for key, text in _texts(step).items():
+        now = st.session_state.get(key)
+        if now is not None and now != given.get(key):
+            own[key] = now
+        if key not in st.query_params:
+            st.session_state[key] = text
+        given[key] = text
+    st.session_state.update({GIVEN: given, OWN: own})
+
+
+def _texts(step: Step) -> dict[str, str]:
+    """Key of a text field -> what the step writes into it; a text of a step stands without the reader's second one."""
+    found = {} if step.text is None else {"text": step.text, "pair": step.pair or ""}
+    (example,) = step.query.get("example", ("",))[:1]
+    if step.sentences is not None:
+        found["sentences"] = "\n".join(step.sentences)
+    elif example in EXAMPLES:
+        found["sentences"] = EXAMPLES[example][1]
+    return found
+
+
+def give_back() -> None:
+    """Bring back what the reader had; a field that the reader changed since stays."""
+    given, own = st.session_state.pop(GIVEN, {}), st.session_state.pop(OWN, {})
+    for key, text in own.items():
+        if st.session_state.get(key) == given.get(key):
+            st.session_state[key] = text
+
+
+SHIPPED = Path(__file__).parent
+PAGES = Path(__file__).parents[2] / "pages"
 FIRST = "bert-from-the-outside-in"
 """The lesson that the overview offers."""
 TOUR, ADDRESS, AGAIN = "tour", "tour_address", "tour_again"
@@ -53,13 +89,13 @@ def begin(here: str, pages: Pages) -> None:
     # Streamlit takes a parameter that a control of the page before had, such as the layer, out of the next address.
     lost = arrived and any(name not in st.query_params for name in step.query)
     if fresh and (here != step.page or number is None):
-        typed = [(key, st.query_params[key]) for key in lesson_texts.KEYS if key in st.query_params]
+        typed = [(key, st.query_params[key]) for key in KEYS if key in st.query_params]
         st.switch_page(pages[step.page], query_params=[*_query(lesson, place), *typed])
     if not fresh and (here != step.page or number is None or lost):
         st.session_state[AGAIN] = _address(lesson, place)
     st.session_state[TOUR] = (asked, str(place + 1))
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
-        lesson_texts.give(step)
+        give(step)
         st.session_state[ADDRESS] = st.session_state[TOUR]
 
 
@@ -100,7 +136,7 @@ def _all_steps(lesson: Lesson, place: int) -> None:
 
 def leave() -> None:
     """End the tour where the reader is; texts that the reader had, and did not change since, come back."""
-    lesson_texts.give_back()
+    give_back()
     st.session_state.pop(TOUR, None)
     for name in ("lesson", "step"):
         if name in st.query_params:

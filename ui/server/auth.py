@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui.errors import plain
+from ui.widgets.formatting import plain
 
 NEEDED = "authlib"
 """The package that Streamlit's sign-in runs on; deploy/requirements-sign-in.txt has it."""

@@ -1,6 +1,6 @@
 """The mark of the dashboard: a stack of layers in the colours of its figures."""
 
-from figures.style import Theme
+from bertviz_core.figures.base.style import Theme
 
 _BARS = (("pooler", 2), ("feed_forward", 9), ("attention", 16), ("embeddings", 23))
 

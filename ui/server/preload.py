@@ -9,6 +9,9 @@ from typing import Any
 
 from streamlit.components.v2 import manifest_scanner
 
+from ui.cache import ledgers
+from ui.cache.models import first_page_drawn, model_wanted
+
 PRELOAD_AFTER_S = 6.0
 """The first visitor's page comes before the preload; without a visitor it starts after this time."""
 PAINTING_S = 3.0
@@ -17,14 +20,9 @@ SWITCH_S = 0.0005
 """So often threads take turns at first: a file for the browser does not wait long for what is imported beside it.
 
 For good, it would hold up many sessions that compute at once."""
-FIRST_CHART_S = 0.6
-"""So long the first page of a server holds back what stands below its chart."""
+
 COLLECT_EVERY_S = 10.0
 """Figures and script modules are freed within this time; a collection stops all pages for about a tenth of a second."""
-
-first_page_drawn = threading.Event()
-model_wanted = threading.Event()
-"""Set by a page that needs the model, which then waits for the same imports itself."""
 
 
 @contextlib.asynccontextmanager
@@ -45,14 +43,6 @@ def look_for_no_components() -> None:
     manifest_scanner.scan_component_manifests = lambda max_workers=None: []
 
 
-def first_chart_first() -> None:
-    """Hold back what follows a server's first chart: sent at once with it, a browser would first load a table's script.
-
-    With all other pages it does nothing.
-    """
-    first_page_drawn.wait(FIRST_CHART_S)
-
-
 def _collect(ended: threading.Event) -> None:
     """Collect garbage from time to time, in place of Streamlit, which would do it after every click."""
     while not ended.wait(COLLECT_EVERY_S):
@@ -61,12 +51,11 @@ def _collect(ended: threading.Event) -> None:
 
 def _import_pages() -> None:
     """What the first page needs of Python, imported while the browser fetches what it needs itself."""
+    from bertviz_core.figures.base.style import LIGHT
+    from bertviz_core.figures.parameters import FORMS, tree_picture
     from bertviz_core.settings import DEFAULT_MODEL
-    from figures.ledger_pictures import FORMS, tree_picture
-    from figures.style import LIGHT
-    from ui import auth, brand, cache, ledger_views, lesson, models, share  # noqa: F401  # the imports are the work
 
-    ledger, nodes = cache.ledger(DEFAULT_MODEL), cache.tree(DEFAULT_MODEL, 3, None)
+    ledger, nodes = ledgers.ledger(DEFAULT_MODEL), ledgers.tree(DEFAULT_MODEL, 3, None)
     tree_picture(ledger, nodes, FORMS[0]).drawn(LIGHT).to_json()
 
 
@@ -82,10 +71,9 @@ def _preload() -> None:
         sys.setswitchinterval(usual)
     if first_page_drawn.wait(PRELOAD_AFTER_S):
         model_wanted.wait(PAINTING_S)
-    from bertviz_core.library import import_library
+    from bertviz_core.models.skeleton import build_skeleton, import_library
+    from bertviz_core.models.sources import resolve
     from bertviz_core.settings import DEFAULT_MODEL, Settings
-    from bertviz_core.skeleton import build_skeleton
-    from bertviz_core.sources import resolve
 
     import_library()
     build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, Settings.from_environment()).config)

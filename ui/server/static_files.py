@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit
 
-from ui.index_page import App, Message, Receive, Send
+from ui.server.index_page import App, Message, Receive, Send
 
 FOLDER = Path(streamlit.__file__).parent / "static" / "static"
 KINDS = {".js": b"text/javascript; charset=utf-8", ".css": b"text/css; charset=utf-8", ".woff2": b"font/woff2"}

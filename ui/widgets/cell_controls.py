@@ -5,10 +5,10 @@ The pages on heads and on attention share them, so that both show the same head.
 
 import streamlit as st
 
-from bertviz_core.longest_piece import longest_piece
-from bertviz_core.results.trace import Tokens
-from ui.controls import BOUND, bring_along
-from ui.errors import plain
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import longest_piece
+from ui.widgets.controls import BOUND, bring_along
+from ui.widgets.formatting import plain
 
 NARROW, WIDE = 118, 235
 """Widths of a number with its two buttons, by the length of its label."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from figures.as_left import Left, as_left, read_left
+from bertviz_core.figures.base.view_state import Left, as_left, read_left
 
 DRAWN = "drawn"
 """Name in the address: a word per chart."""

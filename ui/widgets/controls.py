@@ -8,45 +8,14 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from bertviz_core import catalog
-from bertviz_core.settings import DEFAULT_MODEL, Settings
-from bertviz_core.sources import local_names
+from bertviz_core.models import catalog
+from bertviz_core.settings import DEFAULT_MODEL
+from ui.session import DEFAULT_TEXT, PAGE, TEACHING_SIZES, model_names, settings
 
-TEACHING_SIZES = (
-    "bert-tiny",
-    "bert-mini",
-    "bert-small",
-    "bert-medium",
-    "bert-base-uncased",
-    "bert-large-uncased",
-    "albert-base-v2",
-    "distilbert-base-uncased",
-)
-"""Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
-DEFAULT_TEXT = "I love my pet python."
 AS_IT_IS = "as it is"
-PAGE = "tour_page"
-"""Key of the session: name of the page that is shown."""
+
 T = TypeVar("T", bound=str)
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
-
-
-def settings() -> Settings:
-    """Settings of this server."""
-    return Settings.from_environment()
-
-
-def theme_name() -> str:
-    """Theme of the reader's browser: light or dark."""
-    return st.context.theme.type or "light"
-
-
-def model_names() -> tuple[str, ...]:
-    """Names offered: the bundled model, local folders, the catalogue; or only those that this instance allows."""
-    current = settings()
-    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
-    names = (DEFAULT_MODEL, *local_names(current), *catalogue)
-    return current.models or tuple(dict.fromkeys(names))
 
 
 def model_select() -> None:
@@ -129,11 +98,6 @@ def bring_along(key: str, default: int) -> None:
         return
     st.session_state[key] = held
     st.query_params[key] = str(held)
-
-
-def component_state(key: str) -> Any:
-    """What the component of this key has said; None before it has said anything."""
-    return st.session_state.get(key)
 
 
 def clicked(chart_key: str) -> str | None:

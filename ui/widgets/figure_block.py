@@ -9,15 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.results.trace import Tokens
-from figures.caption import Caption, caption_of
-from figures.export import standalone_html
-from figures.picture import Picture
-from figures.style import Theme, theme
-from ui import cache, controls, share_charts
+from bertviz_core.figures.base.caption import Caption, caption_of
+from bertviz_core.figures.base.export import standalone_html
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import Theme, theme
+from bertviz_core.trace.results import Tokens
+from ui import session
+from ui.cache import ledgers
+from ui.cache.figures import drawn
+from ui.cache.models import first_page_drawn
 from ui.components.figure_download import figure_download
-from ui.drawn import drawn
-from ui.export_controls import AS_SHOWN, picture_theme
+from ui.widgets import chart_state, controls
+from ui.widgets.file_theme import AS_SHOWN, picture_theme
 
 CHART_CONFIG = {
     "displaylogo": False,
@@ -38,7 +41,7 @@ def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | 
         on_select: called when a part of it was clicked.
     """
     st.plotly_chart(
-        share_charts.standing(drawn(figure, theme(controls.theme_name())), key),
+        chart_state.standing(drawn(figure, theme(session.theme_name())), key),
         key=key,
         theme=None,
         alt=_alt(figure) or alt,
@@ -71,7 +74,7 @@ def download_row(
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         chosen = picture_theme(key) if isinstance(figure, Picture) else AS_SHOWN
-        look = theme(controls.theme_name() if chosen == AS_SHOWN else chosen)
+        look = theme(session.theme_name() if chosen == AS_SHOWN else chosen)
         words = _caption(figure, look, caption, models, texts)
         again = None if chosen == AS_SHOWN else drawn(figure, look)
         figure_download(key, name, filename, words, look, _alt(figure), again)
@@ -108,7 +111,7 @@ def _caption(
 def _named(name: str) -> tuple[str, str]:
     """A model's name and revision; the name alone where its files have gone since what is shown was computed."""
     try:
-        found = cache.source(name)
+        found = ledgers.source(name)
     except BertvizError:
         return name, ""
     return found.name, found.revision
@@ -163,3 +166,15 @@ def csv_text(table: pd.DataFrame) -> str:
     for column in safe.select_dtypes(exclude=["number", "bool"]):
         safe[column] = [f"'{cell}" if str(cell)[:1] in "=+-@\t\r" and str(cell) else cell for cell in safe[column]]
     return safe.to_csv(index=False, lineterminator="\r\n")  # as RFC 4180; a lone return in a cell is then quoted
+
+
+FIRST_CHART_S = 0.6
+"""So long the first page of a server holds back what stands below its chart."""
+
+
+def first_chart_first() -> None:
+    """Hold back what follows a server's first chart: sent at once with it, a browser would first load a table's script.
+
+    With all other pages it does nothing.
+    """
+    first_page_drawn.wait(FIRST_CHART_S)

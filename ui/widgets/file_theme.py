@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from figures.style import THEMES
+from bertviz_core.figures.base.style import THEMES
 
 AS_SHOWN = "as shown"
 CHOICES = (AS_SHOWN, *THEMES)

@@ -1,11 +1,25 @@
 """Words and numbers as every page writes them."""
 
+import re
+import string
 from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
-from ui.errors import plain
+_WORD_JOINER = "\u2060"
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
+_MARKS = {ord(mark): f"\\{mark}" for mark in string.punctuation}
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it stands: no links, images, emphasis, formulas or icons.
+
+    Addresses become links even where every mark is escaped, so a word joiner, which has no width, parts them.
+    """
+    parted = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", " ".join(text.split()))
+    return parted.translate(_MARKS)
+
 
 BERT_IN_FIVE = (
     "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
@@ -35,7 +49,7 @@ def heading(title: str, question: str) -> Callable[[str, str], None]:
 
 def glossary() -> str:
     """The glossary's table, as Markdown of the project's own."""
-    return (Path(__file__).parents[1] / "docs" / "glossary.md").read_text(encoding="utf-8").partition("\n\n")[2]
+    return (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8").partition("\n\n")[2]
 
 
 def count(value: int | None) -> str:

@@ -5,13 +5,11 @@ from pathlib import Path
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.hub_files import download, needed_files
-from bertviz_core.results.hub_files import HubFiles
-from bertviz_core.sources import resolve
-from ui.controls import settings
-from ui.errors import plain
-from ui.jobs import Job, JobBoard, Progress
-from ui.text import bytes_text, duration
+from bertviz_core.models.download import HubFiles, download, needed_files
+from bertviz_core.models.sources import resolve
+from ui.cache.jobs import Job, JobBoard, Progress
+from ui.session import settings
+from ui.widgets.formatting import bytes_text, duration, plain
 
 POLL_S = 1.0
 

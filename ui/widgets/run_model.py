@@ -10,13 +10,23 @@ from time import perf_counter
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.loading import LoadedModel
-from bertviz_core.results.trace import Tokens, Trace
-from bertviz_core.run_cost import RunCost, run_cost
-from ui import models
-from ui.controls import settings
-from ui.text import bytes_text, duration
-from ui.trace_controls import allow_run, run_allowed
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.cost import RunCost, run_cost
+from bertviz_core.trace.results import Tokens, Trace
+from ui.cache import models
+from ui.session import settings
+from ui.widgets.formatting import bytes_text, duration
+
+
+def run_allowed(run: str) -> bool:
+    """Whether the reader has asked for this long run."""
+    return st.session_state.get("long_run") == run
+
+
+def allow_run(run: str) -> None:
+    """Remember that the reader asked for this long run; "" for none."""
+    st.session_state["long_run"] = run
+
 
 ASK_S = 8.0
 """A run that takes longer than this begins when the reader says so."""
@@ -38,7 +48,7 @@ def run_tokens(model: LoadedModel, read: Tokens) -> Trace:
 
     Raises:
         BusyError: too many wait for the model.
-        BertvizError: as bertviz_core.trace.trace.
+        BertvizError: as bertviz_core.trace.run.trace.
     """
     place = st.empty()
     found = models.traces().held(model, read)

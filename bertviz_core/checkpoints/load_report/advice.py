@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from bertviz_core.results.load_report import KeyRow, LoadReport
-from bertviz_core.safetensors_header import shown
+from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport
+from bertviz_core.text import shown
 
 FEW = 4
 """Modules whose names are written out in a sentence."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.parts import TASK_HEAD, component_of
+from bertviz_core.parameters.components import TASK_HEAD, component_of
 
 if TYPE_CHECKING:
     import torch

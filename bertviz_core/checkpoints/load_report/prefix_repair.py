@@ -9,10 +9,10 @@ candidate, and the candidate after which most tensors are filled is proposed.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from bertviz_core.checkpoint import INDEX_FILE
-from bertviz_core.key_match import KeyMatch, KeyMatcher, Shape
-from bertviz_core.parts import TASK_HEAD
-from bertviz_core.results.load_report import Action, PrefixRepair
+from bertviz_core.checkpoints.load_report.matching import KeyMatch, KeyMatcher, Shape
+from bertviz_core.checkpoints.load_report.results import Action, PrefixRepair
+from bertviz_core.models.safetensors.folder import INDEX_FILE
+from bertviz_core.parameters.components import TASK_HEAD
 
 MAX_CANDIDATES = 8
 """Changes that are tried in full, those that most names speak for first."""

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.load_report import LABELLED, with_labels
-from bertviz_core.parameters import module_ledger
-from bertviz_core.results import Ledger, Parameter
-from bertviz_core.results.task_heads import HeadDifference, HeadMark, HeadNode
+from bertviz_core.checkpoints.load_report.report import LABELLED, with_labels
+from bertviz_core.checkpoints.load_report.results import HeadDifference, HeadMark, HeadNode
+from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.parameters.ledger import module_ledger
+from bertviz_core.parameters.results import Ledger, Parameter
 from bertviz_core.settings import Settings
-from bertviz_core.skeleton import build_skeleton
-from bertviz_core.sources import ModelSource, resolve
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +25,8 @@ def head_difference(name: str, task: str, settings: Settings, num_labels: int | 
     The law: base_total - removed + added = total, where no shape changes between the two.
 
     Args:
-        name: a model's name (bertviz_core.sources).
-        task: one of bertviz_core.tasks.TASKS.
+        name: a model's name (bertviz_core.models.sources).
+        task: one of bertviz_core.models.skeleton.TASKS.
         settings: what may be opened.
         num_labels: outputs of a classification head; None for as many as the config names.
 

@@ -1,15 +1,19 @@
 """Figures of the command line that show attention: a head as map or lines, its readings, a long text, all heads."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
-from bertviz_core.cli_figure_asked import Asked, Made, of_trace, traced
-from bertviz_core.results.attention import Block, Reading, Weights
-
-if TYPE_CHECKING:
-    from bertviz_core.loading import LoadedModel
-    from bertviz_core.results.attention import AttentionMap
-    from bertviz_core.results.trace import Trace
+from bertviz_core.attention.atlas import attention_atlas, pooled_map
+from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.probabilities import require_attention
+from bertviz_core.attention.results import AttentionMap, Block, Reading, Weights
+from bertviz_core.cli.figure.request import Asked, Made, of_trace, traced
+from bertviz_core.figures.attention.atlas import atlas_picture
+from bertviz_core.figures.attention.heatmap import attention_picture, long_picture, readings_picture
+from bertviz_core.figures.attention.lines import lines_picture
+from bertviz_core.heads.value_norms import value_norms
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.results import Trace
 
 READINGS: tuple[Weights, ...] = get_args(Weights)
 BLOCKS: tuple[Block, ...] = get_args(Block)
@@ -17,24 +21,18 @@ BLOCKS: tuple[Block, ...] = get_args(Block)
 
 def attention(asked: Asked) -> Made:
     """What one head looks at, as a map."""
-    from figures.trace_pictures import attention_picture
-
     model, trace = _attending(asked)
     return of_trace(attention_picture(_map(asked, model, trace, _reading(asked)), trace), trace)
 
 
 def lines(asked: Asked) -> Made:
     """What one head looks at, as lines."""
-    from figures.attention_pictures import lines_picture
-
     model, trace = _attending(asked)
     return of_trace(lines_picture(_map(asked, model, trace, _reading(asked)), trace), trace)
 
 
 def readings(asked: Asked) -> Made:
     """Raw weights, value-weighted ones and the rollout, side by side."""
-    from figures.attention_pictures import readings_picture
-
     model, trace = _attending(asked)
     maps = [_map(asked, model, trace, replace(_reading(asked), weights=weights)) for weights in READINGS]
     return of_trace(readings_picture(maps, trace, maps[0].layer, maps[0].head or 0), trace)
@@ -42,9 +40,6 @@ def readings(asked: Asked) -> Made:
 
 def long_text(asked: Asked) -> Made:
     """One head of a long text, or a part of it."""
-    from bertviz_core.attention_atlas import pooled_map
-    from figures.attention_pictures import long_picture
-
     _, trace = _attending(asked)
     seq = len(trace.tokens)
     layer, head = _place(asked, trace)
@@ -57,10 +52,6 @@ def atlas(asked: Asked) -> Made:
     """All heads at a glance."""
     import numpy as np
 
-    from bertviz_core.attention_atlas import attention_atlas
-    from bertviz_core.value_norms import value_norms
-    from figures.attention_pictures import atlas_picture
-
     model, trace = _attending(asked)
     reading, norms = _reading(asked), None
     if reading.weights == "value-weighted":
@@ -69,7 +60,6 @@ def atlas(asked: Asked) -> Made:
 
 
 def _attending(asked: Asked) -> "tuple[LoadedModel, Trace]":
-    from bertviz_core.attention import require_attention
 
     model, trace = traced(asked)
     require_attention(trace)
@@ -93,9 +83,6 @@ def _place(asked: Asked, trace: "Trace") -> tuple[int, int]:
 
 def _map(asked: Asked, model: "LoadedModel", trace: "Trace", reading: Reading) -> "AttentionMap":
     """The map of the head asked for; rollout takes all heads together."""
-    from bertviz_core.attention_reading import attention_map
-    from bertviz_core.value_norms import value_norms
-
     layer, head = _place(asked, trace)
     norms = value_norms(model, trace, layer) if reading.weights == "value-weighted" else None
     return attention_map(trace, layer, None if reading.weights == "rollout" else head, reading, norms)

@@ -1,15 +1,38 @@
 """Figures of the command line that show checkpoints: what loads, the values of tensors, what changed to another."""
 
-from typing import TYPE_CHECKING
-
-from bertviz_core.cli_figure_asked import Asked, Made, settings
+from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
+from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
+from bertviz_core.checkpoints.load_report.report import source_load_report
+from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
+from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison
+from bertviz_core.checkpoints.tensor_map import tensor_grid
+from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
+from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, placed_tensors
+from bertviz_core.cli.figure.request import Asked, Made, settings
+from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError
-from bertviz_core.visible import visible
-
-if TYPE_CHECKING:
-    from bertviz_core.results.compare import Behaviour, CheckpointComparison
-    from bertviz_core.tensor_reading import Checkpoint
-    from figures.picture import Picture
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.checkpoints.comparison import (
+    change_picture,
+    changes_picture,
+    cosines_picture,
+    divergences_picture,
+    most_changed,
+)
+from bertviz_core.figures.checkpoints.load_report import head_picture, report_picture
+from bertviz_core.figures.checkpoints.weights import (
+    STATISTICS,
+    drawn_deviation,
+    drawn_range,
+    first_matrix,
+    statistic_numbers,
+    statistic_picture,
+    values_picture,
+)
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import resolve
+from bertviz_core.text import visible
+from bertviz_core.trace.run import trace
 
 SCALES = ("powers of ten", "even")
 MAX_LABELS = 10_000
@@ -17,10 +40,6 @@ MAX_LABELS = 10_000
 
 def report(asked: Asked) -> Made:
     """What of each component comes from the file."""
-    from bertviz_core.load_report import source_load_report
-    from bertviz_core.sources import resolve
-    from figures.checkpoint_pictures import report_picture
-
     source = resolve(asked.model, settings())
     found = source_load_report(source, asked.task or "base", settings(), _labels(asked))
     picture = report_picture(found)
@@ -30,10 +49,6 @@ def report(asked: Asked) -> Made:
 
 def head(asked: Asked) -> Made:
     """The class of a task beside the base model."""
-    from bertviz_core.sources import resolve
-    from bertviz_core.task_heads import source_head_difference
-    from figures.checkpoint_pictures import head_picture
-
     source = resolve(asked.model, settings())
     found = source_head_difference(source, asked.task or "base", _labels(asked))
     picture = head_picture(found)
@@ -43,10 +58,6 @@ def head(asked: Asked) -> Made:
 
 def weights(asked: Asked) -> Made:
     """One number of every tensor."""
-    from bertviz_core.tensor_grid import tensor_grid
-    from bertviz_core.weight_statistics import checkpoint_statistics
-    from figures.checkpoint_pictures import STATISTICS, statistic_numbers, statistic_picture
-
     found = _checkpoint(asked.model)
     statistic, statistics = asked.setting("statistic", list(STATISTICS)), checkpoint_statistics(found)
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
@@ -59,10 +70,6 @@ def values(asked: Asked) -> Made:
     Raises:
         TextError: none of them is finite.
     """
-    from bertviz_core.tensor_reading import placed_tensors
-    from bertviz_core.weight_statistics import checkpoint_statistics, tensor_histogram
-    from figures.checkpoint_pictures import drawn_deviation, drawn_range, first_matrix, values_picture
-
     found = _checkpoint(asked.model)
     statistics = checkpoint_statistics(found)
     by_name = statistics.by_name()
@@ -76,9 +83,6 @@ def values(asked: Asked) -> Made:
 
 def changes(asked: Asked) -> Made:
     """How far each tensor moved to another checkpoint."""
-    from bertviz_core.tensor_grid import tensor_grid
-    from figures.checkpoint_pictures import changes_picture
-
     first, second, found = _compared(asked)
     logarithmic = asked.setting("scale", SCALES) == SCALES[0]
     grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
@@ -87,10 +91,6 @@ def changes(asked: Asked) -> Made:
 
 def change(asked: Asked) -> Made:
     """One tensor in both checkpoints."""
-    from bertviz_core.compare import change_histograms
-    from bertviz_core.tensor_reading import placed_tensors
-    from figures.checkpoint_pictures import change_picture, most_changed
-
     first, second, found = _compared(asked)
     by_name = {each.name: each for each in found.tensors}
     chosen = by_name[_tensor(asked, "changed", list(by_name), most_changed(found))]
@@ -100,8 +100,6 @@ def change(asked: Asked) -> Made:
 
 def cosines(asked: Asked) -> Made:
     """Cosine of both models' hidden states of one text."""
-    from figures.checkpoint_pictures import cosines_picture
-
     found = _behaviour(asked)
     if found.cosines is None:
         raise TextError(f"The hidden states of {found.first!r} and {found.second!r} have no rows in common.")
@@ -110,8 +108,6 @@ def cosines(asked: Asked) -> Made:
 
 def divergences(asked: Asked) -> Made:
     """Divergence of both models' attention on one text."""
-    from figures.checkpoint_pictures import divergences_picture
-
     found = _behaviour(asked)
     if found.divergences is None:
         raise TextError(f"The attention of {found.first!r} and {found.second!r} has no heads in common.")
@@ -130,14 +126,11 @@ def _other(asked: Asked) -> str:
 
 
 def _checkpoint(name: str) -> "Checkpoint":
-    from bertviz_core.sources import resolve
-    from bertviz_core.tensor_reading import open_checkpoint
 
     return open_checkpoint(resolve(name, settings()), settings())
 
 
 def _compared(asked: Asked) -> "tuple[Checkpoint, Checkpoint, CheckpointComparison]":
-    from bertviz_core.compare import compare_checkpoints
 
     first, second = _checkpoint(asked.model), _checkpoint(_other(asked))
     found = compare_checkpoints(first, second)
@@ -154,11 +147,6 @@ def _tensor(asked: Asked, setting: str, names: list[str], default: str) -> str:
 
 
 def _behaviour(asked: Asked) -> "Behaviour":
-    from bertviz_core.behaviour import behaviour, require_same_ids
-    from bertviz_core.cli_text import tokenized
-    from bertviz_core.loading import load_model
-    from bertviz_core.sources import resolve
-    from bertviz_core.trace import trace
 
     names = (asked.model, _other(asked))
     first, second = (tokenized(name, asked.text(), asked.pair) for name in names)
@@ -175,7 +163,6 @@ def _of(found: "tuple[Checkpoint, ...]", picture: "Picture") -> Made:
 
 
 def _of_both(asked: Asked, found: "Behaviour", picture: "Picture") -> Made:
-    from bertviz_core.sources import resolve
 
     sources = [resolve(name, settings()) for name in (asked.model, _other(asked))]
     models = tuple(dict.fromkeys((each.name, each.revision) for each in sources))

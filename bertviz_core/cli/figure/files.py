@@ -2,15 +2,21 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.visible import visible
-
-if TYPE_CHECKING:
-    from figures.caption import Caption
-    from figures.picture import Picture
-    from figures.style import Theme
+from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.export import (
+    SCALE,
+    captioned_svg,
+    described_png,
+    description,
+    framed,
+    in_file,
+    standalone_html,
+)
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.text import visible
 
 ENDINGS = (".png", ".svg", ".html")
 SECONDS = 90
@@ -50,8 +56,6 @@ def file_content(
     Raises:
         BertvizError: there is no browser for PNG and SVG, or it fails.
     """
-    from figures.export import in_file, standalone_html
-
     figure = in_file(picture.drawn(look))
     if height is not None:
         figure.update_layout(height=height)
@@ -76,8 +80,6 @@ def file_content(
 
 async def _drawn(ending: str, picture: "Picture", caption: "Caption", look: "Theme", figure: object) -> bytes:
     import kaleido
-
-    from figures.export import SCALE, captioned_svg, described_png, description, framed
 
     page = kaleido.PageGenerator(mathjax=False)
     async with kaleido.Kaleido(n=1, timeout=SECONDS, page_generator=page, proxy_server=NOWHERE) as browser:

@@ -1,22 +1,27 @@
 """Figures of the command line that need no text: parameters, layers, components, models, the stack."""
 
-from typing import TYPE_CHECKING
-
-from bertviz_core.cli_figure_asked import Asked, Made, settings
+from bertviz_core.architecture.sizes import describe
+from bertviz_core.cli.figure.request import Asked, Made, settings
 from bertviz_core.errors import TextError
-from bertviz_core.results import Ledger
-from bertviz_core.visible import visible
-
-if TYPE_CHECKING:
-    from bertviz_core.sources import ModelSource
-    from figures.picture import Picture
+from bertviz_core.figures.architecture.model_stack import stack_picture, stack_words
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.parameters import (
+    FORMS,
+    components_picture,
+    layers_picture,
+    models_picture,
+    tree_picture,
+    tree_words,
+)
+from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.parameters.results import Ledger
+from bertviz_core.parameters.tree import parameter_tree, tree_depth
+from bertviz_core.text import visible
 
 
 def parameters(asked: Asked) -> Made:
     """The tree of modules."""
-    from bertviz_core.tree import parameter_tree, tree_depth
-    from figures.ledger_pictures import FORMS, tree_picture, tree_words
-
     form = next((each for each in FORMS if each == asked.form), None)
     if form is None:
         raise TextError(f"There is no --form {visible(asked.form[:20])!r}; choose {', '.join(FORMS)}.")
@@ -31,8 +36,6 @@ def layers(asked: Asked) -> Made:
     Raises:
         TextError: the model has no numbered layers.
     """
-    from figures.ledger_pictures import layers_picture
-
     source, ledger = _ledger(asked)
     if not ledger.layers:
         raise TextError(f"No numbered layers were found among the names of {asked.model!r}; draw its parameters.")
@@ -41,17 +44,12 @@ def layers(asked: Asked) -> Made:
 
 def components(asked: Asked) -> Made:
     """The model as one bar."""
-    from figures.ledger_pictures import components_picture
-
     source, ledger = _ledger(asked)
     return _of_ledger(source, components_picture(ledger))
 
 
 def overview(asked: Asked) -> Made:
     """The stack of the model's blocks."""
-    from bertviz_core.architecture import describe
-    from figures.ledger_pictures import stack_picture, stack_words
-
     source, ledger = _ledger(asked)
     return _of_ledger(source, stack_picture(describe(source, ledger), ledger), stack_words(ledger))
 
@@ -62,10 +60,6 @@ def models(asked: Asked) -> Made:
     Raises:
         TextError: none is named beside the first.
     """
-    from bertviz_core.parameters import source_ledger
-    from bertviz_core.sources import resolve
-    from figures.ledger_pictures import models_picture
-
     names = tuple(dict.fromkeys((asked.model, *asked.texts)))
     if len(names) < 2:
         raise TextError("This figure compares models, and one came; name the others behind it.")
@@ -76,8 +70,6 @@ def models(asked: Asked) -> Made:
 
 
 def _ledger(asked: Asked) -> "tuple[ModelSource, Ledger]":
-    from bertviz_core.parameters import source_ledger
-    from bertviz_core.sources import resolve
 
     current = settings()
     source = resolve(asked.model, current)

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.visible import visible
-
-if TYPE_CHECKING:
-    from bertviz_core.loading import LoadedModel
-    from bertviz_core.results.trace import Trace
-    from figures.picture import Picture
+from bertviz_core.text import visible
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.run import trace
 
 T = TypeVar("T", bound=str)
 
@@ -136,18 +137,12 @@ def settings() -> Settings:
 
 def loaded(asked: Asked) -> "LoadedModel":
     """The model with its weights."""
-    from bertviz_core.loading import load_model
-    from bertviz_core.sources import resolve
-
     current = settings()
     return load_model(resolve(asked.model, current), current)
 
 
 def traced(asked: Asked) -> "tuple[LoadedModel, Trace]":
     """The model, and what it makes of the text."""
-    from bertviz_core.cli_text import tokenized
-    from bertviz_core.trace import trace
-
     read = tokenized(asked.model, asked.text(), asked.pair)
     model = loaded(asked)
     return model, trace(model, read)

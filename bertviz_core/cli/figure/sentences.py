@@ -1,18 +1,40 @@
 """Figures of the command line that a model makes of sentences."""
 
-from typing import TYPE_CHECKING
-
-from bertviz_core.cli_figure_asked import Asked, Made, loaded, settings
+from bertviz_core.cli.figure.request import Asked, Made, loaded, settings
 from bertviz_core.errors import TextError
-from bertviz_core.results.sentences import MEASURES, POOLINGS, MapMethod
-from bertviz_core.visible import visible
-
-if TYPE_CHECKING:
-    from bertviz_core.loading import LoadedModel
-    from bertviz_core.results.sentences import PoolingComparison, SentencePlan, SentenceVectors
-    from bertviz_core.tokenization import TextTokenizer
-    from figures.picture import Picture
-    from figures.sentence_pairs import Unit
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.sentences.map import map_picture
+from bertviz_core.figures.sentences.poolings import pooling_maps_picture, poolings_picture
+from bertviz_core.figures.sentences.similarity import (
+    BLOCKS,
+    NEIGHBOURS,
+    ROWS,
+    blocks_picture,
+    pairs_picture,
+    query_picture,
+    vectors_picture,
+)
+from bertviz_core.figures.sentences.token_pairs import Unit, pair_picture
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.sources import resolve
+from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import adapted, recommended
+from bertviz_core.sentences.pooling_comparison import pooling_comparison
+from bertviz_core.sentences.projection import sentence_map, umap_available
+from bertviz_core.sentences.results import (
+    MEASURES,
+    POOLINGS,
+    MapMethod,
+    PoolingComparison,
+    SentencePlan,
+    SentenceVectors,
+)
+from bertviz_core.sentences.similarity import block_summary, cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences.token_pairs import token_pair_shares
+from bertviz_core.text import plain, visible
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 UNITS: "tuple[Unit, ...]" = ("tokens", "words")
@@ -21,9 +43,6 @@ ORDERS = ("as typed", "clustered")
 
 def sentences(asked: Asked) -> Made:
     """Every sentence against every other."""
-    from bertviz_core.similarity import cluster_order, similarity_matrix
-    from figures.sentence_pictures import pairs_picture
-
     found, plan = _vectors(asked)
     measure = asked.setting("measure", MEASURES)
     cells, clusters = similarity_matrix(found.vectors, measure), None
@@ -34,9 +53,6 @@ def sentences(asked: Asked) -> Made:
 
 def blocks(asked: Asked) -> Made:
     """Many sentences, similar ones put into blocks."""
-    from bertviz_core.similarity import block_summary
-    from figures.sentence_view_pictures import BLOCKS, blocks_picture
-
     found, plan = _vectors(asked)
     return _of_vectors(blocks_picture(block_summary(found.vectors, BLOCKS), found), found, plan)
 
@@ -47,11 +63,6 @@ def query(asked: Asked) -> Made:
     Raises:
         TextError: there is no query.
     """
-    from bertviz_core.sentence_batches import plain
-    from bertviz_core.sentences import sentence_vectors
-    from bertviz_core.similarity import nearest
-    from figures.sentence_view_pictures import NEIGHBOURS, query_picture
-
     wanted = plain(asked.more.get("query_sentence", "")).strip()
     if not wanted:
         raise TextError("This figure shows what is nearest to a query, and none came; give --set query_sentence=TEXT.")
@@ -70,9 +81,6 @@ def points(asked: Asked) -> Made:
     Raises:
         TextError: there are too few sentences for a plane.
     """
-    from bertviz_core.sentence_map import sentence_map, umap_available
-    from figures.sentence_view_pictures import map_picture
-
     if len(asked.texts) < 3:
         raise TextError("A map needs at least three sentences; give more of them.")
     method = asked.setting("placed", METHODS if umap_available() else METHODS[:1])
@@ -82,8 +90,6 @@ def points(asked: Asked) -> Made:
 
 def vectors(asked: Asked) -> Made:
     """The vectors as rows of numbers."""
-    from figures.sentence_view_pictures import ROWS, vectors_picture
-
     found, plan = _vectors(asked)
     first = asked.place("first_row", len(found.sentences) + 1, 1) - 1
     rows, shown = found.vectors[max(first, 0) : first + ROWS], found.sentences[max(first, 0) : first + ROWS]
@@ -96,11 +102,6 @@ def pair(asked: Asked) -> Made:
     Raises:
         TextError: there are not two sentences.
     """
-    from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
-    from bertviz_core.token_pairs import token_pair_shares
-    from bertviz_core.trace import trace
-    from figures.sentence_view_pictures import pair_picture
-
     given = _sentences(asked)
     if len(given) != 2:
         raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
@@ -114,8 +115,6 @@ def pair(asked: Asked) -> Made:
 
 def poolings(asked: Asked) -> Made:
     """Sentences under every pooling and layer."""
-    from figures.sentence_pictures import poolings_picture
-
     found, model = _compared(asked)
     picture = poolings_picture(found, model.name)
     return Made(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
@@ -123,17 +122,12 @@ def poolings(asked: Asked) -> Made:
 
 def pooling_maps(asked: Asked) -> Made:
     """The cosines of all pairs under every pooling and layer."""
-    from figures.sentence_view_pictures import pooling_maps_picture
-
     found, model = _compared(asked)
     picture = pooling_maps_picture(found, model.name)
     return Made(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
 
 
 def _compared(asked: Asked) -> "tuple[PoolingComparison, LoadedModel]":
-    from bertviz_core.pooling_comparison import pooling_comparison
-    from bertviz_core.sentence_modules import recommended
-    from bertviz_core.sources import resolve
 
     given, current = _sentences(asked), settings()
     if len(given) < 2:
@@ -144,7 +138,6 @@ def _compared(asked: Asked) -> "tuple[PoolingComparison, LoadedModel]":
 
 
 def _vectors(asked: Asked) -> "tuple[SentenceVectors, SentencePlan]":
-    from bertviz_core.sentences import sentence_vectors
 
     given = _sentences(asked)
     model, tokenizer = _reader(asked)
@@ -153,8 +146,6 @@ def _vectors(asked: Asked) -> "tuple[SentenceVectors, SentencePlan]":
 
 
 def _plan(asked: Asked, model: "LoadedModel") -> "SentencePlan":
-    from bertviz_core.sentence_modules import adapted, recommended
-    from bertviz_core.sources import resolve
 
     chosen = next((each for each in POOLINGS if each == asked.pooling), None)
     if asked.pooling and chosen is None:
@@ -166,8 +157,6 @@ def _plan(asked: Asked, model: "LoadedModel") -> "SentencePlan":
 
 
 def _reader(asked: Asked) -> "tuple[LoadedModel, TextTokenizer]":
-    from bertviz_core.sources import resolve
-    from bertviz_core.tokenizer_loading import load_tokenizer
 
     current = settings()
     return loaded(asked), load_tokenizer(resolve(asked.model, current), current)
@@ -179,7 +168,6 @@ def _of_vectors(picture: "Picture", found: "SentenceVectors", plan: "SentencePla
 
 
 def _sentences(asked: Asked) -> tuple[str, ...]:
-    from bertviz_core.sentence_batches import plain
 
     if not asked.texts:
         raise TextError("This figure compares sentences, and none came; give them in quotes behind the model.")

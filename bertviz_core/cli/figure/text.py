@@ -1,8 +1,38 @@
 """Figures of the command line that a model makes of a text: hidden states, its input, its pooler."""
 
-from bertviz_core.cli_figure_asked import Asked, Made, of_trace, traced
+from bertviz_core.cli.figure.request import Asked, Made, loaded, of_trace, settings, traced
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.visible import visible
+from bertviz_core.figures.hidden_states.heatmaps import (
+    BEFORE,
+    INPUT,
+    LENGTH,
+    change_picture,
+    similarity_picture,
+    values_picture,
+)
+from bertviz_core.figures.hidden_states.lines import (
+    embedding_lengths,
+    input_picture,
+    paths_picture,
+    paths_words,
+    pooler_picture,
+    word_picture,
+)
+from bertviz_core.figures.tokens import nearest_picture
+from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check
+from bertviz_core.hidden_states.geometry import (
+    compare_word,
+    cosine_to_embedding,
+    cosine_to_previous,
+    occurrences,
+    token_cosines,
+    token_paths,
+)
+from bertviz_core.hidden_states.geometry import norms as lengths
+from bertviz_core.models.sources import resolve
+from bertviz_core.text import visible
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import load_tokenizer, longest_piece, tokenize
 
 SHOWN_TOKENS, SHOWN_PATHS = 64, 24
 """Tokens that the page draws of a long text, until its reader asks for others."""
@@ -12,9 +42,6 @@ MEASURES = ("length", "before", "input")
 
 def embedding(asked: Asked) -> Made:
     """What each token's input is made of."""
-    from bertviz_core.embedding_sum import embedding_sum
-    from figures.trace_pictures import embedding_lengths, input_picture
-
     model, trace = traced(asked)
     first, end = asked.span("tokens", len(trace.tokens), SHOWN_TOKENS)
     lengths = embedding_lengths(embedding_sum(model, trace), slice(first, end))
@@ -23,8 +50,6 @@ def embedding(asked: Asked) -> Made:
 
 def hidden(asked: Asked) -> Made:
     """Hidden states of one entry."""
-    from figures.trace_pictures import values_picture
-
     _, trace = traced(asked)
     last, width = trace.num_hidden_layers, trace.hidden_states.shape[-1]
     layer = asked.number("layer", asked.layer, last + 1, last, " (the embedding output)")
@@ -36,10 +61,6 @@ def hidden(asked: Asked) -> Made:
 
 def norms(asked: Asked) -> Made:
     """One number per token and layer."""
-    from bertviz_core.hidden_states import cosine_to_embedding, cosine_to_previous
-    from bertviz_core.hidden_states import norms as lengths
-    from figures.trace_pictures import BEFORE, INPUT, LENGTH, change_picture
-
     if asked.measure not in MEASURES:
         raise TextError(f"There is no --map {visible(asked.measure[:20])!r}; choose {', '.join(MEASURES)}.")
     _, trace = traced(asked)
@@ -50,9 +71,6 @@ def norms(asked: Asked) -> Made:
 
 def similarity(asked: Asked) -> Made:
     """Every token against every other."""
-    from bertviz_core.hidden_states import token_cosines
-    from figures.trace_pictures import similarity_picture
-
     _, trace = traced(asked)
     last = trace.num_hidden_layers
     layer = asked.number("layer", asked.layer, last + 1, last, " (the embedding output)")
@@ -63,9 +81,6 @@ def similarity(asked: Asked) -> Made:
 
 def paths(asked: Asked) -> Made:
     """The tokens' ways through the layers."""
-    from bertviz_core.hidden_states import token_paths
-    from figures.trace_pictures import paths_picture, paths_words
-
     _, trace = traced(asked)
     first, end = asked.span("tokens", len(trace.tokens), SHOWN_PATHS)
     found = token_paths(trace.hidden_states[:, first:end])
@@ -78,9 +93,6 @@ def pooler(asked: Asked) -> Made:
     Raises:
         UnsupportedModelError: the model has no pooler that can be computed again.
     """
-    from bertviz_core.weight_checks import pooler_check
-    from figures.trace_pictures import pooler_picture
-
     model, trace = traced(asked)
     check = pooler_check(model, trace) if trace.pooler_output is not None else None
     if check is None:
@@ -88,3 +100,38 @@ def pooler(asked: Asked) -> Made:
             f"{asked.model!r} has no pooler of Linear and tanh on its first token; draw hidden instead."
         )
     return of_trace(pooler_picture(check, trace.model), trace)
+
+
+NEAREST = 10
+
+
+def nearest(asked: Asked) -> Made:
+    """The rows of the embedding table that are nearest to a token's."""
+    current = settings()
+    tokenizer = load_tokenizer(resolve(asked.model, current), current)
+    read, model = tokenize(tokenizer, asked.text(), asked.pair), loaded(asked)
+    position = asked.place("token", len(read), longest_piece(read))
+    found = nearest_rows(model, int(read.input_ids[position]), NEAREST)
+    picture = nearest_picture(found, tokenizer.spelled(found.ids.tolist()), read.tokens[position], model.name)
+    words = f"{picture.title}. Cosines of static rows."
+    return Made(picture, words, ((model.name, model.revision),), (read.text, read.pair), read.notices)
+
+
+def word(asked: Asked) -> Made:
+    """One word in two texts, layer by layer.
+
+    Raises:
+        TextError: there are not two texts, or the word is not in both.
+    """
+    if len(asked.texts) != 2 or not asked.more.get("word", "").strip():
+        raise TextError("This figure follows a word in two texts: give --set word=WORD, and both texts in quotes.")
+    current, model, looked_for = settings(), loaded(asked), asked.more["word"].strip()
+    tokenizer = load_tokenizer(resolve(asked.model, current), current)
+    first, second = (trace(model, tokenize(tokenizer, text)) for text in asked.texts)
+    places = [occurrences(each.tokens, looked_for) for each in (first, second)]
+    for text, found in zip(asked.texts, places, strict=True):
+        if not found:
+            what = f"The word {visible(looked_for[:30])!r} does not stand in {visible(text[:60])!r}"
+            raise TextError(f"{what}; give a word that is in both texts.")
+    picture = word_picture(compare_word(looked_for, first, places[0][0], second, places[1][0]), looked_for, model.name)
+    return Made(picture, picture.title, ((model.name, model.revision),), asked.texts)

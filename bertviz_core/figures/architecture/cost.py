@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.results.operations import ActivationMemory, Crossover, MultiplyAdds
-from figures.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
+from bertviz_core.architecture.results import ActivationMemory, Crossover, MultiplyAdds
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 
 LINES = (
     ("feed_forward", "feed-forward: grows with the length", "feed_forward", "solid", 3),
@@ -148,3 +149,47 @@ def binary_bytes(value: int) -> str:
         if size >= 100 or power == 0
         else f"{size:.{1 if size >= 10 else 2}f} {BINARY[power]}"
     )
+
+
+def cost_picture(
+    costs: MultiplyAdds, counted: Mapping[int, int], crossing: Crossover, limit: int | None, model: str
+) -> Picture:
+    """Multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
+    title = f"Multiply-adds of one text - {model}"
+    last, total = int(costs.lengths[-1]), int(costs.total[-1])
+    alt = f"{title}: feed-forward and projections grow in lines, scores in a square; {total:,} at {last:,} tokens"
+    return Picture(title, alt, lambda look: cost_curves(costs, counted, crossing, limit, title, look))
+
+
+def cost_caption(costs: MultiplyAdds, crossing: Crossover, counted: Mapping[int, int], model: str) -> str:
+    """What stands below the curves."""
+    equal = ""
+    if crossing.tokens is not None:
+        equal = f" Scores and mixing reach the feed-forward blocks at {crossing.tokens:,} tokens."
+    own = ", ".join(f"{count:,} at {seq:,} tokens" for seq, count in counted.items())
+    rings = f" Rings, counted by PyTorch: {own}." if own else ""
+    return f"Multiply-adds of one forward pass of {model} on a text of so many tokens, by the formula.{equal}{rings}"
+
+
+def memory_title(memory: ActivationMemory) -> str:
+    """What the map shows, in a few words."""
+    return f"Memory of activations in {memory.holding} - {memory.model}"
+
+
+def memory_picture(memory: ActivationMemory) -> Picture:
+    """Bytes of activations by batch and length."""
+    title = memory_title(memory)
+    known = memory.nbytes[memory.nbytes > 0]
+    ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""
+    alt = f"{title}: texts in a batch by tokens of each{ends}"
+    return Picture(title, alt, lambda look: memory_map(memory, title, look))
+
+
+def memory_caption(memory: ActivationMemory) -> str:
+    """What stands below the map."""
+    what = (
+        "tensors alive at the fullest moment of a forward pass without gradients"
+        if memory.holding == "inference"
+        else "what a forward pass keeps for the backward pass, dropout off"
+    )
+    return f"{memory_title(memory)}: {what}; float32, attention step by step, without the weights."

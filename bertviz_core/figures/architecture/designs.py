@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from bertviz_core.results import Architecture
-from bertviz_core.results.design import Design, DesignKind
-from figures.drawing import Drawing, Edges
-from figures.style import Theme, escape
+from bertviz_core.architecture.results import Architecture, Design, DesignKind
+from bertviz_core.figures.architecture.drawing import Drawing, Edges
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import Theme, escape
 
 Column = tuple[float, float]
 ALONE, ENCODER, DECODER, WRITER = (0.4, 3.4), (4.3, 7.3), (8.4, 11.4), (12.3, 15.3)
@@ -166,3 +166,22 @@ def _mask(drawing: Drawing, middle: float, rows: int, columns: int, causal: bool
     if hidden:
         drawing.cells(hidden, look.grid)
     drawing.note(middle, top - TOKENS * CELL - 0.68, words, look.text)
+
+
+def design_picture(model: Architecture, design: Design) -> Picture:
+    """The three designs, the model's own marked."""
+    title = design_title(model.model, design)
+    others = "; ".join(words for kind, words in SUCH_AS.items() if kind != design.kind)
+    cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""
+    alt = f"{title}{cross}, marked beside the two other designs ({others})"
+    return Picture(title, alt, lambda look: encoder_and_decoder(model, design, look))
+
+
+def design_caption(model: Architecture, design: Design, total: int) -> str:
+    """What stands below the three designs."""
+    stacks = [
+        f"{count} layers of the {name}"
+        for name, count in (("encoder", design.encoder_layers), ("decoder", design.decoder_layers))
+        if count
+    ]
+    return f"{design_title(model.model, design)}: {' and '.join(stacks) or 'no layers'}, {total:,} parameters."

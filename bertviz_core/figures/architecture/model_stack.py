@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from bertviz_core.results import Architecture, LayerCount, Ledger, Parameter
-from figures.blocks import BlockRow, Box, draw_blocks
-from figures.style import Theme, escape
+from bertviz_core.architecture.results import Architecture
+from bertviz_core.figures.architecture.drawing import BlockRow, Box, draw_blocks
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import Theme, escape
+from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
 MAX_TABLES = 3
 
@@ -119,3 +121,14 @@ def _shape(shape: Sequence[int]) -> str:
 
 def _sum(rows: Sequence[Parameter]) -> int:
     return sum(row.numel for row in rows)
+
+
+def stack_words(ledger: Ledger) -> str:
+    """What stands below the stack."""
+    return f"{ledger.model}: {ledger.total:,} parameters."
+
+
+def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
+    """The blocks of a model, from its token ids to its outputs."""
+    alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
+    return Picture(f"{architecture.model}, bottom to top", alt, lambda look: model_stack(architecture, ledger, look))

@@ -4,9 +4,11 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, UInt
 
-from bertviz_core.results.attention import AttentionAtlas
-from figures.attention import WORDS
-from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.attention.results import AttentionAtlas
+from bertviz_core.figures.attention.heatmap import WORDS
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.trace.results import Trace
 
 HEIGHT, MARGINS, WIDTH = 860, 130, 820
 """Most pixels of the figure's height, those around its maps, and about those of its width inside."""
@@ -87,3 +89,14 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
         "tickvals": [place * size + (size - 1) / 2 for place in range(0, len(names), step)],
         "ticktext": names[::step],
     }
+
+
+ATLAS_TITLES = {"attention": "Attention", "value-weighted": "Value-weighted attention", "rollout": "Attention rollout"}
+
+
+def atlas_picture(atlas: AttentionAtlas, trace: Trace) -> Picture:
+    """All heads at a glance, a small map for each."""
+    layers, heads = atlas.thumbnails.shape[:2]
+    title = f"{ATLAS_TITLES[atlas.reading.weights]} of all heads - {trace.model}"
+    alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"
+    return Picture(title, alt, lambda look: atlas_heatmap(atlas, title, look))

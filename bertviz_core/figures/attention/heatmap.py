@@ -6,9 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from bertviz_core.results.attention import AttentionMap, Axis, PooledMap
-from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
-from figures.tokens_axis import token_axis, visible
+from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
+from bertviz_core.figures.base.axes import token_axis, visible
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 20_000
 """Up to here every cell goes over the wire as float32; beyond, as one of 65,536 steps of the range."""
@@ -92,3 +94,33 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, look: Theme) -> go.Figu
         hovertemplate="query %{y}, key %{x}" + (": %{z:.5f}" if exact else "") + "<extra></extra>",
     )
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
+
+
+def attention_title(found: AttentionMap, model: str) -> str:
+    """What a map is, for a slide."""
+    if found.reading.weights == "rollout":
+        return f"Attention rollout up to layer {found.layer} - {model}"
+    words = "Attention" if found.reading.weights == "attention" else "Value-weighted attention"
+    return f"{words} of layer {found.layer}, head {found.head} - {model}"
+
+
+def attention_picture(found: AttentionMap, trace: Trace) -> Picture:
+    """One map of attention, queries by keys."""
+    title = attention_title(found, trace.model)
+    special = np.flatnonzero(trace.tokens.special).tolist()
+    return Picture(title, f"{title}: queries by keys", lambda look: attention_heatmap(found, special, title, look))
+
+
+def readings_picture(maps: Sequence[AttentionMap], trace: Trace, layer: int, head: int) -> Picture:
+    """The raw weights, the value-weighted ones and the rollout, side by side."""
+    title = f"Layer {layer}, head {head}: three readings - {trace.model}"
+    special = np.flatnonzero(trace.tokens.special).tolist()
+    alt = f"{title}: queries by keys, three maps"
+    return Picture(title, alt, lambda look: attention_triptych(maps, special, title, look))
+
+
+def long_picture(found: PooledMap, trace: Trace, layer: int, head: int) -> Picture:
+    """One head of a long text, the largest weight of every block of cells."""
+    title = f"Attention of layer {layer}, head {head} - {trace.model}"
+    alt = f"{title}: positions of queries by positions of keys"
+    return Picture(title, alt, lambda look: pooled_heatmap(found, title, look))

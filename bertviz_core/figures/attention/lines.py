@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.results.attention import AttentionMap, Axis
-from figures.attention import UNITS
-from figures.style import TEXT_SIZE, Theme, escape, layout
-from figures.tokens_axis import token_axis, visible
+from bertviz_core.attention.results import AttentionMap, Axis
+from bertviz_core.figures.attention.heatmap import UNITS, attention_title
+from bertviz_core.figures.base.axes import token_axis, visible
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
+from bertviz_core.trace.results import Trace
 
 ROW, LEAST, MOST, AROUND = 24, 320, 1400, 120
 """Pixels of a token's row, least and most of the figure's height, and those around the lines."""
@@ -75,3 +77,11 @@ def _names(axis: Axis, special: Collection[int]) -> list[str]:
     """One label per entry; special tokens in italics."""
     shown = zip(axis.labels, axis.positions, strict=True)
     return [f"<i>{visible(label)}</i>" if places[0] in special else visible(label) for label, places in shown]
+
+
+def lines_picture(found: AttentionMap, trace: Trace) -> Picture:
+    """One map of attention as lines from queries to keys."""
+    title = attention_title(found, trace.model)
+    special = np.flatnonzero(trace.tokens.special).tolist()
+    alt = f"{title}: lines from queries to keys"
+    return Picture(title, alt, lambda look: attention_lines(found, special, title, look))

@@ -1,23 +1,78 @@
-"""Axes of sentences: their numbers from 1, their beginnings, thinned until no two labels meet."""
+"""One look for all axes of a figure of several parts; the layout of bertviz_core.figures.base.style knows only the first two."""
 
+import html
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
+from jaxtyping import Float
 
-from figures.style import Theme, diverging, escape, sequential
-from figures.tokens_axis import token_axis
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, sequential
+from bertviz_core.trace.results import Tokens
 
-LONGEST = 30
+
+def even_axes(figure: go.Figure, look: Theme) -> go.Figure:
+    """The figure, every axis of it with the same letters, lines and distances."""
+    same = {
+        "tickfont": {"size": TEXT_SIZE - 1},
+        "title": {"font": {"size": TEXT_SIZE}, "standoff": 10},
+        "gridcolor": look.grid,
+        "linecolor": look.muted,
+        "zeroline": False,
+        "automargin": True,
+        "ticklabeloverflow": "allow",
+    }
+    return figure.update_xaxes(same).update_yaxes(same)
+
+
+LABEL_PIXELS = 19
+"""Height of one label, the room that each takes along its axis when it stands across it."""
+LONGEST_TOKEN = 18
+
+
+def labels(tokens: Tokens) -> list[str]:
+    """One label per token: escaped, controls made visible, special tokens in italics."""
+    shown = zip(tokens.tokens, tokens.special.tolist(), strict=True)
+    return [f"<i>{visible(token)}</i>" if special else visible(token) for token, special in shown]
+
+
+def visible(token: str) -> str:
+    """A token as text for a figure: markup escaped, invisible characters by their code, cut when very long."""
+    if len(token) > LONGEST_TOKEN:
+        token = f"{token[: LONGEST_TOKEN - 1]}…"
+    return escape("".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in token) or "∅")
+
+
+def token_axis(names: Sequence[str], pixels: int, first: int = 0) -> dict[str, Any]:
+    """Settings of an axis whose ticks are tokens: every one, or every k-th where they would meet.
+
+    Args:
+        names: labels of the tokens drawn.
+        pixels: length of the axis.
+        first: position of the first of them.
+    """
+    step = max(1, -(-len(names) * LABEL_PIXELS // max(pixels, 1)))
+    places = list(range(0, len(names), step))
+    return {
+        "tickmode": "array",
+        "tickvals": [first + place for place in places],
+        "ticktext": [names[place] for place in places],
+        "showgrid": False,
+    }
+
+
+LONGEST_SENTENCE = 30
 """Characters of a sentence that stand beside a figure."""
-NARROW = 240
+NARROWEST_AXIS = 240
 """Pixels between the first and the last sentence in the narrowest plot."""
 HOVERED = 80
 """Characters of a sentence that stand in a hover."""
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean distance"}
 
 
-def shown(sentence: str, longest: int = LONGEST) -> str:
+def shown(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
     """The beginning of a sentence as text for a figure: markup escaped, invisible characters by their code."""
     cut = sentence if len(sentence) <= longest else f"{sentence[: longest - 1]}…"
     return escape("".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in cut))
@@ -31,13 +86,13 @@ def sentence_labels(numbers: Sequence[int], sentences: Sequence[str]) -> list[st
 def sentence_rows(figure: go.Figure, names: Sequence[str], pixels: int, **where: int) -> go.Figure:
     """Sentences from top to bottom; the margin is given, since measuring would lay the picture out twice."""
     longest = max((len(name) for name in names), default=1)
-    room = {"l": 24 + int(7.4 * min(longest, LONGEST + 6))}
+    room = {"l": 24 + int(7.4 * min(longest, LONGEST_SENTENCE + 6))}
     axis = token_axis(names, pixels)
     figure.update_yaxes(axis, range=[len(names) - 0.5, -0.5], automargin=False, **where)
     return figure.update_layout(margin=room)
 
 
-def number_axis(numbers: Sequence[int], pixels: int = NARROW) -> dict[str, Any]:
+def number_axis(numbers: Sequence[int], pixels: int = NARROWEST_AXIS) -> dict[str, Any]:
     """Sentences by their numbers, from left to right, thinned for the narrowest plot."""
     return token_axis([str(number + 1) for number in numbers], pixels)
 
@@ -55,3 +110,41 @@ def similarity_colours(measure: str, largest: float, look: Theme) -> dict[str, A
         "ticktext": [f"{tick:.3g}" for tick in ticks],
     }
     return {"colorscale": sequential(look) if distance else diverging(look), "cmin": low, "cmax": top, "colorbar": bar}
+
+
+NARROWEST_PLOT = np.array([480.0, 280.0])
+"""Pixels between the outermost points in the narrowest plot."""
+LETTER, LINE, MARK = 8.0, 18.0, 4.5
+"""Pixels: width of a letter, height of a line, radius of a mark."""
+
+
+def label_sides(points: Float[np.ndarray, "states seq 2"], names: Sequence[str]) -> list[str]:
+    """For each end of a path the side on which its label stands; "" where it would cover another, or an end.
+
+    Reckoned for the narrowest plot, so that nothing overlaps in a wider one.
+    """
+    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
+    spots = (points[-1] - low) / np.where(high > low, high - low, 1) * NARROWEST_PLOT
+    taken = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in spots.tolist()]
+    sides = []
+    for place, ((x, y), name) in enumerate(zip(spots.tolist(), names, strict=True)):
+        width = LETTER * len(html.unescape(re.sub("<[^>]*>", "", name)))
+        for side, (left, bottom) in {
+            "middle right": (x + MARK, y - LINE / 2),
+            "middle left": (x - MARK - width, y - LINE / 2),
+            "top center": (x - width / 2, y + MARK),
+            "bottom center": (x - width / 2, y - MARK - LINE),
+        }.items():
+            box = (left, bottom, left + width, bottom + LINE)
+            if not any(_cover(box, other) for other in (*taken[:place], *taken[place + 1 :])):
+                taken.append(box)
+                sides.append(side)
+                break
+        else:
+            sides.append("")
+    return sides
+
+
+def _cover(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two boxes (left, bottom, right, top) share any area."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

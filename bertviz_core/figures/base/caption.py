@@ -164,5 +164,5 @@ def _minus(number: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """What a reader sees of a label that figures.style.escape made."""
+    """What a reader sees of a label that bertviz_core.figures.base.style.escape made."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

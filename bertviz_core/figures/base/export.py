@@ -8,8 +8,8 @@ import zlib
 
 import plotly.graph_objects as go
 
-from figures.caption import Caption, spelled, wrapped
-from figures.style import FILE_FONT, Theme
+from bertviz_core.figures.base.caption import Caption, spelled, wrapped
+from bertviz_core.figures.base.style import FILE_FONT, Theme
 
 CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 """Pixels: letters of a caption, its lines, the space around it."""

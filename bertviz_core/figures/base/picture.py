@@ -6,7 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from figures.style import TEXT_SIZE, Theme
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme
 
 PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

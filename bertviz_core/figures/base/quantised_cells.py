@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int8
 
-from figures.style import Theme, diverging
+from bertviz_core.figures.base.style import Theme, diverging
 
 Matrix = Float[np.ndarray, "rows columns"]
 MOST_CELLS = 650_000

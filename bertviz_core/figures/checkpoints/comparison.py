@@ -1,16 +1,25 @@
 """Two checkpoints in pictures: one tensor's values in both, and how far two models are apart on one text."""
 
+import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.results.compare import ChangeHistograms
-from bertviz_core.results.weights import Histogram
-from figures.axes import even_axes
-from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
-from figures.tokens_axis import token_axis
+from bertviz_core.checkpoints.results import (
+    Behaviour,
+    ChangeHistograms,
+    CheckpointComparison,
+    Histogram,
+    TensorChange,
+    TensorGrid,
+)
+from bertviz_core.figures.base.axes import even_axes, labels, token_axis
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 
 HEIGHT = 520
 GAP = 0.12
@@ -115,3 +124,49 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     """The upper edge of a histogram's bars as a line."""
     x = np.repeat(histogram.edges, 2)
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
+
+
+def changes_picture(grid: TensorGrid, found: CheckpointComparison, logarithmic: bool) -> Picture:
+    """How far each tensor moved."""
+    title = f"Relative change, {found.first} to {found.second}"
+    draw = partial(tensor_map, grid, title, "relative change", logarithmic=logarithmic)
+    return Picture(title, f"{title}: {PLACES}", draw)
+
+
+def change_picture(drawn: ChangeHistograms, change: TensorChange, found: CheckpointComparison) -> Picture:
+    """One tensor in both checkpoints."""
+    title = f"{change.name}, first and second"
+    names = (f"first: {found.first}", f"second: {found.second}")
+    alt = f"{title}: values in both, and their differences"
+    return Picture(title, alt, partial(change_figure, drawn, names, title))
+
+
+def most_changed(found: CheckpointComparison) -> str:
+    """The tensor shown to begin with: the one that moved most."""
+    finite = [each for each in found.tensors if math.isfinite(each.relative_change) and each.first_norm > 0]
+    return max(finite or found.tensors, key=lambda each: each.relative_change).name
+
+
+def cosines_picture(found: Behaviour) -> Picture:
+    """Cosine of both models' hidden states, token by token.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if found.cosines is None:
+        raise ValueError("no cosines")
+    title = f"Cosine of hidden states, {found.first} to {found.second}"
+    draw = partial(token_cosine_map, found.cosines, labels(found.tokens), title)
+    return Picture(title, f"{title}, a row per layer", draw)
+
+
+def divergences_picture(found: Behaviour) -> Picture:
+    """Divergence of both models' attention, head by head.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if found.divergences is None:
+        raise ValueError("no divergences")
+    title = f"Divergence of attention, {found.first} to {found.second}"
+    return Picture(title, f"{title}, layers by heads", partial(divergence_map, found.divergences, title))

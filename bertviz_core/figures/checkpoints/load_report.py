@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from bertviz_core.results.load_report import ComponentShare
-from figures.style import TEXT_SIZE, Theme, escape, layout
+from bertviz_core.checkpoints.load_report.results import ComponentShare, HeadDifference, HeadMark, HeadNode, LoadReport
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
 STATES = (("matched", "from the file", ""), ("new", "new", "/"), ("wrong_shape", "wrong shape", "x"))
 """Field of a share, words, texture of the bar: "" is solid."""
@@ -81,3 +82,90 @@ def _above(y: float, text: str, look: Theme) -> dict[str, object]:
 def _colour(component: str, look: Theme) -> str:
     """The encoder is neutral ground for its parts in a tree; beside other components it needs a colour."""
     return look.colours["feed_forward"] if component == "encoder" else look.colours[component]
+
+
+TREE_LINE, INDENT = 25, 3.0
+"""Pixels of a line; hundredths of the width by which a module stands to the right of the one around it."""
+MAX_LINES = 60
+SIGNS: dict[HeadMark, str] = {"same": "", "changed": "", "added": "+", "removed": "−"}
+
+
+def head_tree(difference: HeadDifference, title: str, look: Theme) -> go.Figure:
+    """One line per module and parameter: name, class or shape, count; + is added, − the base model alone has.
+
+    Args:
+        difference: the lines.
+        title: stands alone on a slide.
+        look: theme.
+    """
+    nodes = difference.nodes[:MAX_LINES]
+    places = list(range(len(nodes)))
+    figure = go.Figure(layout=layout(look, escape(title)))
+    marked = [(place, node.mark) for place, node in enumerate(nodes) if node.mark in ("added", "removed")]
+    figure.update_layout(shapes=[_band(place, mark, look) for place, mark in marked])
+    paths = [escape(node.name or difference.architecture) for node in nodes]
+    _words(figure, [0.0] * len(nodes), places, [SIGNS[node.mark] for node in nodes], "middle right", look)
+    at = [2.5 + INDENT * node.depth for node in nodes]
+    _words(figure, at, places, [_label(node) for node in nodes], "middle right", look, paths)
+    counts = [f"{node.numel:,}" if node.tied_to is None else "tied" for node in nodes]
+    _words(figure, [99.0] * len(nodes), places, counts, "middle left", look, [_tie(node) for node in nodes])
+    figure.update_xaxes(visible=False, range=[0, 100], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[len(nodes) - 0.5, -0.5], fixedrange=True)
+    rest = len(difference.nodes) - len(nodes)
+    if rest:
+        figure.update_xaxes(visible=True, title=f"{rest:,} more lines stand in the table", showticklabels=False)
+    return figure.update_layout(height=(110 if rest else 70) + TREE_LINE * len(nodes), showlegend=False, dragmode=False)
+
+
+def _label(node: HeadNode) -> str:
+    name = escape(node.name.rpartition(".")[2])
+    what = escape(node.kind if node.shape is None else str(node.shape))
+    text = f"<b>{name}</b>  {what}" if name else f"<b>{what}</b>"
+    return f"<s>{text}</s>" if node.mark == "removed" else text
+
+
+def _tie(node: HeadNode) -> str:
+    return "" if node.tied_to is None else f"shares its values with {escape(node.tied_to)}"
+
+
+def _words(
+    figure: go.Figure,
+    x: list[float],
+    y: list[int],
+    text: list[str],
+    position: str,
+    look: Theme,
+    hover: list[str] | None = None,
+) -> None:
+    figure.add_scatter(
+        x=x,
+        y=y,
+        text=text,
+        mode="text",
+        textposition=position,
+        textfont={"size": TEXT_SIZE, "color": look.text},
+        cliponaxis=False,
+        customdata=hover,
+        hovertemplate="%{customdata}<extra></extra>" if hover else None,
+        hoverinfo=None if hover else "skip",
+    )
+
+
+def _band(place: int, mark: HeadMark, look: Theme) -> dict[str, object]:
+    colour = look.colours["task head"] if mark == "added" else look.muted
+    box = {"type": "rect", "x0": 0, "x1": 100, "y0": place - 0.5, "y1": place + 0.5, "line": {"width": 0}}
+    return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
+
+
+def report_picture(report: LoadReport) -> Picture:
+    """What of each component comes from the file."""
+    title = f"What {report.architecture} takes from the file - {report.model}"
+    alt = f"Bars of the components of {report.model} by what comes from the file"
+    return Picture(title, alt, lambda look: share_bars(report.shares, title, look))
+
+
+def head_picture(difference: HeadDifference) -> Picture:
+    """The tree of a class with a head beside that of the base model."""
+    title = f"{difference.architecture} beside {difference.base_architecture} - {difference.model}"
+    alt = f"Module tree of {difference.architecture}, the lines of the head marked"
+    return Picture(title, alt, lambda look: head_tree(difference, title, look))

@@ -1,16 +1,43 @@
 """A number of every tensor as a map of places in a layer by layers, and the values of one tensor as a histogram."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.results.weights import Histogram, TensorGrid
-from figures.axes import even_axes
-from figures.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
-from figures.tensor_names import label, short_names
+from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorGrid, TensorStatistics
+from bertviz_core.figures.base.axes import even_axes
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+
+MOST_LETTERS = 34
+SAY_LITTLE = ("dense", "LayerNorm", "layer_norm", "norm", "linear", "decoder", "0", "1", "2")
+"""Modules whose name says little without that of the module around them."""
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """The ends of dotted names: a module that says something, and as many more as keep them apart."""
+    split = [name.split(".") for name in names]
+    lengths = [min(3 if parts[-2:][0] in SAY_LITTLE else 2, len(parts)) for parts in split]
+    while True:
+        ends = [".".join(parts[-length:]) for parts, length in zip(split, lengths, strict=True)]
+        times = Counter(ends)
+        longer = [i for i, end in enumerate(ends) if times[end] > 1 and lengths[i] < len(split[i])]
+        if not longer:
+            return ends
+        for index in longer:
+            lengths[index] += 1
+
+
+def label(name: str) -> str:
+    """A name as text for a figure, its beginning left out where it is very long."""
+    return escape(name if len(name) <= MOST_LETTERS else f"…{name[1 - MOST_LETTERS :]}")
+
 
 DECADES = 4
 """Powers of ten that a logarithmic scale covers below the largest value."""
@@ -171,3 +198,62 @@ def _colour_axis(grid: TensorGrid, unit: str, look: Theme, signed: bool, logarit
         "cmax": top,
         "colorbar": bar,
     }
+
+
+STATISTICS = {
+    "std": ("std", "standard deviation", False),
+    "mean": ("mean", "mean", True),
+    "largest": ("largest", "largest magnitude", False),
+    "zeros": ("zeros", "share of zeros", False),
+    "not finite": ("not_finite", "share of NaN and infinity", False),
+}
+"""Name of a choice -> field, words, whether it has a sign."""
+SHOWN_SPREADS = 6
+"""Standard deviations around the mean that a histogram covers."""
+PLACES = "places in a layer by layers, and what stands outside the layers"
+
+
+def statistic_picture(grid: TensorGrid, statistic: str, model: str) -> Picture:
+    """One number of every tensor; statistic is a key of STATISTICS."""
+    _, words, signed = STATISTICS[statistic]
+    title = f"{words.capitalize()} of every tensor - {model}"
+    return Picture(title, f"{title}: {PLACES}", partial(tensor_map, grid, title, words, signed=signed))
+
+
+def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[float]:
+    """That number of every tensor."""
+    field = STATISTICS[statistic][0]
+    if field == "zeros":
+        return [each.zeros / max(each.numel, 1) for each in statistics.tensors]
+    if field == "not_finite":
+        return [(each.nan + each.infinite) / max(each.numel, 1) for each in statistics.tensors]
+    return [float(getattr(each, field)) for each in statistics.tensors]
+
+
+def values_picture(histogram: Histogram, deviation: float | None, tensor: TensorStatistics, model: str) -> Picture:
+    """The values of one tensor; deviation is that of its initialisation, None for no curve."""
+    title = f"{tensor.name} - {model}"
+    alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
+    return Picture(title, alt, partial(weight_histogram, histogram, deviation, tensor.numel, title))
+
+
+def first_matrix(statistics: CheckpointStatistics) -> str:
+    """The tensor shown to begin with: a matrix of the first layer where there is one."""
+    matrices = [each for each in statistics.tensors if each.location.layer is not None and len(each.shape) > 1]
+    return (matrices or statistics.tensors)[0].name
+
+
+def drawn_deviation(statistics: CheckpointStatistics, tensor: TensorStatistics) -> float | None:
+    """Standard deviation of the initialisation that a tensor's values are compared with; None for what has none."""
+    matrix = len(tensor.shape) > 1 and tensor.location.component != "buffer"
+    return statistics.standard_deviations[0] if matrix else None
+
+
+def drawn_range(tensor: TensorStatistics, deviation: float | None) -> tuple[float, float]:
+    """Ends of a histogram: six standard deviations around the mean, no further than values or the curve go."""
+    spread = SHOWN_SPREADS * tensor.std
+    curve = 3 * deviation if deviation is not None else 0.0
+    low = max(tensor.minimum, tensor.mean - spread)
+    high = min(tensor.maximum, tensor.mean + spread)
+    found = (min(low, -curve), max(high, curve)) if curve else (low, high)
+    return found if all(map(math.isfinite, found)) else (tensor.minimum, tensor.maximum)

@@ -7,12 +7,13 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.results.heads import BLOCKS, OneOrMany
-from figures.axes import even_axes
-from figures.heads import HEIGHT, SYMBOLS
-from figures.signed_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
-from figures.style import TEXT_SIZE, Theme, escape, layout, sequential
-from figures.tokens_axis import token_axis
+from bertviz_core.figures.base.axes import even_axes, labels, token_axis
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.heads.weight_matrix import HEIGHT, SYMBOLS
+from bertviz_core.heads.results import BLOCKS, Block, OneOrMany
+from bertviz_core.trace.results import Tokens
 
 MOST_NAMES = 14
 """Names of heads that fit side by side."""
@@ -104,3 +105,17 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
     font = {"size": TEXT_SIZE, "color": colour}
     place = {"x": x, "xref": "paper", "xanchor": anchor, "y": y, "yref": "paper", "yanchor": "bottom"}
     return {"text": words, "showarrow": False, "font": font, **place}
+
+
+def products_picture(found: OneOrMany, tokens: Tokens, layer: int, block: Block, model: str) -> Picture:
+    """One product that is cut beside one product per head."""
+    heads, seq, dim = found.one.shape
+    title = f"x times {SYMBOLS[block]} of layer {layer}: one product, and {heads} - {model}"
+    alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
+    return Picture(title, alt, lambda look: product_maps(found, labels(tokens), title, look))
+
+
+def norms_picture(norms: Float[np.ndarray, "layers heads blocks"], model: str) -> Picture:
+    """Norms of the blocks of all heads of all layers."""
+    title = f"Norms of the heads' blocks, {len(norms)} layers - {model}"
+    return Picture(title, f"{title}: four maps of layers by heads", lambda look: norm_maps(norms, title, look))

@@ -5,10 +5,11 @@ from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
 
-from bertviz_core.results.heads import Block
-from figures.axes import even_axes
-from figures.signed_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
-from figures.style import Theme, escape, layout
+from bertviz_core.figures.base.axes import even_axes
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.quantised_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
+from bertviz_core.figures.base.style import Theme, escape, layout
+from bertviz_core.heads.results import Block, HeadProjections
 
 Cut = Literal["whole", "cut", "apart"]
 SYMBOLS: dict[Block, str] = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
@@ -149,3 +150,24 @@ def _lines(
     axis = along if index == 0 else f"{along}{index + 1}"
     thick = {"color": look.colours["attention"], "width": 3}
     return [*found, box(head * size - 0.5, (head + 1) * size - 0.5, axis, thick)]
+
+
+CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one matrix": "whole"}
+"""Words for a matrix's drawing -> how it is drawn."""
+LONGEST_IN_TITLE = 18
+
+
+def matrix_picture(parts: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> Picture:
+    """One projection of a layer, the rows or columns of one head marked."""
+    blocks, matrix = parts.blocks(block), parts.matrix(block)
+    place, size = block_place(parts, head, block), blocks.shape[2 if block == "output" else 1]
+    title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {parts.model}"
+    alt = f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns"
+    return Picture(
+        title, alt, lambda look: projection_heatmap(matrix, block, len(blocks), size, place, cut, title, look)
+    )
+
+
+def block_place(parts: HeadProjections, head: int, block: Block) -> int:
+    """Place of the block that a head uses: several heads may share one."""
+    return head // (parts.num_heads // len(parts.blocks(block)))

@@ -7,8 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from figures.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
-from figures.tokens_axis import token_axis
+from bertviz_core.figures.base.axes import labels, token_axis
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 100_000
 """Up to here every cell goes over the wire as float32; beyond, as int16 steps of the range."""
@@ -154,3 +156,49 @@ def _scrubber(states: int, layer: int, look: Theme) -> dict[str, Any]:
         "x": 0,
         "len": 1,
     }
+
+
+LENGTH, BEFORE, INPUT = "length", "against the layer before", "against its own input"
+"""What one number per token and layer can be."""
+
+
+def values_picture(trace: Trace, layer: int, first: int, window: int) -> Picture:
+    """Hidden states of one entry, a window of dimensions wide."""
+    values = trace.hidden_states[layer][:, first : first + window]
+    last = first + values.shape[1] - 1
+    title = f"Hidden states of layer {layer}, dimensions {first} to {last} - {trace.model}"
+    alt = f"{title}: tokens by dimensions, symmetric scale"
+    return Picture(title, alt, lambda look: values_heatmap(values, labels(trace.tokens), first, title, look))
+
+
+def change_picture(values: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> Picture:
+    """One number per token and layer.
+
+    Args:
+        values: the numbers; where there are fewer rows than hidden states, those of the last ones.
+        trace: the run.
+        measure: LENGTH, BEFORE or INPUT.
+    """
+    words = "Length of each token's vector" if measure == LENGTH else f"Cosine {measure}"
+    title = f"{words}, layer by layer - {trace.model}"
+    unit, first = ("norm" if measure == LENGTH else "cosine"), len(trace.hidden_states) - len(values)
+    names = labels(trace.tokens)
+    return Picture(title, f"{title}: tokens by layers", lambda look: layer_map(values, names, first, title, unit, look))
+
+
+def similarity_picture(
+    cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first: int, layer: int | None = None
+) -> Picture:
+    """Every token against every other, with a slider that begins at a layer, the last by default.
+
+    Args:
+        cosines: of a run of tokens.
+        trace: the run.
+        first: position of the first of them.
+        layer: where the slider stands.
+    """
+    names = labels(trace.tokens)[first : first + cosines.shape[1]]
+    at = len(cosines) - 1 if layer is None else layer
+    title = f"Cosine of every token to every other - {trace.model}"
+    alt = f"{title}, with a slider over the layers"
+    return Picture(title, alt, lambda look: similarity_scrubber(cosines, names, at, title, look))

@@ -1,22 +1,17 @@
 """Lines and bars of tokens: paths through the layers, parts of the input, the pooler, one word in two texts."""
 
-import html
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.results.hidden_states import PoolerCheck, TokenPaths, WordComparison
-from figures.hidden_states import HEIGHT
-from figures.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
-from figures.tokens_axis import token_axis
-
-NARROW = np.array([480.0, 280.0])
-"""Pixels between the outermost points in the narrowest plot."""
-LETTER, LINE, MARK = 8.0, 18.0, 4.5
-"""Pixels: width of a letter, height of a line, radius of a mark."""
+from bertviz_core.figures.base.axes import label_sides, labels, token_axis
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
+from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison
+from bertviz_core.trace.results import Trace
 
 
 def path_lines(paths: TokenPaths, names: Sequence[str], title: str, look: Theme) -> go.Figure:
@@ -41,38 +36,6 @@ def path_lines(paths: TokenPaths, names: Sequence[str], title: str, look: Theme)
     figure.update_xaxes(title=f"first component, {shares[0]} of the variance")
     figure.update_yaxes(title=f"second component, {shares[1]} of the variance")
     return figure
-
-
-def label_sides(points: Float[np.ndarray, "states seq 2"], names: Sequence[str]) -> list[str]:
-    """For each end of a path the side on which its label stands; "" where it would cover another, or an end.
-
-    Reckoned for the narrowest plot, so that nothing overlaps in a wider one.
-    """
-    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
-    spots = (points[-1] - low) / np.where(high > low, high - low, 1) * NARROW
-    taken = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in spots.tolist()]
-    sides = []
-    for place, ((x, y), name) in enumerate(zip(spots.tolist(), names, strict=True)):
-        width = LETTER * len(html.unescape(re.sub("<[^>]*>", "", name)))
-        for side, (left, bottom) in {
-            "middle right": (x + MARK, y - LINE / 2),
-            "middle left": (x - MARK - width, y - LINE / 2),
-            "top center": (x - width / 2, y + MARK),
-            "bottom center": (x - width / 2, y - MARK - LINE),
-        }.items():
-            box = (left, bottom, left + width, bottom + LINE)
-            if not any(_cover(box, other) for other in (*taken[:place], *taken[place + 1 :])):
-                taken.append(box)
-                sides.append(side)
-                break
-        else:
-            sides.append("")
-    return sides
-
-
-def _cover(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two boxes (left, bottom, right, top) share any area."""
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def embedding_norms(
@@ -137,3 +100,51 @@ def word_curve(comparison: WordComparison, title: str, look: Theme) -> go.Figure
     low = min(0.0, *values)
     figure.update_yaxes(title="cosine", range=[low - 0.05, 1.12])
     return figure
+
+
+def word_picture(comparison: WordComparison, word: str, model: str) -> Picture:
+    """One word in two texts, layer by layer."""
+    title = f'"{word}" in two texts - {model}'
+    alt = f"{title}: cosine of the two occurrences at every layer"
+    return Picture(title, alt, lambda look: word_curve(comparison, title, look))
+
+
+def paths_picture(paths: TokenPaths, trace: Trace, first: int) -> Picture:
+    """The tokens' ways through the layers in the plane of largest variance; first is the first token's position."""
+    names = labels(trace.tokens)[first : first + paths.points.shape[1]]
+    title = f"Tokens' paths over the layers - {trace.model}"
+    alt = f"{title}: a line per token, from the embedding to the last layer"
+    return Picture(title, alt, lambda look: path_lines(paths, names, title, look))
+
+
+def paths_words(trace: Trace) -> str:
+    """What the shades of the marks are."""
+    return f"The marks stand out more with every layer, 0 to {trace.num_hidden_layers}."
+
+
+def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.ndarray, " seq"]]:
+    """Name -> lengths of the vectors that are added, of their sum, and of what the layer norm makes of it."""
+    vectors = {
+        "word": parts.word,
+        "position": parts.position,
+        "token type": parts.token_type,
+        "other": parts.other,
+        "sum": parts.total,
+        "after layer norm": parts.normalized,
+    }
+    return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items() if each is not None}
+
+
+def input_picture(lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first: int) -> Picture:
+    """Lengths of the vectors that make the tokens' input; first is the first token's position."""
+    count = len(next(iter(lengths.values())))
+    names = labels(trace.tokens)[first : first + count]
+    title = f"What each token's input is made of - {trace.model}"
+    alt = f"{title}: lengths of the vectors that are added"
+    return Picture(title, alt, lambda look: embedding_norms(lengths, names, title, look))
+
+
+def pooler_picture(check: PoolerCheck, model: str) -> Picture:
+    """The first token's last vector, and what the pooler makes of it."""
+    title = f"First token and pooler output - {model}"
+    return Picture(title, f"{title}, dimension by dimension", lambda look: pooler_bars(check, title, look))

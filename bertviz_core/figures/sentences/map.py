@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.results.sentences import SentenceMap
-from figures.sentence_axis import HOVERED, shown
-from figures.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
-from figures.token_lines import label_sides
+from bertviz_core.figures.base.axes import HOVERED, label_sides, shown
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.sentences.poolings import way
+from bertviz_core.sentences.results import SentenceMap, SentenceVectors
 
 HEIGHT = 430
 ROOM = 0.28
@@ -102,3 +103,12 @@ def _groups(
     if rest.size:
         groups.append((f"{len(found) - len(largest)} others", rest, {"color": look.muted}))
     return groups
+
+
+def map_picture(
+    placed: SentenceMap, found: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
+) -> Picture:
+    """Every sentence as a point; coloured by the values of a column where there is one."""
+    title = f"Map of {len(found.sentences):,} sentences, {way(found)}"
+    alt = f"{title}: a point per sentence"
+    return Picture(title, alt, lambda look: sentence_scatter(placed, found.sentences, title, look, column, values))

@@ -4,9 +4,10 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from bertviz_core.results.sentences import PoolingComparison
-from figures.sentence_axis import similarity_colours
-from figures.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.base.axes import similarity_colours
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.sentences.results import PoolingComparison, SentenceVectors
 
 POOLING_WORDS = {
     "mean": "mean",
@@ -106,3 +107,22 @@ def _plain_axes(figure: go.Figure, look: Theme) -> None:
             title_standoff=12,
             tickfont_size=TEXT_SIZE - 1,
         )
+
+
+def way(found: SentenceVectors) -> str:
+    """Pooling, layer and model, for a title."""
+    return f"{POOLING_WORDS[found.pooling]} of layer {found.layer} - {found.model}"
+
+
+def poolings_picture(found: PoolingComparison, model: str) -> Picture:
+    """Mean and spread of all cosines over the layers, a line per pooling."""
+    title = f"{len(found.sentences)} sentences under every pooling - {model}"
+    alt = f"{title}: mean and spread, a line per pooling over the layers"
+    return Picture(title, alt, lambda look: pooling_lines(found, title, look))
+
+
+def pooling_maps_picture(found: PoolingComparison, model: str) -> Picture:
+    """The cosines of all pairs, a small map for every pooling and layer."""
+    title = f"Cosines, pooling by layer - {model}"
+    alt = f"{title}: small maps, a row per pooling, a column per layer"
+    return Picture(title, alt, lambda look: pooling_maps(found, title, look))

@@ -6,8 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
-from bertviz_core.results.sentences import BlockSummary, ClusterOrder, Measure, Neighbours
-from figures.sentence_axis import (
+from bertviz_core.figures.base.axes import (
     HOVERED,
     MEASURE_WORDS,
     number_axis,
@@ -16,7 +15,10 @@ from figures.sentence_axis import (
     shown,
     similarity_colours,
 )
-from figures.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.sentences.poolings import way
+from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, SentenceVectors
 
 ROW, SMALLEST, LARGEST = 30, 300, 760
 """Pixels: height of a sentence's row, of the smallest and of the largest map."""
@@ -190,3 +192,48 @@ def vectors_heatmap(
     figure.update_xaxes(title="dimension", showgrid=False)
     sentence_rows(figure, sentence_labels(range(first, first + rows), sentences), height - 100)
     return figure.update_layout(margin={"b": 56, "r": 8})
+
+
+def pairs_picture(
+    cells: Float[np.ndarray, "sentences sentences"],
+    found: SentenceVectors,
+    measure: Measure = "cosine",
+    clusters: ClusterOrder | None = None,
+) -> Picture:
+    """Every sentence against every other."""
+    word = MEASURE_WORDS[measure]
+    title = f"{word[0].upper()}{word[1:]} of sentences, {way(found)}"
+    return Picture(
+        title,
+        f"{title}: a row and a column per sentence",
+        lambda look: similarity_heatmap(cells, found.sentences, measure, title, look, clusters),
+    )
+
+
+EVERY_PAIR = 150
+"""Lists longer than this are drawn as blocks."""
+BLOCKS, NEIGHBOURS, ROWS = 24, 10, 40
+"""Blocks of a long list, sentences nearest to a query, and vectors that are drawn at once."""
+
+
+def blocks_picture(summary: BlockSummary, found: SentenceVectors) -> Picture:
+    """Many sentences, similar ones put into blocks."""
+    title = f"Sentence blocks, {way(found)}"
+    alt = f"{title}: a row and a column per block"
+    return Picture(title, alt, lambda look: blocks_heatmap(summary, found.sentences, title, look))
+
+
+def query_picture(near: Neighbours, found: SentenceVectors) -> Picture:
+    """The sentences of a list that are nearest to a query."""
+    title = f"Nearest to the query, {way(found)}"
+    alt = f"{title}: a bar per sentence, the nearest at the top"
+    return Picture(title, alt, lambda look: neighbour_bars(near, found.sentences, title, look))
+
+
+def vectors_picture(
+    rows: Float[np.ndarray, "rows dimensions"], sentences: Sequence[str], first: int, found: SentenceVectors
+) -> Picture:
+    """Some of the vectors as rows of numbers; first is the place of the first of them."""
+    title = f"Sentence vectors, {way(found)}"
+    alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
+    return Picture(title, alt, lambda look: vectors_heatmap(rows, sentences, first, title, look))

@@ -7,9 +7,11 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.results.sentences import TokenPairShares
-from figures.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
-from figures.tokens_axis import token_axis, visible
+from bertviz_core.figures.base.axes import token_axis, visible
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
+from bertviz_core.figures.sentences.poolings import POOLING_WORDS
+from bertviz_core.sentences.results import TokenPairShares
 
 Unit = Literal["tokens", "words"]
 ROW, SMALLEST, LARGEST = 30, 340, 760
@@ -77,3 +79,11 @@ def _add_totals(
         customdata=list(names),
         hovertemplate=f"%{{customdata}} in all: %{{{'x' if across else 'y'}:.5f}}<extra></extra>",
     )
+
+
+def pair_picture(found: TokenPairShares, unit: Unit, model: str) -> Picture:
+    """The cosine of two sentences as a sum over pairs of their tokens or words."""
+    pooling = POOLING_WORDS[found.pooling]
+    title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {model}"
+    alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
+    return Picture(title, alt, lambda look: pair_heatmap(found, unit, title, look))

@@ -30,7 +30,7 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeFacts:
-    """What transformers says of one model type; written by `bertviz_core.catalog.generate`."""
+    """What transformers says of one model type; written by `bertviz_core.models.catalog.generate`."""
 
     model_type: str
     """Hugging Face's word for the family."""
@@ -56,9 +56,7 @@ class TypeFacts:
 def entries() -> Mapping[str, CatalogueEntry]:
     """The catalogue, short name -> entry, family by family."""
     found = {}
-    for path in sorted(FOLDER.glob("*.json")):
-        if path.name == LIBRARY_FILE:
-            continue
+    for path in sorted((FOLDER / "configs").glob("*.json")):
         for name, row in orjson.loads(path.read_bytes()).items():
             found[name] = CatalogueEntry(name, row["hub_id"], row["title"], tuple(row["aliases"]), row["config"])
     return found

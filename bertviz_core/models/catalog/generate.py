@@ -1,6 +1,6 @@
 """Write library.json: what transformers says of its classes, so that a checkpoint can be read without importing it.
 
-Run again after a change of the pinned transformers: `python -m bertviz_core.catalog.generate`.
+Run again after a change of the pinned transformers: `python -m bertviz_core.models.catalog.generate`.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from bertviz_core.tasks import TASK_CLASSES, task_class
+from bertviz_core.models.skeleton import TASK_CLASSES, task_class
 
 TABLE = Path(__file__).with_name("library.json")
 TASK_TABLES = (

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.own_files import CONFIG_NBYTES, INDEX_NBYTES, own_file, present, read_file
-from bertviz_core.results import CheckpointHeader, StoredTensor
-from bertviz_core.safetensors_header import json_object, read_file_header, shown
+from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, own_file, present, read_file
+from bertviz_core.models.safetensors.header import json_object, read_file_header
+from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
+from bertviz_core.text import shown
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"

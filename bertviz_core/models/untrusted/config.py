@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bertviz_core.errors import CheckpointError, shown
+from bertviz_core.errors import CheckpointError
+from bertviz_core.text import shown
 
 PLACES = re.compile(
     r"(.*_)?(paths?|files?|filenames?|dirs?|folders?|repos?|repo_id|repository|urls?|uri|endpoint|checkpoint|revision"

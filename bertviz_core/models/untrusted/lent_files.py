@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 
-from bertviz_core.checkpoint import INDEX_FILE, SINGLE_FILE, read_json, weight_files
 from bertviz_core.errors import CheckpointError
-from bertviz_core.own_files import INDEX_NBYTES, VOCABULARY_NBYTES, own_file, parsed, present, read_file
-from bertviz_core.safetensors_header import json_object
-from bertviz_core.untrusted_tokenizer import check_serialized, harmless_added_tokens, harmless_tokenizer_config
+from bertviz_core.models.own_files import INDEX_NBYTES, VOCABULARY_NBYTES, own_file, parsed, present, read_file
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
+from bertviz_core.models.safetensors.header import json_object
+from bertviz_core.models.untrusted.tokenizer import check_serialized, harmless_added_tokens, harmless_tokenizer_config
 
 SERIALIZED = "tokenizer.json"
 SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bertviz_core.errors import TextError
-from bertviz_core.safetensors_header import shown
-from bertviz_core.visible import counted
+from bertviz_core.text import counted, shown
 
 Value = str | int | float | bool | None
 CELL_NBYTES, VALUE_NBYTES = 12, 64

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bertviz_core.errors import TextError
-from bertviz_core.safetensors_header import shown
-from bertviz_core.sentence_cells import Cells, holds_texts
-from bertviz_core.visible import counted
+from bertviz_core.sentences.reading.cells import Cells, holds_texts
+from bertviz_core.text import counted, shown
 
 USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
 """Columns taken where none is named, in this order."""

@@ -4,7 +4,7 @@ import codecs
 from pathlib import Path
 
 from bertviz_core.errors import TextError
-from bertviz_core.safetensors_header import shown
+from bertviz_core.text import shown
 
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 """Byte-order marks and the encodings that they announce; UTF-32's begins as UTF-16's does."""

@@ -5,11 +5,10 @@ import io
 from collections.abc import Callable, Iterator
 
 from bertviz_core.errors import TextError
-from bertviz_core.safetensors_header import shown
-from bertviz_core.sentence_cells import Cells
-from bertviz_core.sentence_columns import check_columns, unique_names
-from bertviz_core.sentence_decoding import MAX_FILE_BYTES
-from bertviz_core.visible import counted
+from bertviz_core.sentences.reading.cells import Cells
+from bertviz_core.sentences.reading.columns import check_columns, unique_names
+from bertviz_core.sentences.reading.decoding import MAX_FILE_BYTES
+from bertviz_core.text import counted, shown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 

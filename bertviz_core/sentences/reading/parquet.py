@@ -1,6 +1,6 @@
 """Tables in Parquet: what the footer declares is checked first, then the wanted columns are read, one at a time.
 
-A footer is a stranger's word: sizes that lie are met by the limits of the process (bertviz_core.limited_child).
+A footer is a stranger's word: sizes that lie are met by the limits of the process (bertviz_core.sandbox.run).
 """
 
 from array import array
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bertviz_core.errors import TextError
-from bertviz_core.safetensors_header import shown
-from bertviz_core.sentence_cells import Cells, Value
-from bertviz_core.sentence_columns import check_columns, unique_names
-from bertviz_core.sentence_decoding import MAX_FILE_BYTES
+from bertviz_core.sentences.reading.cells import Cells, Value
+from bertviz_core.sentences.reading.columns import check_columns, unique_names
+from bertviz_core.sentences.reading.decoding import MAX_FILE_BYTES
+from bertviz_core.text import shown
 
 ENDINGS = (".parquet", ".pq")
 MAX_UNPACKED = 2 * MAX_FILE_BYTES

@@ -7,13 +7,12 @@ from pathlib import PurePath
 import msgspec
 
 from bertviz_core.errors import TextError
-from bertviz_core.safetensors_header import shown
-from bertviz_core.sentence_cells import Cells, cell_texts
-from bertviz_core.sentence_columns import Columns, listed, sentence_column
-from bertviz_core.sentence_decoding import decoded
-from bertviz_core.sentence_delimited import DELIMITERS, DelimitedTable
-from bertviz_core.sentence_parquet import ENDINGS, ParquetTable
-from bertviz_core.visible import counted
+from bertviz_core.sentences.reading.cells import Cells, cell_texts
+from bertviz_core.sentences.reading.columns import Columns, listed, sentence_column
+from bertviz_core.sentences.reading.decoding import decoded
+from bertviz_core.sentences.reading.delimited import DELIMITERS, DelimitedTable
+from bertviz_core.sentences.reading.parquet import ENDINGS, ParquetTable
+from bertviz_core.text import counted, shown
 
 
 class ReadLimits(msgspec.Struct, frozen=True):
@@ -47,7 +46,7 @@ class ReadColumn(msgspec.Struct, frozen=True):
 
 
 class ReadTable(msgspec.Struct, frozen=True):
-    """What was read; the fields are those of bertviz_core.results.sentences.SentenceTable."""
+    """What was read; the fields are those of bertviz_core.sentences.results.SentenceTable."""
 
     texts: list[str]
     """The sentences, each once."""
@@ -78,7 +77,7 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     """The sentences of a file and the columns beside them.
 
     Raises:
-        TextError: as bertviz_core.sentence_files.read_sentences.
+        TextError: as bertviz_core.sentences.reading.files.read_sentences.
     """
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()

@@ -7,9 +7,9 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import streamlit as st
 
-from figures.style import theme
-from tests.ui.hand_made_attention import atlas_of, map_of
-from ui.components.attention_view import attention_state, attention_view
+from bertviz_core.figures.base.style import theme
+from tests.helpers.hand_made_attention import atlas_of, map_of
+from ui.components.attention.view import attention_state, attention_view
 
 KEY = "attention"
 st.set_page_config(layout="wide")

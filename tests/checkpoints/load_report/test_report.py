@@ -12,16 +12,16 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from bertviz_core.checkpoints.load_report.advice import share_text
+from bertviz_core.checkpoints.load_report.report import load_report
+from bertviz_core.checkpoints.load_report.results import LoadReport
+from bertviz_core.checkpoints.load_report.task_heads import head_difference
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
-from bertviz_core.load_advice import share_text
-from bertviz_core.load_report import load_report
-from bertviz_core.model_files import quietly
-from bertviz_core.results.load_report import LoadReport
+from bertviz_core.models.files import quietly
+from bertviz_core.models.skeleton import TASK_CLASSES
 from bertviz_core.settings import Settings
-from bertviz_core.task_heads import head_difference
-from bertviz_core.tasks import TASK_CLASSES
-from tests.core.hub_server import running_hub
-from tests.core.tiny_models import tiny_config
+from tests.helpers.hub_server import running_hub
+from tests.helpers.tiny_models import tiny_config
 
 FOLDERS = Settings.from_environment(any_folder=True)
 Tensors = dict[str, torch.Tensor]
@@ -126,7 +126,7 @@ def balanced(report: LoadReport) -> None:
 
 def test_the_bundled_model_for_every_task() -> None:
     source = "all-MiniLM-L6-v2"
-    from bertviz_core.bundled import bundled_folder
+    from bertviz_core.models.sources import bundled_folder
 
     for task in TASK_CLASSES:
         report = load_report(source, task, FOLDERS)

@@ -7,26 +7,21 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.results.design import Design
-from bertviz_core.results.module_tree import FlowStep, LayerFlow
-from bertviz_core.results.operations import ActivationMemory, Crossover, MultiplyAdds
-from figures.architecture_pictures import (
+from bertviz_core.architecture.results import ActivationMemory, Crossover, Design, FlowStep, LayerFlow, MultiplyAdds
+from bertviz_core.figures.architecture.cost import (
+    binary_bytes,
     cost_caption,
+    cost_curves,
     cost_picture,
-    design_caption,
-    design_picture,
-    layer_caption,
-    layer_picture,
     memory_caption,
+    memory_map,
     memory_picture,
 )
-from figures.data_flow import layer_drawing
-from figures.encoder_decoder import encoder_and_decoder
-from figures.layer_rows import flow_rows
-from figures.operations import binary_bytes, cost_curves, memory_map
-from figures.picture import Picture
-from figures.style import THEMES, Theme, text_on
-from tests.figures.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture
+from bertviz_core.figures.architecture.designs import design_caption, design_picture, encoder_and_decoder
+from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_caption, layer_drawing, layer_picture
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import THEMES, Theme, text_on
+from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 SEQ, HIDDEN, MIDDLE = 7, 38, 53

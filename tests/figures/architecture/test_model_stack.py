@@ -7,10 +7,10 @@ from dataclasses import replace
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.results import Ledger
-from figures.architecture import model_stack
-from figures.style import THEMES, Theme, text_on
-from tests.figures.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, layer, ledger, parameter
+from bertviz_core.figures.architecture.model_stack import model_stack
+from bertviz_core.figures.base.style import THEMES, Theme, text_on
+from bertviz_core.parameters.results import Ledger
+from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, layer, ledger, parameter
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 HIDDEN, MIDDLE = 38, 53

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bertviz_core.results.attention import AttentionMap, Axis, PooledMap, Reading
-from figures.attention import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
-from figures.style import DARK, LIGHT, Theme
+from bertviz_core.attention.results import AttentionMap, Axis, PooledMap, Reading
+from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
+from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 
 
 def made(side: int) -> AttentionMap:

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from figures.caption import Caption, caption_of, colour_range, spelled, wrapped
-from figures.export import captioned_svg, described_png, framed, standalone_html
-from figures.hidden_states import layer_map, similarity_scrubber, values_heatmap
-from figures.parameters import parameter_tree_figure
-from figures.picture import Picture
-from figures.style import DARK, LIGHT, PRINT, layout
-from tests.figures.hand_made import TREE
+from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, spelled, wrapped
+from bertviz_core.figures.base.export import captioned_svg, described_png, framed, standalone_html
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, layout
+from bertviz_core.figures.hidden_states.heatmaps import layer_map, similarity_scrubber, values_heatmap
+from bertviz_core.figures.parameters import parameter_tree_figure
+from tests.helpers.hand_made import TREE
 
 EVIL = '</title></script><script>alert(1)</script><img src="http://evil.example/x.png">&'
 CAPTION = Caption("Its caption", (("tiny", "abc"),))

@@ -7,10 +7,10 @@ import plotly.io as pio
 import pytest
 import streamlit  # noqa: F401  it changes plotly's default template
 
-from figures.architecture import model_stack
-from figures.parameters import LAYER_PARTS, TreeForm, layer_bars, model_bars, parameter_tree_figure
-from figures.style import LIGHT, PRINT, THEMES, Theme, diverging, sequential, text_on, theme, words
-from tests.figures.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
+from bertviz_core.figures.architecture.model_stack import model_stack
+from bertviz_core.figures.base.style import LIGHT, PRINT, THEMES, Theme, diverging, sequential, text_on, theme, words
+from bertviz_core.figures.parameters import LAYER_PARTS, TreeForm, layer_bars, model_bars, parameter_tree_figure
+from tests.helpers.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
 
 READABLE = 4.5
 ROWS = (parameter("embeddings.word_embeddings.weight", (97, 38), "embeddings"),)

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from bertviz_core.results.compare import ChangeHistograms
-from bertviz_core.results.weights import Histogram
-from figures.compare import change_figure, divergence_map, token_cosine_map
-from figures.style import DARK, LIGHT, Theme
-from tests.figures.hand_made import ACTIVE, ACTIVE_ESCAPED
+from bertviz_core.checkpoints.results import ChangeHistograms, Histogram
+from bertviz_core.figures.base.style import DARK, LIGHT, Theme
+from bertviz_core.figures.checkpoints.comparison import change_figure, divergence_map, token_cosine_map
+from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED
 
 RANDOM = np.random.default_rng(0)
 EDGES = np.linspace(-1.0, 1.0, 6)

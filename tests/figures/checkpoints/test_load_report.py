@@ -2,11 +2,9 @@
 
 import pytest
 
-from bertviz_core.results.load_report import ComponentShare
-from bertviz_core.results.task_heads import HeadDifference, HeadNode
-from figures.load_report import share_bars
-from figures.style import DARK, LIGHT, PRINT, Theme
-from figures.task_heads import MAX_LINES, head_tree
+from bertviz_core.checkpoints.load_report.results import ComponentShare, HeadDifference, HeadNode
+from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, Theme
+from bertviz_core.figures.checkpoints.load_report import MAX_LINES, head_tree, share_bars
 
 SHARES = (
     ComponentShare("embeddings", matched=30, new=0, wrong_shape=70, unused=0, unused_keys=0),

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from bertviz_core.results.weights import Histogram, TensorGrid
-from figures.style import DARK, LIGHT, PRINT, Theme
-from figures.tensor_names import label, short_names
-from figures.weights import tensor_map, weight_histogram
-from tests.figures.hand_made import ACTIVE, ACTIVE_ESCAPED
+from bertviz_core.checkpoints.results import Histogram, TensorGrid
+from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, Theme
+from bertviz_core.figures.checkpoints.weights import label, short_names, tensor_map, weight_histogram
+from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED
 
 GRID = TensorGrid(
     places=("attention.self.query.weight", "output.dense.weight", ACTIVE),

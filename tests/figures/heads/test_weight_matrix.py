@@ -4,13 +4,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.results.head_cell import CellArithmetic, MixArithmetic, ScoreArithmetic
-from bertviz_core.results.heads import OneOrMany
-from figures.head_cell import cell_figure, mix_figure, signs
-from figures.head_maps import norm_maps, product_maps
-from figures.heads import projection_heatmap
-from figures.signed_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
-from figures.style import DARK, LIGHT, TEXT_SIZE
+from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
+from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE
+from bertviz_core.figures.heads.maps import norm_maps, product_maps
+from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, signs
+from bertviz_core.figures.heads.weight_matrix import projection_heatmap
+from bertviz_core.heads.results import CellArithmetic, MixArithmetic, OneOrMany, ScoreArithmetic
 
 RANDOM = np.random.default_rng(0)
 HEADS, SIZE, COLUMNS = 3, 4, 10

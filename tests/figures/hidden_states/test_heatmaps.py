@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from bertviz_core.results.hidden_states import TokenPaths
-from figures.hidden_states import EXACT_CELLS, layer_map, similarity_scrubber, values_heatmap
-from figures.style import DARK, LIGHT
-from figures.token_lines import path_lines
-from figures.tokens_axis import token_axis, visible
+from bertviz_core.figures.base.axes import token_axis, visible
+from bertviz_core.figures.base.style import DARK, LIGHT
+from bertviz_core.figures.hidden_states.heatmaps import EXACT_CELLS, layer_map, similarity_scrubber, values_heatmap
+from bertviz_core.figures.hidden_states.lines import path_lines
+from bertviz_core.hidden_states.results import TokenPaths
 
 RANDOM = np.random.default_rng(0)
 NAMES = ["[CLS]", "the", "the", "a&amp;b", "[SEP]"]

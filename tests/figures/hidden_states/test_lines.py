@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from figures.token_lines import LETTER, LINE, NARROW, label_sides
+from bertviz_core.figures.base.axes import LETTER, LINE, NARROWEST_PLOT, label_sides
 
 
 def test_labels_far_apart_all_stand_and_those_of_one_spot_do_not_cover_each_other() -> None:
@@ -17,7 +17,7 @@ def test_no_two_labels_share_area_in_the_narrowest_plot() -> None:
     ends = rng.normal(size=(60, 2)).astype(np.float32)
     names = ["<i>[CLS]</i>", "a&amp;b", *["token"] * 58]
     letters = [5, 3, *[5] * 58]
-    spots = (ends - ends.min(0)) / np.ptp(ends, axis=0) * NARROW
+    spots = (ends - ends.min(0)) / np.ptp(ends, axis=0) * NARROWEST_PLOT
     boxes = []
     for (x, y), count, side in zip(spots.tolist(), letters, label_sides(ends[None], names), strict=True):
         wide = LETTER * count

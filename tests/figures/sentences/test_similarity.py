@@ -5,7 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.results.sentences import (
+from bertviz_core.figures.base.axes import shown
+from bertviz_core.figures.base.style import DARK, LIGHT
+from bertviz_core.figures.sentences.map import DRAWN, GROUPS, LABELLED, drawn, sentence_scatter
+from bertviz_core.figures.sentences.poolings import pooling_lines, pooling_maps, shown_columns
+from bertviz_core.figures.sentences.similarity import (
+    blocks_heatmap,
+    neighbour_bars,
+    similarity_heatmap,
+    tree_lines,
+    vectors_heatmap,
+)
+from bertviz_core.figures.sentences.token_pairs import pair_heatmap
+from bertviz_core.sentences.results import (
     BlockSummary,
     ClusterOrder,
     Neighbours,
@@ -13,12 +25,6 @@ from bertviz_core.results.sentences import (
     SentenceMap,
     TokenPairShares,
 )
-from figures.sentence_axis import shown
-from figures.sentence_map import DRAWN, GROUPS, LABELLED, drawn, sentence_scatter
-from figures.sentence_pairs import pair_heatmap
-from figures.sentence_poolings import pooling_lines, pooling_maps, shown_columns
-from figures.sentences import blocks_heatmap, neighbour_bars, similarity_heatmap, tree_lines, vectors_heatmap
-from figures.style import DARK, LIGHT
 
 RANDOM = np.random.default_rng(5)
 SENTENCES = ["<b>one</b>", "two & three", "two & three", "a\u202eb"]

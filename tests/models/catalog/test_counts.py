@@ -19,7 +19,7 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
-CATALOG = Path(__file__).parents[2] / "bertviz_core" / "catalog"
+CATALOG = Path(__file__).parents[3] / "bertviz_core" / "models" / "catalog" / "configs"
 FAMILIES = (
     "albert",
     "bert",

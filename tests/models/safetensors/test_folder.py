@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from bertviz_core.checkpoint import INDEX_FILE, read_header
 from bertviz_core.errors import CheckpointError
-from bertviz_core.parameters import header_ledger
-from bertviz_core.tree import parameter_tree
-from figures.parameters import parameter_tree_figure
-from figures.style import LIGHT
+from bertviz_core.figures.base.style import LIGHT
+from bertviz_core.figures.parameters import parameter_tree_figure
+from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
+from bertviz_core.parameters.ledger import header_ledger
+from bertviz_core.parameters.tree import parameter_tree
 
 
 def sharded(folder: Path, shards: dict[str, dict[str, np.ndarray]]) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import transformers
 
-from bertviz_core.lent_files import ADDED, SERIALIZED, VOCABULARIES, harmless_bytes
-from bertviz_core.lent_files import SETTINGS as LENT_SETTINGS
-from bertviz_core.untrusted_config import harmless_config
-from bertviz_core.untrusted_tokenizer import harmless_tokenizer_config
+from bertviz_core.models.untrusted.config import harmless_config
+from bertviz_core.models.untrusted.lent_files import ADDED, SERIALIZED, VOCABULARIES, harmless_bytes
+from bertviz_core.models.untrusted.lent_files import SETTINGS as LENT_SETTINGS
+from bertviz_core.models.untrusted.tokenizer import harmless_tokenizer_config
 
 ROOT = Path(transformers.__file__).parent
 SINKS = re.compile(

@@ -11,11 +11,11 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 
-from bertviz_core import sentence_decoding
 from bertviz_core.errors import TextError
-from bertviz_core.results.sentences import SentenceVectors
-from bertviz_core.sentence_export import about, csv_bytes, npy_bytes, parquet_bytes
-from bertviz_core.sentence_files import read_sentences
+from bertviz_core.sentences.export import about, csv_bytes, npy_bytes, parquet_bytes
+from bertviz_core.sentences.reading import decoding
+from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.results import SentenceVectors
 from bertviz_core.settings import Settings
 
 SETTINGS = Settings.from_environment()
@@ -176,7 +176,7 @@ def test_too_many_sentences_and_too_large_files_are_refused(tmp_path: Path, monk
         file.truncate(300 * 1024**2)
     with pytest.raises(TextError, match="300 MiB; at most 200"):
         read_sentences("large.csv", path, SETTINGS)
-    monkeypatch.setattr(sentence_decoding, "MAX_FILE_BYTES", 3)
+    monkeypatch.setattr(decoding, "MAX_FILE_BYTES", 3)
     with pytest.raises(TextError, match="MiB"):
         read_sentences("large.csv", b"text", SETTINGS)
     with pytest.raises(TextError, match="check that it is there"):

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bertviz_core.byte_cache import ByteCache, held_nbytes
-from bertviz_core.results import Parameter
+from bertviz_core.parameters.results import Parameter
+from ui.cache.byte_cache import ByteCache, held_nbytes
 
 
 def block(nbytes: int) -> bytes:

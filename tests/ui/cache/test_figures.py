@@ -7,10 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from figures.picture import Picture
-from figures.style import DARK, LIGHT, Theme
-from ui import drawn as module
-from ui.drawn import content_digest, drawn
+from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.style import DARK, LIGHT, Theme
+from ui.cache import figures
+from ui.cache.figures import content_digest, drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ def test_what_cannot_be_compared_is_drawn_each_time() -> None:
 
 def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert content_digest(picture(result()).draw) is not None
-    monkeypatch.setattr(module, "MOST_BYTES", 32)
+    monkeypatch.setattr(figures, "MOST_BYTES", 32)
     assert content_digest(picture(result()).draw) is None
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import BusyError, TextError
-from bertviz_core.results.sentences import SentenceVectors
-from ui.jobs import Job, JobBoard, Progress
+from bertviz_core.sentences.results import SentenceVectors
+from ui.cache.jobs import Job, JobBoard, Progress
 
 WAIT_S = 20
 

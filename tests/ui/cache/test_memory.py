@@ -12,13 +12,13 @@ import streamlit as st
 import torch
 
 from bertviz_core.errors import TextError
-from bertviz_core.loading import load_model
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from tests.core.tiny_models import save_tiny
+from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model
-from ui import cache, kept, models
-from ui.jobs import Job, JobBoard, Progress
+from ui.cache import decorator, ledgers, models
+from ui.cache.jobs import Job, JobBoard, Progress
 
 NAMES = [f"m{number}" for number in range(5)]
 SWITCHES, SETTLED = 200, 50
@@ -58,8 +58,8 @@ def test_200_switches_leave_no_more_than_what_the_budgets_hold(
     for switch in range(SWITCHES):
         name = NAMES[switch % len(NAMES)]
         model = models.loaded(name).model
-        cache.ledger(name)
-        cache.tree(name, 3)
+        ledgers.ledger(name)
+        ledgers.tree(name, 3)
         models.tokens(name, "I love my pet python", None)
         held = len(list(model.modules()))
         del model
@@ -70,7 +70,7 @@ def test_200_switches_leave_no_more_than_what_the_budgets_hold(
     assert len(gc.get_objects()) - early < OBJECTS < held * 100
     assert live(torch.nn.Module) - before == 2 * held, "two models fit the budget"
     assert models.loaded_models().nbytes <= 2.5 * one
-    assert kept.results().nbytes <= 200_000
+    assert decorator.results().nbytes <= 200_000
 
 
 def test_a_model_is_gone_before_another_is_loaded_in_its_place(
@@ -103,22 +103,22 @@ def test_a_ledger_of_many_tensors_pushes_out_others_and_not_the_reverse(
     for name in ("small", "large"):
         count = 5 if name == "small" else 1_200
         write_model(models_dir / name, {f"encoder.layer.0.part{i}.weight": (2, 3) for i in range(count)})
-    small = cache.ledger("small")
-    assert cache.ledger("small") is small
-    large = cache.ledger("large")
-    assert kept.results().nbytes > 300_000
-    assert cache.ledger("large") is large
+    small = ledgers.ledger("small")
+    assert ledgers.ledger("small") is small
+    large = ledgers.ledger("large")
+    assert decorator.results().nbytes > 300_000
+    assert ledgers.ledger("large") is large
     for other in range(8):
         write_model(models_dir / f"other{other}", {f"encoder.layer.0.part{i}.weight": (2, 3) for i in range(400)})
-        cache.ledger(f"other{other}")
-    assert kept.results().nbytes <= 1_000_000
-    assert cache.ledger("large") is not large
+        ledgers.ledger(f"other{other}")
+    assert decorator.results().nbytes <= 1_000_000
+    assert ledgers.ledger("large") is not large
 
 
 def test_arguments_that_begin_with_a_line_are_no_part_of_the_key(models_dir: Path) -> None:
     made: list[Any] = []
 
-    @kept.kept()
+    @decorator.kept()
     def doubled(number: int, _how: list[int]) -> int:
         made.append(_how)
         return 2 * number

@@ -7,9 +7,8 @@ import pytest
 import yaml
 
 from bertviz_core.errors import LessonError
-from bertviz_core.lessons import MAX_FILE_BYTES, MAX_STEPS, lesson_file, lesson_names, read_lesson
-from bertviz_core.results.lesson import Lesson
 from bertviz_core.settings import Settings
+from ui.lessons.reading import MAX_FILE_BYTES, MAX_STEPS, Lesson, lesson_file, lesson_names, read_lesson
 
 PAGES = ("overview", "tokens")
 STEP = {"title": "One", "page": "tokens", "note": "Look."}

@@ -7,22 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertviz_core.attention import attention_probs
-from bertviz_core.hidden_states import token_paths
-from bertviz_core.lessons import read_lesson
-from bertviz_core.loading import LoadedModel, load_model
-from bertviz_core.results.lesson import Step
-from bertviz_core.results.trace import Trace
+from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.hidden_states.embeddings import pooler_check
+from bertviz_core.hidden_states.geometry import token_paths
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
-from bertviz_core.sources import resolve
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace, trace_batch
-from bertviz_core.weight_checks import pooler_check
-from ui.sentence_examples import EXAMPLES
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.run import trace, trace_batch
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from ui.examples import EXAMPLES
+from ui.lessons.reading import Step, read_lesson
 
-FILE = Path(__file__).parents[2] / "ui" / "lessons" / "bert-from-the-outside-in.yaml"
-PAGES = [path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")]
+FILE = Path(__file__).parents[3] / "ui" / "lessons" / "bert-from-the-outside-in.yaml"
+PAGES = [path.stem for path in (Path(__file__).parents[3] / "pages").glob("[a-z]*.py")]
 LESSON = read_lesson(FILE, PAGES)
 TEXT = "Sinan loves a beautiful day"
 VOCABULARY, POSITIONS, TYPES = 30_522, 512, 2

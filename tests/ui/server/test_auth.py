@@ -9,11 +9,9 @@ import streamlit as st
 from streamlit.runtime.secrets import secrets_singleton
 from streamlit.testing.v1 import AppTest
 
-from ui import auth
+from ui.server import auth
 
-SCRIPT = (
-    "from ui.auth import require_sign_in\nimport streamlit as st\nrequire_sign_in()\nst.write('a text of someone')\n"
-)
+SCRIPT = "from ui.server.auth import require_sign_in\nimport streamlit as st\nrequire_sign_in()\nst.write('a text of someone')\n"
 ONE = """
     [auth]
     redirect_uri = "http://localhost:8501/oauth2callback"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ui.index_page import App, IndexPage, Message, Receive, Send, chart_modules
+from ui.server.index_page import App, IndexPage, Message, Receive, Send, chart_modules
 
 PAGE = (
     b"<!DOCTYPE html><html><head><meta charset=utf-8><title>Streamlit</title>"

@@ -13,9 +13,9 @@ from streamlit.components.v2.component_manager import BidiComponentManager
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ui import server
+from ui.server import preload
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DURING_PRELOAD = """
 import asyncio, sys
 import torch  # as a page that is half way there
@@ -48,7 +48,7 @@ def test_no_package_is_read_in_search_of_components(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(importlib.metadata, "distributions", lambda: asked.append(1) or [])
     BidiComponentManager().discover_and_register_components(start_file_watching=False)
     assert asked == [1]  # Streamlit looks for them if nobody keeps it from that
-    server.look_for_no_components()
+    preload.look_for_no_components()
     BidiComponentManager().discover_and_register_components(start_file_watching=False)
     assert asked == [1]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ui.static_files import StaticFiles
+from ui.server.static_files import StaticFiles
 
 STATIC = files("streamlit") / "static" / "static"
 

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.settings import DEFAULT_MODEL
-from ui import controls
+from ui import session
 
 
 def run(page: Any, **state: Any) -> AppTest:
@@ -25,7 +25,7 @@ def texts(at: AppTest) -> list[str]:
 def level_page() -> None:
     import streamlit as st
 
-    from ui.controls import level
+    from ui.widgets.controls import level
 
     for most, default in ((0, 3), (1, 3), (2, 3), (12, 3)):
         st.text(level("Depth", most, default, f"depth_{most}", "Levels."))
@@ -40,7 +40,7 @@ def test_a_level_lies_in_its_range_and_is_no_choice_where_there_is_one() -> None
 def choice_page() -> None:
     import streamlit as st
 
-    from ui.controls import choice
+    from ui.widgets.controls import choice
 
     st.text(choice("Form", ["sunburst", "treemap"], "form"))
 
@@ -55,7 +55,7 @@ def test_a_choice_begins_with_the_first_and_follows_the_address() -> None:
 def click_page() -> None:
     import streamlit as st
 
-    from ui.controls import clicked, module_select, take_click
+    from ui.widgets.controls import clicked, module_select, take_click
 
     take_click("chart", "model")
     st.text(clicked("chart"))
@@ -92,7 +92,7 @@ def test_a_module_that_is_not_drawn_is_not_chosen() -> None:
 def search_page() -> None:
     import streamlit as st
 
-    from ui.controls import search
+    from ui.widgets.controls import search
 
     st.text(f"[{search('Search', 'search')}]")
 
@@ -111,23 +111,23 @@ def test_offered_models_are_each_offered_once_the_bundled_one_first(
         (tmp_path / name / "config.json").write_text("{}")
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     monkeypatch.delenv("INSIDE_BERT_MODELS", raising=False)
-    names = controls.model_names()
+    names = session.model_names()
     assert names[0] == DEFAULT_MODEL
     assert len(set(names)) == len(names)
     assert "mine" in names
     assert "no-model" not in names
-    assert {"bert-base-uncased", "albert-base-v2", "ModernBERT-base", *controls.TEACHING_SIZES} <= set(names)
+    assert {"bert-base-uncased", "albert-base-v2", "ModernBERT-base", *session.TEACHING_SIZES} <= set(names)
 
 
 def test_an_instance_with_a_list_offers_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS", " bert-base-cased, bert-tiny ,")
-    assert controls.model_names() == ("bert-base-cased", "bert-tiny")
+    assert session.model_names() == ("bert-base-cased", "bert-tiny")
 
 
 def model_page() -> None:
     import streamlit as st
 
-    from ui.controls import model_name, model_select
+    from ui.widgets.controls import model_name, model_select
 
     model_select()
     st.text(model_name())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from ui.errors import plain
+from ui.widgets.formatting import plain
 
 ACTIVE = (
     "![x](http://evil.example/x.png)",
@@ -100,7 +100,7 @@ def refused_page() -> None:
     import streamlit
 
     from bertviz_core.errors import ModelNotFoundError
-    from ui.errors import told
+    from ui.widgets.errors import told
 
     streamlit.text("before")
     with told():
@@ -116,7 +116,7 @@ def test_a_refusal_is_one_error_and_the_end_of_the_page() -> None:
 
 
 def broken_page() -> None:
-    from ui.errors import told
+    from ui.widgets.errors import told
 
     with told():
         raise ValueError("a programmer's mistake")

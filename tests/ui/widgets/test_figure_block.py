@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ui.export import csv_text
+from ui.widgets.figure_block import csv_text
 
 FORMULAS = (
     "=1+1",

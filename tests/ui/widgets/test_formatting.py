@@ -7,8 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from ui.errors import plain
-from ui.text import BERT_IN_FIVE, bytes_text, count, short_count
+from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, plain, short_count
 
 POWERS = {"bytes": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4}
 DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
@@ -86,7 +85,7 @@ def test_five_sentences_name_what_bert_is() -> None:
 
 
 def heading_page() -> None:
-    from ui.text import heading
+    from ui.widgets.formatting import heading
 
     name_model = heading("Parameters", "Where are they?")
     name_model("![x](http://evil.example/x.png)", "Bert<b>Model</b>, $x$")

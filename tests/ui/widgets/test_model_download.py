@@ -8,10 +8,10 @@ import pytest
 import streamlit
 from streamlit.testing.v1 import AppTest
 
-from tests.core.hub_server import Hub, running_hub
-from tests.core.test_hub_files import WANTED, repository
+from tests.helpers.hub_server import Hub, running_hub
+from tests.models.test_download import WANTED, repository
 from tests.pages.opened import opened, said
-from ui import downloads
+from ui.widgets import model_download
 
 WAIT_S = 30
 NAME, HUB_ID = "bert-tiny", "google/bert_uncased_L-2_H-128_A-2"
@@ -32,7 +32,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 def fetched(at: AppTest) -> AppTest:
     """The page when the download that it offers is over."""
     at.button(key="download_model").click().run()
-    job = downloads.jobs().find(NAME)
+    job = model_download.jobs().find(NAME)
     if job is not None:
         assert job.wait(WAIT_S)
     return at.run()

@@ -7,9 +7,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core import trace_cache
-from ui import runs
 from tests.pages.opened import SHELL, opened, said
+from ui.cache import traces
+from ui.widgets import run_model
 
 TEXT = "A text that no other test has run, so that no trace of it is at hand."
 
@@ -19,20 +19,20 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are run from here on; traces of earlier tests are forgotten."""
     st.cache_resource.clear()
     texts: list[str] = []
-    real = trace_cache.trace_unlocked
+    real = traces.trace_unlocked
 
     def kept(loaded: Any, tokens: Any, tell: Any) -> Any:
         texts.append(tokens.text)
         return real(loaded, tokens, tell)
 
-    monkeypatch.setattr(trace_cache, "trace_unlocked", kept)
+    monkeypatch.setattr(traces, "trace_unlocked", kept)
     return texts
 
 
 def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
     counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "ASK_S", 0.0)
+    monkeypatch.setattr(run_model, "ASK_S", 0.0)
     at = opened("representations", text=TEXT)
     assert "tokens" in at.info[0].value
     assert "of memory" in at.info[0].value
@@ -45,7 +45,7 @@ def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
 
 
 def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "ASK_S", 0.0)
+    monkeypatch.setattr(run_model, "ASK_S", 0.0)
     at = opened("representations", text=TEXT)
     at.button(key="start_run").click().run()
     at.text_area(key="text").set_value("Another text.").run()
@@ -56,7 +56,7 @@ def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyP
 def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str]) -> None:
     opened("representations")  # the model is loaded, so that only the run is waited for
     counted.clear()
-    with trace_cache.RUN_LOCK.place():
+    with traces.RUN_LOCK.place():
         waiting = AppTest.from_file(str(SHELL), default_timeout=3)
         waiting.switch_page("../pages/representations.py")
         waiting.query_params["text"] = TEXT
@@ -72,8 +72,8 @@ def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str
 def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
     opened("representations")  # the model is loaded
     told: list[str] = []
-    queue = trace_cache.RUN_LOCK
-    monkeypatch.setattr(runs, "QUIET_S", 0.0)
+    queue = traces.RUN_LOCK
+    monkeypatch.setattr(run_model, "QUIET_S", 0.0)
     with queue.place() as running:
         second = queue.place()
 
@@ -85,8 +85,8 @@ def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.Monke
                 second.leave()
             return told[-1]
 
-        waiting_words = runs.waiting_words
-        monkeypatch.setattr(runs, "waiting_words", word)
+        waiting_words = run_model.waiting_words
+        monkeypatch.setattr(run_model, "waiting_words", word)
         at = opened("representations", text=f"{TEXT} Again.")
     assert not at.exception
     seen = list(dict.fromkeys(told))
@@ -101,7 +101,7 @@ def test_more_than_may_wait_are_told_so_in_one_sentence(monkeypatch: pytest.Monk
     opened("representations")  # the model is loaded
     counted.clear()
     monkeypatch.setenv("INSIDE_BERT_MAX_WAITING", "1")
-    queue = trace_cache.RUN_LOCK
+    queue = traces.RUN_LOCK
     with queue.place(), queue.place():
         at = opened("representations", text=f"{TEXT} Another.")
     assert [said(error.value) for error in at.error] == [

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ui.components.attention_address import Head, Range
-from ui.components.attention_payload import map_bits
+from ui.components.attention.payload import map_bits
+from ui.components.attention.url import Head, Range
 
 AHEAD_BYTES = 400_000
 """Most bytes of the maps that a reader may open next: of 128 tokens twelve maps, of 256 three."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap
-from ui.components.attention_payload import FILE_BYTES, view_payload
-from ui.components.attention_view import CSS, HTML, JS
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
+from ui.components.attention.payload import FILE_BYTES, view_payload
+from ui.components.attention.view import CSS, HTML, JS
 
 _PAGE = """<!DOCTYPE html>
 <html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>

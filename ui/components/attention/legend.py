@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from figures.style import HUES, LIGHT, Theme, diverging, sequential
+from bertviz_core.figures.base.style import HUES, LIGHT, Theme, diverging, sequential
 
 MEASURES = {
     "entropy": ("entropy", "entropy", 1.0, 2, " nats"),

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, UInt
 
-from bertviz_core.results.attention import AttentionAtlas, AttentionMap, Axis, PooledMap
-from bertviz_core.visible import shortened, visible
-from figures.style import Theme
-from ui.components.attention_legend import MEASURES, colours, measure
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, PooledMap
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.text import shortened, visible
+from ui.components.attention.legend import MEASURES, colours, measure
 
 ATLAS_BYTES = 600_000
 """Most bytes of all thumbnails together: beyond, they are max-pooled once more."""

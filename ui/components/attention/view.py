@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap
-from figures.style import Theme
-from ui.components.attention_address import Head, Look, Range, read_look
-from ui.components.attention_legend import MEASURES
-from ui.components.attention_payload import identity, view_payload
-from ui.components.attention_said import led_by, map_room, needed, neighbours, tuples, window_within
-from ui.controls import component_state
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
+from bertviz_core.figures.base.style import Theme
+from ui.components.attention.browser_state import led_by, map_room, needed, neighbours, tuples, window_within
+from ui.components.attention.legend import MEASURES
+from ui.components.attention.payload import identity, view_payload
+from ui.components.attention.url import Head, Look, Range, read_look
+from ui.session import component_state
 
 PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
 MOST_HEADS = 8
@@ -27,8 +27,8 @@ def _code(name: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-CSS = _code("attention_view.css")
-JS = "\n".join(_code(f"attention_{part}.js") for part in PARTS)
+CSS = _code("view.css")
+JS = "\n".join(_code(f"js/{part}.js") for part in PARTS)
 _component = st.components.v2.component("attention_view", html=HTML, css=CSS, js=f"{JS}\nexport default attentionView;")
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from figures.caption import Caption
-from figures.export import CAPTION_SIZE, EDGE, LINE, SCALE
-from figures.picture import STILL
-from figures.style import FILE_FONT, Theme
+from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LINE, SCALE
+from bertviz_core.figures.base.picture import STILL
+from bertviz_core.figures.base.style import FILE_FONT, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
 _CSS = """
@@ -24,7 +24,10 @@ button:hover, button:focus-visible {
 button:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
 """
 _component = st.components.v2.component(
-    "figure_download", html=_HTML, css=_CSS, js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    "figure_download",
+    html=_HTML,
+    css=_CSS,
+    js=Path(__file__).with_name("figure_download.js").read_text(encoding="utf-8"),
 )
 
 

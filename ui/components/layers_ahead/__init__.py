@@ -9,12 +9,12 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from figures.hidden_states import bytes_per_cell, coded_values
+from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell, coded_values
 
 MOST_BYTES = 2_000_000
 """Of all layers together; beyond, each is sent when it is asked for."""
 _component = st.components.v2.component(
-    "layers_ahead", html="<span></span>", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    "layers_ahead", html="<span></span>", js=Path(__file__).with_name("layers_ahead.js").read_text(encoding="utf-8")
 )
 
 
@@ -30,7 +30,7 @@ def layers_ahead(
     titles: Sequence[str],
     alts: Sequence[str],
 ) -> None:
-    """Let the browser draw the layers of a chart (figures.hidden_states.values_heatmap) as its slider moves.
+    """Let the browser draw the layers of a chart (bertviz_core.figures.hidden_states.heatmaps.values_heatmap) as its slider moves.
 
     Args:
         chart_key: of the chart, which may show any of the layers; later runs must draw the same one.

@@ -13,8 +13,8 @@ _HTML = """
 _component = st.components.v2.component(
     "module_tree",
     html=_HTML,
-    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    css=Path(__file__).with_name("module_tree.css").read_text(encoding="utf-8"),
+    js=Path(__file__).with_name("module_tree.js").read_text(encoding="utf-8"),
 )
 
 

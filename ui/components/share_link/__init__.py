@@ -24,7 +24,7 @@ input:focus-visible, button:focus-visible { outline: none; box-shadow: 0 0 0 2px
 p { grid-column: 1 / -1; margin: 0; font-size: 0.875rem; min-height: 1.3em; }
 """
 _component = st.components.v2.component(
-    "share_link", html=_HTML, css=_CSS, js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    "share_link", html=_HTML, css=_CSS, js=Path(__file__).with_name("share_link.js").read_text(encoding="utf-8")
 )
 
 
@@ -33,7 +33,7 @@ def share_link(carried: Sequence[tuple[str, str]], drawn: str, key: str) -> None
 
     Args:
         carried: what it holds besides the address of the page.
-        drawn: name in the address of how each chart stands, a word as in figures.as_left; the browser alone knows it.
+        drawn: name in the address of how each chart stands, a word as in bertviz_core.figures.base.view_state; the browser alone knows it.
         key: of the field.
     """
     _component(key=key, data={"carried": [list(each) for each in carried], "drawn": drawn}, height="content")

@@ -11,8 +11,8 @@ _HERE = Path(__file__)
 _component = st.components.v2.component(
     "step_links",
     html='<nav class="links"></nav>',
-    css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
-    js=_HERE.with_suffix(".js").read_text(encoding="utf-8"),
+    css=_HERE.with_name("step_links.css").read_text(encoding="utf-8"),
+    js=_HERE.with_name("step_links.js").read_text(encoding="utf-8"),
 )
 
 

@@ -10,8 +10,8 @@ _HTML = '<div class="text"></div>'
 _component = st.components.v2.component(
     "token_text",
     html=_HTML,
-    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    css=Path(__file__).with_name("token_text.css").read_text(encoding="utf-8"),
+    js=Path(__file__).with_name("token_text.js").read_text(encoding="utf-8"),
 )
 
 
@@ -22,7 +22,7 @@ def token_text(
     selected: int | None = None,
     on_click: Callable[[], None] | None = None,
 ) -> None:
-    """The pieces of a text (ui.token_pieces); with on_click each one can be chosen by mouse or keyboard.
+    """The pieces of a text (ui.views.tokens.pieces); with on_click each one can be chosen by mouse or keyboard.
 
     Args:
         runs: words of chips and gaps.

@@ -3,26 +3,31 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from bertviz_core.activation_memory import activation_memory
-from bertviz_core.design import design_of
-from bertviz_core.drawn_lengths import STATED_TOKENS
+from bertviz_core.architecture.activation_memory import activation_memory
+from bertviz_core.architecture.design import design_of
+from bertviz_core.architecture.dry_run import module_shapes
+from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
+from bertviz_core.architecture.module_tree import module_tree, task_of_class
+from bertviz_core.architecture.multiply_adds import STATED_TOKENS, counted, operation_terms
+from bertviz_core.architecture.results import (
+    ActivationMemory,
+    Design,
+    Holding,
+    LayerFlow,
+    ModuleTree,
+    OperationTerms,
+    ShapeRun,
+)
 from bertviz_core.errors import CheckpointError
-from bertviz_core.layer_flow import layer_flow
-from bertviz_core.layer_modules import layer_paths
-from bertviz_core.module_shapes import module_shapes
-from bertviz_core.module_tree import module_tree, task_of_class
-from bertviz_core.operations import counted, operation_terms
-from bertviz_core.parameters import config_ledger
-from bertviz_core.results import Ledger
-from bertviz_core.results.design import Design
-from bertviz_core.results.module_tree import LayerFlow, ModuleTree, ShapeRun
-from bertviz_core.results.operations import ActivationMemory, Holding, OperationTerms
-from bertviz_core.results.trace import Tokens
-from bertviz_core.skeleton import build_skeleton, model_config
-from bertviz_core.sources import ModelSource
-from bertviz_core.token_limits import position_limit
-from ui import cache, controls, models
-from ui.kept import kept
+from bertviz_core.models.skeleton import build_skeleton, model_config
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.ledger import config_ledger
+from bertviz_core.parameters.results import Ledger
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import position_limit
+from ui.cache import ledgers, models
+from ui.cache.decorator import kept
+from ui.widgets import controls
 
 Place = tuple[str, str, str, bool]
 
@@ -38,7 +43,7 @@ class Asked(NamedTuple):
 
 def asked(name: str) -> Asked:
     """The class that the checkpoint names, or that of the task chosen for the session."""
-    task = controls.chosen_task(cache.tasks(name))
+    task = controls.chosen_task(ledgers.tasks(name))
     return Asked(name, task or _own_task(*_place(name)))
 
 
@@ -68,7 +73,7 @@ def shapes(of: Asked) -> ShapeRun:
 
 def layer_count(of: Asked) -> int:
     """Layers of the encoder that can be drawn."""
-    return len(layer_paths(class_ledger(of), cache.source(of.name).model_type))
+    return len(layer_paths(class_ledger(of), ledgers.source(of.name).model_type))
 
 
 def flow(of: Asked, layer: int) -> LayerFlow:
@@ -79,7 +84,7 @@ def flow(of: Asked, layer: int) -> LayerFlow:
 
 def whole_config(name: str) -> Mapping[str, Any]:
     """All values of a model's config, those that its file leaves out included."""
-    found: Mapping[str, Any] = model_config(name, cache.source(name).config).to_dict()
+    found: Mapping[str, Any] = model_config(name, ledgers.source(name).config).to_dict()
     return found
 
 
@@ -115,17 +120,17 @@ def _text(found: Tokens | None) -> tuple[str, str | None] | None:
 
 
 def _place(name: str) -> Place:
-    found = cache.source(name)
+    found = ledgers.source(name)
     return found.name, found.kind, found.revision, found.has_weights
 
 
 def _source(name: str) -> ModelSource:
-    return cache.source(name)
+    return ledgers.source(name)
 
 
 @kept()
 def _own_task(name: str, kind: str, revision: str, has_weights: bool) -> str:
-    return task_of_class(name, _source(name).config, cache.ledger(name).architecture)
+    return task_of_class(name, _source(name).config, ledgers.ledger(name).architecture)
 
 
 @kept("Building the modules")
@@ -157,7 +162,7 @@ def _flow(
 ) -> LayerFlow:
     place = (name, kind, revision, has_weights, task)
     tree, run = _tree(*place, False), _shapes(*place, text, _tokens)
-    model, config = cache.architecture(name), whole_config(name)
+    model, config = ledgers.architecture(name), whole_config(name)
     return layer_flow(tree, _class_ledger(*place), run, model, config, layer)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from ui.controls import BOUND, level
+from ui.widgets.controls import BOUND, level
 
 TREE_KEY = "architecture_tree"
 

@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 
-from bertviz_core.operations import multiply_adds
-from bertviz_core.results import Architecture
-from bertviz_core.results.design import Design
-from bertviz_core.results.module_tree import LayerFlow
-from bertviz_core.results.operations import Crossover, Holding, OperationTerms
-from ui.errors import plain
+from bertviz_core.architecture.multiply_adds import multiply_adds
+from bertviz_core.architecture.results import Architecture, Crossover, Design, Holding, LayerFlow, OperationTerms
+from ui.widgets.formatting import plain
 
 TREE = (
     "The class is built from the config on PyTorch's meta device, where tensors have shapes and no values, and printed "

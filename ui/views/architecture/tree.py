@@ -5,43 +5,44 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.architecture.module_tree import printed
+from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
 from bertviz_core.errors import BertvizError
-from bertviz_core.module_tree import printed
-from bertviz_core.results.module_tree import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
-from figures.style import theme
-from ui import architecture_cache, architecture_controls, architecture_words, cache, controls
+from bertviz_core.figures.base.style import theme
+from ui import session
+from ui.cache import ledgers
 from ui.components.module_tree import module_tree
-from ui.errors import plain
-from ui.export import csv_text, explained, folded, folded_table
-from ui.text import short_count
+from ui.views.architecture import cache, controls, texts
+from ui.widgets.figure_block import csv_text, explained, folded, folded_table
+from ui.widgets.formatting import plain, short_count
 
 
-def tree_view(asked: architecture_cache.Asked) -> None:
+def tree_view(asked: cache.Asked) -> None:
     """The tree with its controls, the chosen module, the printed text and the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        single = architecture_controls.one_by_one()
-        tree = architecture_cache.tree(asked, fold=not single)
-        depth = architecture_controls.levels_open(max(row.depth for row in tree.rows))
-        wanted = architecture_controls.find_module()
+        single = controls.one_by_one()
+        tree = cache.tree(asked, fold=not single)
+        depth = controls.levels_open(max(row.depth for row in tree.rows))
+        wanted = controls.find_module()
     run = _shapes(asked)
     label = f"Modules of {tree.model}"
     selected = str(st.session_state.get("looked_at", ""))
     module_tree(
         [_drawn(row, tree, run) for row in tree.rows],
-        architecture_controls.TREE_KEY,
+        controls.TREE_KEY,
         label,
-        theme(controls.theme_name()).colours,
+        theme(session.theme_name()).colours,
         depth,
         wanted,
         selected,
-        architecture_controls.take_module,
+        controls.take_module,
     )
     st.caption(_source_words(asked, tree, run))
     _details(tree, run)
     frame = tree_frame(tree, run)
     _take_away(asked, frame)
-    folded_table(architecture_controls.TREE_KEY, frame, label)
-    explained(architecture_controls.TREE_KEY, *architecture_words.TREE)
+    folded_table(controls.TREE_KEY, frame, label)
+    explained(controls.TREE_KEY, *texts.TREE)
 
 
 def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
@@ -62,10 +63,10 @@ def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
     )
 
 
-def _shapes(asked: architecture_cache.Asked) -> ShapeRun | None:
+def _shapes(asked: cache.Asked) -> ShapeRun | None:
     """The shapes; None with a word to the reader where this class cannot be run without its values."""
     try:
-        return architecture_cache.shapes(asked)
+        return cache.shapes(asked)
     except BertvizError as error:
         st.warning(plain(f"{error} The tree stands without shapes."), icon=":material/info:")
         return None
@@ -110,7 +111,7 @@ def _moved(row: ModuleRow, run: ShapeRun | None) -> ModuleShape | None:
 def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     """All there is to say of one module."""
     rows = {row.id: row for row in tree.rows}
-    chosen = architecture_controls.looked_at(list(rows), lambda each: each or f"{tree.architecture} (the model itself)")
+    chosen = controls.looked_at(list(rows), lambda each: each or f"{tree.architecture} (the model itself)")
     row = rows[chosen]
     moved = _moved(row, run)
     times = len(row.paths)
@@ -131,9 +132,9 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     st.markdown("  \n".join(lines))
 
 
-def _take_away(asked: architecture_cache.Asked, frame: pd.DataFrame) -> None:
+def _take_away(asked: cache.Asked, frame: pd.DataFrame) -> None:
     """The printed text, to copy or to save, and the table as CSV."""
-    text = printed(architecture_cache.tree(asked))
+    text = printed(cache.tree(asked))
     with st.container(horizontal=True):
         name = f"modules-{asked.name.replace('/', '-')}"
         st.download_button("TXT", text + "\n", f"{name}.txt", "text/plain", key="architecture_txt", on_click="ignore")
@@ -145,11 +146,11 @@ def _take_away(asked: architecture_cache.Asked, frame: pd.DataFrame) -> None:
             st.code(text, language=None)
 
 
-def _source_words(asked: architecture_cache.Asked, tree: ModuleTree, run: ShapeRun | None) -> str:
+def _source_words(asked: cache.Asked, tree: ModuleTree, run: ShapeRun | None) -> str:
     """What the shapes are of, and whether the file holds another count than the class."""
     words = []
     if run:
-        known = architecture_cache.read(asked.name) is not None
+        known = cache.read(asked.name) is not None
         what = (
             f"the typed text, {run.seq:,} tokens"
             if known
@@ -158,7 +159,7 @@ def _source_words(asked: architecture_cache.Asked, tree: ModuleTree, run: ShapeR
         words.append(f"Shapes are those of {what}, the batch axis first.")
     if run and run.decoder_tokens:
         words.append("The decoder gets its start token alone.")
-    stored = cache.ledger(asked.name)
+    stored = ledgers.ledger(asked.name)
     if stored.architecture == tree.architecture and stored.total != tree.total:
         words.append(
             f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."

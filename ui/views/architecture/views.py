@@ -3,43 +3,48 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.drawn_lengths import BATCHES, STATED_TOKENS, curve_lengths, doubling_lengths, formula_covers
-from bertviz_core.operations import crossover, multiply_adds
-from bertviz_core.results.module_tree import LayerFlow
-from bertviz_core.results.operations import Holding, OperationTerms
-from figures.architecture_pictures import (
+from bertviz_core.architecture.multiply_adds import (
+    BATCHES,
+    STATED_TOKENS,
+    crossover,
+    curve_lengths,
+    doubling_lengths,
+    formula_covers,
+    multiply_adds,
+)
+from bertviz_core.architecture.results import Holding, LayerFlow, OperationTerms
+from bertviz_core.figures.architecture.cost import (
     cost_caption,
     cost_picture,
-    design_caption,
-    design_picture,
-    layer_caption,
-    layer_picture,
     memory_caption,
     memory_picture,
     memory_title,
 )
-from ui import architecture_cache, architecture_controls, architecture_words, cache, controls
-from ui.errors import plain
-from ui.export import chart, download_row, explained, folded_table
-from ui.text import bytes_text, short_count
+from bertviz_core.figures.architecture.designs import design_caption, design_picture
+from bertviz_core.figures.architecture.layer_flow import layer_caption, layer_picture
+from ui.cache import ledgers
+from ui.views.architecture import cache, controls, texts
+from ui.widgets import controls as widgets_controls
+from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.formatting import bytes_text, plain, short_count
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
 
 
-def layer_view(asked: architecture_cache.Asked) -> None:
+def layer_view(asked: cache.Asked) -> None:
     """The drawn way through one layer."""
-    layer = architecture_controls.drawn_layer(architecture_cache.layer_count(asked))
-    flow = architecture_cache.flow(asked, layer)
-    design = architecture_cache.design(asked)
+    layer = controls.drawn_layer(cache.layer_count(asked))
+    flow = cache.flow(asked, layer)
+    design = cache.design(asked)
     picture = layer_picture(flow)
     key = "architecture_layer"
     chart(picture, key)
-    st.markdown(architecture_words.layer_words(flow, design))
+    st.markdown(texts.layer_words(flow, design))
     frame = flow_frame(flow)
-    read = architecture_cache.read(asked.name)
+    read = cache.read(asked.name)
     download_row(picture, key, f"layer {layer} {flow.model}", layer_caption(flow), frame, read or ())
     folded_table(key, frame, f"Steps of layer {layer} in the order of the run")
-    explained(key, *architecture_words.LAYER)
+    explained(key, *texts.LAYER)
 
 
 def flow_frame(flow: LayerFlow) -> pd.DataFrame:
@@ -57,24 +62,24 @@ def flow_frame(flow: LayerFlow) -> pd.DataFrame:
     )
 
 
-def cost_view(asked: architecture_cache.Asked) -> None:
+def cost_view(asked: cache.Asked) -> None:
     """Multiply-adds by length, and memory of activations by batch and length."""
     name = asked.name
-    terms, limit = architecture_cache.terms(name), architecture_cache.most_tokens(name)
-    read = architecture_cache.read(name)
+    terms, limit = cache.terms(name), cache.most_tokens(name)
+    read = cache.read(name)
     here = len(read) if read is not None else min(STATED_TOKENS, limit or STATED_TOKENS)
     crossing = crossover(terms)
     lengths = curve_lengths(limit, crossing.tokens, here)
     checks = tuple(sorted({here, *(doubling_lengths(limit)[-3:])}))
-    counts = architecture_cache.counts(name, checks)
+    counts = cache.counts(name, checks)
     _metrics(terms, here, counts, read is not None)
     costs = multiply_adds(terms, lengths)
     known = formula_covers(terms, counts)
     if known:
         picture = cost_picture(costs, counts, crossing, limit, terms.model)
         chart(picture, "architecture_cost")
-        causal = architecture_cache.design(asked).kind == "decoder"
-        st.markdown(architecture_words.cost_words(terms, crossing, limit, counts, causal))
+        causal = cache.design(asked).kind == "decoder"
+        st.markdown(texts.cost_words(terms, crossing, limit, counts, causal))
         frame = pd.DataFrame(
             {
                 "tokens": costs.lengths,
@@ -90,8 +95,8 @@ def cost_view(asked: architecture_cache.Asked) -> None:
         folded_table("architecture_cost", frame, "Multiply-adds by tokens and part")
     else:
         found = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
-        st.info(plain(f"{architecture_words.NOT_COVERED} PyTorch counts {found or 'no run short enough'}."))
-    explained("architecture_cost", *architecture_words.COST)
+        st.info(plain(f"{texts.NOT_COVERED} PyTorch counts {found or 'no run short enough'}."))
+    explained("architecture_cost", *texts.COST)
     _memory(name, limit)
 
 
@@ -117,31 +122,31 @@ def _metrics(terms: OperationTerms, here: int, counts: dict[int, int], typed: bo
 @st.fragment
 def _memory(name: str, limit: int | None) -> None:
     st.header("Memory of activations", anchor=False)
-    chosen = controls.choice("What is counted", list(HOLDINGS), "holding", label_visibility="collapsed")
-    memory = architecture_cache.memory(name, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
+    chosen = widgets_controls.choice("What is counted", list(HOLDINGS), "holding", label_visibility="collapsed")
+    memory = cache.memory(name, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
     title, picture = memory_title(memory), memory_picture(memory)
     chart(picture, "architecture_memory")
-    weights = cache.ledger(name).total * 4
-    st.markdown(f"{architecture_words.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
+    weights = ledgers.ledger(name).total * 4
+    st.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
     filename = f"activation memory {chosen} {name}"
     download_row(picture, "architecture_memory", filename, memory_caption(memory), frame)
     folded_table("architecture_memory", frame, f"{title}, bytes")
-    explained("architecture_memory", *architecture_words.MEMORY_MADE)
+    explained("architecture_memory", *texts.MEMORY_MADE)
 
 
-def encoder_view(asked: architecture_cache.Asked) -> None:
+def encoder_view(asked: cache.Asked) -> None:
     """An encoder, an encoder with a decoder, a decoder; the model's own marked."""
-    model, ledger = cache.architecture(asked.name), architecture_cache.class_ledger(asked)
-    design = architecture_cache.design(asked)
+    model, ledger = ledgers.architecture(asked.name), cache.class_ledger(asked)
+    design = cache.design(asked)
     picture = design_picture(model, design)
     key = "architecture_encoder"
     chart(picture, key)
-    st.markdown(architecture_words.design_words(model, design))
+    st.markdown(texts.design_words(model, design))
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
     caption = design_caption(model, design, ledger.total)
     download_row(picture, key, f"encoder or decoder {asked.name}", caption, frame)
     folded_table(key, frame, f"Components of {asked.name}")
-    explained(key, *architecture_words.ENCODER)
+    explained(key, *texts.ENCODER)

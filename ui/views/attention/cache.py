@@ -6,14 +6,14 @@ from dataclasses import astuple
 import numpy as np
 import streamlit as st
 
-from bertviz_core.attention_atlas import attention_atlas, pooled_map
-from bertviz_core.attention_reading import attention_map
-from bertviz_core.attention_rollout import attention_rollout
-from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap, Reading
-from bertviz_core.results.trace import Trace
-from bertviz_core.value_norms import value_norms
-from ui import models
-from ui.kept import kept
+from bertviz_core.attention.atlas import attention_atlas, pooled_map
+from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap, Reading
+from bertviz_core.attention.rollout import attention_rollout
+from bertviz_core.heads.value_norms import value_norms
+from bertviz_core.trace.results import Trace
+from ui.cache import models
+from ui.cache.decorator import kept
 
 ATLAS_CELLS = 250_000_000
 """Cells of all maps together up to which all heads are shown at once without asking."""

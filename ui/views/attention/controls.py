@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from bertviz_core.results.attention import Block, Reading, Weights
-from ui.components.attention_address import Look, read_look, written
-from ui.controls import BOUND, bring_along, choice
+from bertviz_core.attention.results import Block, Reading, Weights
+from ui.components.attention.url import Look, read_look, written
+from ui.widgets.controls import BOUND, bring_along, choice
 
 WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout")
 SWITCHES = {"words": "Merge words", "hide_special": "Hide special", "hide_punctuation": "Hide punctuation"}

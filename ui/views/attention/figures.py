@@ -5,15 +5,16 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.attention import AttentionAtlas, AttentionMap, Reading
-from bertviz_core.results.trace import Trace
-from figures.attention_pictures import atlas_picture, lines_picture, readings_picture
-from figures.trace_pictures import attention_picture
-from ui import attention_maps
-from ui.attention_words import LABELS
-from ui.components.attention_legend import MEASURES
-from ui.errors import told
-from ui.export import chart, download_row, folded, numbers_table
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Reading
+from bertviz_core.figures.attention.atlas import atlas_picture
+from bertviz_core.figures.attention.heatmap import attention_picture, readings_picture
+from bertviz_core.figures.attention.lines import lines_picture
+from bertviz_core.trace.results import Trace
+from ui.components.attention.legend import MEASURES
+from ui.views.attention import cache
+from ui.views.attention.texts import LABELS
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, folded, numbers_table
 
 KEY = "attention_heads"
 """Key of the view that the figures belong to."""
@@ -66,7 +67,7 @@ def three_readings(trace: Trace, layer: int, head: int, reading: Reading) -> Non
     with folded("Raw, value-weighted and rollout side by side", key) as place:
         if place.open:
             with told():
-                maps = [attention_maps.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
+                maps = [cache.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
             picture = readings_picture(maps, trace, layer, head)
             title = picture.title
             chart(picture, f"{key}_chart")

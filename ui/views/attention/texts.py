@@ -1,9 +1,8 @@
 """How the numbers of the attention page are made, and what they do not mean."""
 
-from bertviz_core.attention_axes import PUNCTUATION_RULE, SIDES_RULE, WORDS_RULE
-from bertviz_core.attention_reading import NORMS_RULE
-from bertviz_core.attention_rollout import ROLLOUT_RULE
-from bertviz_core.results.attention import Reading, Weights
+from bertviz_core.attention.maps import NORMS_RULE, PUNCTUATION_RULE, SIDES_RULE, WORDS_RULE
+from bertviz_core.attention.results import Reading, Weights
+from bertviz_core.attention.rollout import ROLLOUT_RULE
 
 LABELS: dict[Weights, str] = {
     "attention": "Each cell is the attention weight: how much of the key's value goes into the query's new vector. "

@@ -3,32 +3,78 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
-from bertviz_core.attention_axes import blocks_of
-from bertviz_core.results.attention import AttentionAtlas, AttentionMap, PooledMap, Reading
-from bertviz_core.results.trace import Trace
-from figures.attention import UNITS
-from figures.caption import Caption
-from figures.style import theme
-from figures.trace_pictures import attention_title
-from ui import attention_maps, controls
-from ui.attention_controls import (
+from bertviz_core.attention.maps import blocks_of
+from bertviz_core.attention.probabilities import attention_rows
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap, Reading
+from bertviz_core.figures.attention.heatmap import UNITS, attention_title, long_picture
+from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.style import theme
+from bertviz_core.trace.results import Trace
+from ui import session
+from ui.components.attention.html_file import attention_html, file_payload
+from ui.components.attention.payload import identity
+from ui.components.attention.view import ViewState, attention_state, attention_view, opened_head, said_last
+from ui.views.attention import cache
+from ui.views.attention.controls import (
     asked_look,
     keep_look,
+    position,
+    position_range,
     reading_controls,
     take_look,
     take_opened,
     weights_choice,
 )
-from ui.attention_figures import KEY, atlas_figure, frame_of, head_figure, three_readings
-from ui.attention_words import CODE, LABELS, explanation
-from ui.components.attention_html import attention_html, file_payload
-from ui.components.attention_payload import identity
-from ui.components.attention_view import ViewState, attention_state, attention_view, opened_head, said_last
-from ui.errors import plain, told
-from ui.export import csv_text, explained, file_name, folded_table
-from ui.head_controls import head_select, layer_select
+from ui.views.attention.figures import KEY, atlas_figure, frame_of, head_figure, three_readings
+from ui.views.attention.texts import CODE, FORMULAS, LABELS, explanation
+from ui.widgets.cell_controls import head_select, layer_select
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, csv_text, download_row, explained, file_name, folded_table, numbers_table
+from ui.widgets.formatting import plain
+
+LONG_KEY = "attention_long"
+NEAREST = 20
+
+
+@st.fragment
+def long_view(trace: Trace) -> None:
+    """One head at a time, tiled: no whole map is ever in memory."""
+    seq = len(trace.tokens)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer, head = layer_select(trace.num_hidden_layers), head_select(trace.num_attention_heads)
+        top, bottom = position_range("Queries", "queries", seq)
+        left, right = position_range("Keys", "keys", seq)
+    found = cache.part_map(trace, layer, head, (top, bottom, left, right))
+    block = (-(-(bottom - top) // len(found.row_starts)), -(-(right - left) // len(found.column_starts)))
+    picture = long_picture(found, trace, layer, head)
+    title = picture.title
+    chart(picture, LONG_KEY)
+    st.caption(
+        f"{seq:,} × {seq:,} weights. Each cell is the largest of {block[0]} × {block[1]}; the softmax is over "
+        "the whole row. Narrow the ranges to come closer."
+    )
+    table = pd.DataFrame(found.weights, columns=[f"from {start}" for start in found.column_starts])
+    table.insert(0, "query from", found.row_starts)
+    words = f"{title}. Largest weight of {block[0]} × {block[1]} cells."
+    download_row(picture, LONG_KEY, title, words, table, trace.tokens)
+    _row(trace, layer, head)
+    explained(LONG_KEY, FORMULAS["attention"], CODE["attention"].format(layer=layer, head=head))
+
+
+def _row(trace: Trace, layer: int, head: int) -> None:
+    """What one token looks at, exactly."""
+    query = position("Query", "query", len(trace.tokens))
+    row = attention_rows(trace, layer, head, slice(query, query + 1))[0]
+    most = np.argsort(-row, kind="stable")[:NEAREST]
+    st.markdown(
+        f"Token {query} **{plain(trace.tokens.tokens[query])}** looks at these {len(most)} tokens with "
+        f"**{row[most].sum():.4f}** of a row that sums to {row.sum():.4f}."
+    )
+    frame = pd.DataFrame({"key": most, "token": [trace.tokens.tokens[key] for key in most], "weight": row[most]})
+    numbers_table(frame, f"Keys that token {query} looks at most")
 
 
 def heads_view(trace: Trace) -> None:
@@ -39,7 +85,7 @@ def heads_view(trace: Trace) -> None:
 
 @st.fragment
 def _heads(trace: Trace) -> None:
-    long = attention_maps.cells(trace) > attention_maps.ATLAS_CELLS
+    long = cache.cells(trace) > cache.ATLAS_CELLS
     with st.container(horizontal=True, vertical_alignment="bottom"):
         weights = "attention" if long else weights_choice()
         layer = layer_select(trace.num_hidden_layers)
@@ -47,7 +93,7 @@ def _heads(trace: Trace) -> None:
         reading = Reading() if long else reading_controls(weights, blocks_of(trace.tokens))
     st.caption(LABELS[weights])
     with told():
-        atlas = attention_maps.atlas(trace, reading, _progress(trace) if long else None)
+        atlas = cache.atlas(trace, reading, _progress(trace) if long else None)
     said, shown = said_last(KEY), (identity(atlas), (layer, head))
     state = attention_state(KEY, atlas, (layer, head), asked_look(said, shown))
     special = np.flatnonzero(trace.tokens.special).tolist()
@@ -57,14 +103,14 @@ def _heads(trace: Trace) -> None:
         state,
         key=KEY,
         title=trace.model,
-        look=theme(controls.theme_name()),
+        look=theme(session.theme_name()),
         special=special,
         taken=keep_look(state.look, said, shown),
         on_change=partial(_follow, weights != "rollout"),
     )
     if long:
         return
-    found = attention_maps.one_map(trace, layer, head, reading)
+    found = cache.one_map(trace, layer, head, reading)
     title = attention_title(found, trace.model)
     _exact(trace, reading, state)
     _hidden(found)
@@ -79,8 +125,8 @@ def _map(
     trace: Trace, layer: int, head: int, reading: Reading, state: ViewState, long: bool
 ) -> AttentionMap | PooledMap:
     if long:
-        return attention_maps.part_map(trace, layer, head, state.range)
-    return attention_maps.one_map(trace, layer, head, reading)
+        return cache.part_map(trace, layer, head, state.range)
+    return cache.one_map(trace, layer, head, reading)
 
 
 def _follow(with_head: bool) -> None:
@@ -92,7 +138,7 @@ def _exact(trace: Trace, reading: Reading, state: ViewState) -> None:
     if state.cell is None:
         return
     layer, head, query, key = state.cell
-    found = attention_maps.one_map(trace, layer, head, reading)
+    found = cache.one_map(trace, layer, head, reading)
     row = found.weights[query]
     total = f"; the row shows {row.sum():.4f} and hides {found.hidden_share[query]:.4f}"
     st.markdown(
@@ -117,7 +163,7 @@ def _downloads(
     trace: Trace, atlas: AttentionAtlas, found: AttentionMap, reading: Reading, title: str, special: list[int]
 ) -> None:
     """The whole view as one file that opens without a network, and the opened map as numbers."""
-    look = theme(controls.theme_name())
+    look = theme(session.theme_name())
     name, read = file_name(KEY, title), trace.tokens
     texts = tuple(text for text in (read.text, read.pair) if text)
     top = float(found.weights.max(initial=0))
@@ -128,7 +174,7 @@ def _downloads(
         payload = file_payload(
             atlas,
             [found],
-            lambda layer, head: attention_maps.one_map(trace, layer, head, reading),
+            lambda layer, head: cache.one_map(trace, layer, head, reading),
             title=trace.model,
             look=look,
             special=special,
@@ -152,7 +198,7 @@ def _downloads(
     folded_table(KEY, frame_of(found), title)
 
 
-def _progress(trace: Trace) -> attention_maps.Progress:
+def _progress(trace: Trace) -> cache.Progress:
     """Tells how many heads are done; what it writes is where a click ends the work."""
     place = st.empty()
 

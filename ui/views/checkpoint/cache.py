@@ -1,6 +1,6 @@
 """Checkpoints read for the reader: cost first, progress while it goes on, an end where it is not wanted; then kept.
 
-As in ui.runs every word written is where Streamlit ends a script whose reader has clicked on.
+As in ui.widgets.run_model every word written is where Streamlit ends a script whose reader has clicked on.
 """
 
 from collections import OrderedDict
@@ -13,16 +13,14 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.compare import change_histograms, compare_checkpoints
-from bertviz_core.results.compare import ChangeHistograms, CheckpointComparison
-from bertviz_core.results.weights import CheckpointStatistics, Histogram
-from bertviz_core.tensor_reading import Checkpoint, open_checkpoint, placed_tensors
-from bertviz_core.weight_statistics import Tell, checkpoint_statistics, tensor_histogram
-from ui.cache import source
-from ui.controls import settings
-from ui.errors import plain
-from ui.text import bytes_text
-from ui.trace_controls import allow_run, run_allowed
+from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
+from bertviz_core.checkpoints.results import ChangeHistograms, CheckpointComparison, CheckpointStatistics, Histogram
+from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
+from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, placed_tensors
+from ui.cache.ledgers import source
+from ui.session import settings
+from ui.widgets.formatting import bytes_text, plain
+from ui.widgets.run_model import allow_run, run_allowed
 
 T = TypeVar("T")
 Key = tuple[str, ...]

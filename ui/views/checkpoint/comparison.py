@@ -5,34 +5,105 @@ import math
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.compare import CheckpointComparison, TensorChange
-from bertviz_core.tensor_grid import sorted_grid, tensor_grid
-from bertviz_core.tensor_reading import Checkpoint
-from figures.checkpoint_pictures import change_picture, changes_picture, most_changed
-from ui import checkpoint_reads, compare_controls
-from ui.checkpoint_behaviour_view import behaviour_view, models_of
+from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
+from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
+from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
+from bertviz_core.checkpoints.values import Checkpoint
+from bertviz_core.figures.checkpoints.comparison import (
+    change_picture,
+    changes_picture,
+    cosines_picture,
+    divergences_picture,
+    most_changed,
+)
+from ui.cache import models
 from ui.components.cell_click import cell_click
-from ui.errors import plain, told
-from ui.export import chart, download_row, explained, folded, folded_table, numbers_table
-from ui.weight_words import ALONE, COMPARE, EQUAL
+from ui.views.checkpoint import cache
+from ui.views.checkpoint import controls as checkpoint_controls
+from ui.views.checkpoint.texts import ALONE, BEHAVIOUR, COMPARE, EQUAL
+from ui.widgets import controls, run_model
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, explained, folded, folded_table, numbers_table
+from ui.widgets.formatting import plain
+
+COSINES, DIVERGENCES = "checkpoint_cosines", "checkpoint_divergences"
+
+
+def behaviour_view(name: str, other: str) -> None:
+    """What both make of the text in the sidebar."""
+    text, pair = controls.text(), controls.pair()
+    require_same_ids(name, models.tokens(name, text, pair), other, models.tokens(other, text, pair))
+    with st.spinner("Running both models"):
+        first = run_model.traced(name, text, pair)
+        second = run_model.traced(other, text, pair)
+    place = st.empty()
+
+    def tell(done: int, layers: int) -> None:
+        place.progress(done / layers, f"Attention of layer {done} of {layers}")
+
+    found = behaviour(first, second, tell)
+    place.empty()
+    for notice in found.notices:
+        st.warning(plain(notice))
+    _cosines(found)
+    _divergences(found)
+    explained("checkpoint_behaviour", *BEHAVIOUR)
+
+
+def _cosines(found: Behaviour) -> None:
+    if found.cosines is None:
+        return
+    picture = cosines_picture(found)
+    title = picture.title
+    chart(picture, COSINES)
+    last = found.cosines[-1]
+    st.markdown(f"Mean cosine at the last row **{float(last.mean()):.4f}**, smallest **{float(last.min()):.4f}**.")
+    frame = pd.DataFrame(found.cosines, columns=[f"{place} {token}" for place, token in enumerate(found.tokens.tokens)])
+    frame.insert(0, "layer", range(len(found.cosines)))
+    download_row(picture, COSINES, f"cosine {found.first} {found.second}", title, frame, found.tokens, models_of(found))
+    folded_table(COSINES, frame, title)
+
+
+def _divergences(found: Behaviour) -> None:
+    if found.divergences is None:
+        return
+    picture = divergences_picture(found)
+    title = picture.title
+    chart(picture, DIVERGENCES)
+    layer, head = divmod(int(found.divergences.argmax()), found.divergences.shape[1])
+    largest = float(found.divergences[layer, head])
+    words = f"largest at layer {layer}, head {head}: **{largest:.4f}** nats" if largest else "0 in every head"
+    st.markdown(f"Jensen-Shannon divergence, mean over the tokens that look; {words}. It is at most ln 2 = 0.6931.")
+    frame = pd.DataFrame(found.divergences, columns=[f"head {head}" for head in range(found.divergences.shape[1])])
+    frame.insert(0, "layer", range(len(found.divergences)))
+    download_row(
+        picture, DIVERGENCES, f"divergence {found.first} {found.second}", title, frame, found.tokens, models_of(found)
+    )
+    folded_table(DIVERGENCES, frame, title)
+
+
+def models_of(found: CheckpointComparison | Behaviour) -> tuple[str, ...]:
+    """Names of the models compared."""
+    return tuple(dict.fromkeys((found.first, found.second)))
+
 
 MAP, TENSOR = "checkpoint_changes", "checkpoint_change"
 
 
 def compare_view(name: str) -> None:
     """What changed from this checkpoint to another."""
-    names = compare_controls.names_with_weights(name)
+    names = checkpoint_controls.names_with_weights(name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        other = compare_controls.other_select(name, names)
-        side = compare_controls.side_choice()
-    first = checkpoint_reads.checkpoint(name)
-    second = checkpoint_reads.checkpoint(other)
+        other = checkpoint_controls.other_select(name, names)
+        side = checkpoint_controls.side_choice()
+    first = cache.checkpoint(name)
+    second = cache.checkpoint(other)
     if len(names) == 1 and other == name:
         st.info(ALONE, icon=":material/info:")
     elif first.folder == second.folder:
         st.info(EQUAL, icon=":material/info:")
     if side == "weights":
-        found = checkpoint_reads.comparison(first, second)
+        found = cache.comparison(first, second)
         _names(found)
         _weights(first, second, found)
     else:
@@ -71,15 +142,15 @@ def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison)
         st.info("The two have no tensor of one name and shape, so nothing can be subtracted.", icon=":material/info:")
         return
     with st.container(horizontal=True):
-        logarithmic = compare_controls.scale_choice()
-        order = compare_controls.order_choice()
+        logarithmic = checkpoint_controls.scale_choice()
+        order = checkpoint_controls.order_choice()
     grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
     grid = sorted_grid(grid, *order)
     picture = changes_picture(grid, found, logarithmic)
     title = picture.title
     chart(picture, MAP)
     cell = cell_click(MAP)
-    compare_controls.take_cell(compare_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
+    checkpoint_controls.take_cell(checkpoint_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
     st.caption("Click a cell to see its tensor below.")
     if grid.left_out:
         st.caption(f"{grid.left_out:,} more tensors stand in the table.")
@@ -87,7 +158,7 @@ def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison)
     download_row(picture, MAP, f"change from {found.first} to {found.second}", title, frame, models=models_of(found))
     folded_table(MAP, frame, title)
     by_name = {each.name: each for each in found.tensors}
-    chosen = by_name[compare_controls.tensor_select(compare_controls.CHANGED, list(by_name), most_changed(found))]
+    chosen = by_name[checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(found))]
     _tensor(first, second, found, chosen)
     value = chosen.relative_change
     explained(MAP, COMPARE[0], COMPARE[1].format(first=chosen.name, second=chosen.second_name, value=value))
@@ -102,7 +173,7 @@ def _tensor(first: Checkpoint, second: Checkpoint, found: CheckpointComparison, 
         st.metric("Second norm", number(change.second_norm))
         st.metric("Largest difference", number(change.largest_difference), help="Of a single number.")
         st.metric("Numbers changed", f"{change.changed:,}", help=f"Of {math.prod(change.shape):,}.")
-    drawn = checkpoint_reads.changes(first, change.name, second, change.second_name)
+    drawn = cache.changes(first, change.name, second, change.second_name)
     picture = change_picture(drawn, change, found)
     title = picture.title
     chart(picture, TENSOR)

@@ -3,20 +3,19 @@
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.checkpoints.load_report.advice import share_text
+from bertviz_core.checkpoints.load_report.report import LABELLED, source_load_report
+from bertviz_core.checkpoints.load_report.results import HeadDifference, KeyRow, LoadReport
+from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
 from bertviz_core.errors import BertvizError, UnsupportedModelError
-from bertviz_core.load_advice import share_text
-from bertviz_core.load_report import LABELLED, source_load_report
-from bertviz_core.results.load_report import KeyRow, LoadReport
-from bertviz_core.results.task_heads import HeadDifference
-from bertviz_core.sources import resolve
-from bertviz_core.task_heads import source_head_difference
-from figures.checkpoint_pictures import head_picture, report_picture
-from ui import cache, load_report_words
-from ui.checkpoint_controls import keys_filter, labels_input, load_task_select, own_task
-from ui.controls import settings
-from ui.errors import plain
-from ui.export import chart, download_row, explained, folded_table, numbers_table
-from ui.text import bytes_text, count
+from bertviz_core.figures.checkpoints.load_report import head_picture, report_picture
+from bertviz_core.models.sources import resolve
+from ui.cache import ledgers
+from ui.session import settings
+from ui.views.checkpoint import texts
+from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
+from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.formatting import bytes_text, count, plain
 
 KEY, HEAD_KEY = "checkpoint_report", "checkpoint_head"
 MAX_ROWS = 20_000
@@ -24,17 +23,17 @@ MAX_ROWS = 20_000
 
 def origin(name: str) -> str:
     """One line about the checkpoint: its class and where it comes from."""
-    found = cache.source(name)
+    found = ledgers.source(name)
     saved = (found.config.get("architectures") or [found.model_type])[0]
     return f"{saved}, {'its file is here' if found.has_weights else 'its file is not on this machine'}"
 
 
 def report_view(name: str) -> None:
     """The report for a task that the reader chooses, or why there is none; the head's difference in any case."""
-    tasks = cache.tasks(name)
+    tasks = ledgers.tasks(name)
     if not tasks:
         raise UnsupportedModelError(f"transformers has no class of {name!r} for any of the tasks that are told here.")
-    config = cache.source(name).config
+    config = ledgers.source(name).config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = load_task_select(tasks, own_task((config.get("architectures") or [""])[0], tasks))
         labels = labels_input(len(config.get("id2label") or ()) or 2) if task in LABELLED else None
@@ -57,14 +56,14 @@ def _reported(report: LoadReport) -> None:
     }
     with st.container(horizontal=True):
         for label, value in values.items():
-            st.metric(label, value, help=load_report_words.HELP[label])
+            st.metric(label, value, help=texts.HELP[label])
     sound = report.matched == report.wanted
     told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
     told(plain(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     _repair(report)
     picture = report_picture(report)
     chart(picture, KEY)
-    st.caption(load_report_words.READING)
+    st.caption(texts.READING)
     words = (
         f"{picture.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
     )
@@ -74,7 +73,7 @@ def _reported(report: LoadReport) -> None:
     st.caption(
         f"The file: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}. Read for this: {read}."
     )
-    explained(KEY, load_report_words.REPORT, load_report_words.report_code(report))
+    explained(KEY, texts.REPORT, texts.report_code(report))
 
 
 def _repair(report: LoadReport) -> None:
@@ -128,7 +127,7 @@ def rows_frame(rows: list[KeyRow] | tuple[KeyRow, ...]) -> pd.DataFrame:
 def _difference(difference: HeadDifference) -> None:
     """The tree of the class beside the base model, what is added and left out marked."""
     st.header("What the head adds", anchor=False)
-    st.markdown(f"{difference.architecture}: {load_report_words.added_words(difference)}")
+    st.markdown(f"{difference.architecture}: {texts.added_words(difference)}")
     picture = head_picture(difference)
     chart(picture, HEAD_KEY)
     frame = pd.DataFrame(
@@ -144,11 +143,11 @@ def _difference(difference: HeadDifference) -> None:
     words = f"{picture.title}: {difference.base_total:,} and {difference.total:,} parameters."
     download_row(picture, HEAD_KEY, f"head {difference.task} {difference.model}", words, frame)
     folded_table(HEAD_KEY, frame, picture.title)
-    explained(HEAD_KEY, load_report_words.DIFFERENCE, load_report_words.difference_code(difference))
+    explained(HEAD_KEY, texts.DIFFERENCE, texts.difference_code(difference))
 
 
 def _source_key(name: str) -> tuple[str, str, str, bool]:
-    found = cache.source(name)
+    found = ledgers.source(name)
     return found.name, found.kind, found.revision, found.has_weights
 
 

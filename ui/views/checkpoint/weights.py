@@ -3,11 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.weights import CheckpointStatistics, TensorStatistics
-from bertviz_core.tensor_grid import tensor_grid
-from bertviz_core.tensor_reading import Checkpoint
-from bertviz_core.weight_signs import CHECKED, weight_signs
-from figures.checkpoint_pictures import (
+from bertviz_core.checkpoints.health import CHECKED, weight_signs
+from bertviz_core.checkpoints.results import CheckpointStatistics, TensorStatistics
+from bertviz_core.checkpoints.tensor_map import tensor_grid
+from bertviz_core.checkpoints.values import Checkpoint
+from bertviz_core.figures.checkpoints.weights import (
     drawn_deviation,
     drawn_range,
     first_matrix,
@@ -15,20 +15,20 @@ from figures.checkpoint_pictures import (
     statistic_picture,
     values_picture,
 )
-from ui import checkpoint_reads, compare_controls
 from ui.components.cell_click import cell_click
-from ui.errors import plain, told
-from ui.export import chart, download_row, explained, folded_table
-from ui.text import bytes_text
-from ui.weight_words import HISTOGRAM, WEIGHTS
+from ui.views.checkpoint import cache, controls
+from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.formatting import bytes_text, plain
 
 MAP, VALUES = "checkpoint_weights", "checkpoint_values"
 
 
 def weights_view(name: str) -> None:
     """What is in the tensors of a checkpoint, and whether it looks healthy."""
-    found = checkpoint_reads.checkpoint(name)
-    statistics = checkpoint_reads.statistics(found)
+    found = cache.checkpoint(name)
+    statistics = cache.statistics(found)
     _findings(found, statistics)
     _tensors(found, statistics)
 
@@ -51,12 +51,12 @@ def _findings(found: Checkpoint, statistics: CheckpointStatistics) -> None:
 @told()
 def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     """The map, the clicked tensor and the table."""
-    statistic = compare_controls.statistic_choice()
+    statistic = controls.statistic_choice()
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
     picture = statistic_picture(grid, statistic, statistics.model)
     chart(picture, MAP)
     cell = cell_click(MAP)
-    compare_controls.take_cell(compare_controls.TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
+    controls.take_cell(controls.TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
     st.caption("Click a cell to see its tensor below.")
     if grid.left_out:
         st.caption(f"{grid.left_out:,} more tensors stand in the table.")
@@ -66,7 +66,7 @@ def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     explained(MAP, *WEIGHTS)
     by_name = statistics.by_name()
     if by_name:
-        chosen = compare_controls.tensor_select(compare_controls.TENSOR, list(by_name), first_matrix(statistics))
+        chosen = controls.tensor_select(controls.TENSOR, list(by_name), first_matrix(statistics))
         _values(found, statistics, by_name[chosen])
 
 
@@ -85,7 +85,7 @@ def _values(found: Checkpoint, statistics: CheckpointStatistics, tensor: TensorS
         return
     deviation = drawn_deviation(statistics, tensor)
     low, high = drawn_range(tensor, deviation)
-    histogram = checkpoint_reads.histogram(found, tensor.name, low, high)
+    histogram = cache.histogram(found, tensor.name, low, high)
     picture = values_picture(histogram, deviation, tensor, statistics.model)
     chart(picture, VALUES)
     if histogram.left_out:

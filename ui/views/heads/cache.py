@@ -5,15 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.head_arithmetic import LayerHeads, cell_arithmetic, layer_heads
-from bertviz_core.head_products import one_or_many
-from bertviz_core.heads import block_norms, head_projections
-from bertviz_core.loading import LoadedModel
-from bertviz_core.results.head_cell import CellArithmetic
-from bertviz_core.results.heads import Block, HeadProjections, OneOrMany
-from bertviz_core.results.trace import Trace
-from ui import models
-from ui.kept import kept
+from bertviz_core.heads.fused_products import one_or_many
+from bertviz_core.heads.results import Block, CellArithmetic, HeadProjections, OneOrMany
+from bertviz_core.heads.score_breakdown import LayerHeads, cell_arithmetic, layer_heads
+from bertviz_core.heads.weights import block_norms, head_projections
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.trace.results import Trace
+from ui.cache import models
+from ui.cache.decorator import kept
 
 
 class Place(NamedTuple):

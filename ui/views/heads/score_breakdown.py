@@ -5,13 +5,14 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.head_cell import CellArithmetic, ScoreArithmetic
-from bertviz_core.results.trace import Trace
-from figures.head_pictures import cell_picture, mix_picture, mix_place
-from ui import controls, head_cache, head_controls, runs
-from ui.errors import told
-from ui.export import chart, download_row, explained, folded, folded_table, numbers_table
-from ui.head_words import CELL_CODE, CELL_WORDS, POSITIONS, REMAINDER
+from bertviz_core.figures.heads.score_breakdown import cell_picture, mix_picture, mix_place
+from bertviz_core.heads.results import CellArithmetic, ScoreArithmetic
+from bertviz_core.trace.results import Trace
+from ui.views.heads import cache
+from ui.views.heads.texts import CELL_CODE, CELL_WORDS, POSITIONS, REMAINDER
+from ui.widgets import cell_controls, controls, run_model
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, explained, folded, folded_table, numbers_table
 
 KEY, MIX = "heads_cell", "heads_mix"
 ROW_OF_WEIGHTS = 1
@@ -21,7 +22,7 @@ ROW_OF_WEIGHTS = 1
 def cell_view(name: str) -> None:
     """One cell of the attention on this text."""
     with st.spinner("Running the model"):
-        trace = runs.traced(name, controls.text(), controls.pair())
+        trace = run_model.traced(name, controls.text(), controls.pair())
     _cell(name, trace)
 
 
@@ -29,13 +30,13 @@ def cell_view(name: str) -> None:
 @told()
 def _cell(name: str, trace: Trace) -> None:
     with st.container(horizontal=True, vertical_alignment="top"):
-        layer = head_controls.layer_select(trace.num_hidden_layers)
-        head = head_controls.head_select(head_cache.projections(name, layer).num_heads)
-        query, key = head_controls.query_position(trace.tokens), head_controls.key_position(trace.tokens)
-    cell = head_cache.cell(name, trace, head_cache.Place(layer, head, query, key))
+        layer = cell_controls.layer_select(trace.num_hidden_layers)
+        head = cell_controls.head_select(cache.projections(name, layer).num_heads)
+        query, key = cell_controls.query_position(trace.tokens), cell_controls.key_position(trace.tokens)
+    cell = cache.cell(name, trace, cache.Place(layer, head, query, key))
     picture = cell_picture(cell, trace, layer, head)
     title = picture.title
-    chart(picture, KEY, on_select=partial(head_controls.take_key, KEY, ROW_OF_WEIGHTS))
+    chart(picture, KEY, on_select=partial(cell_controls.take_key, KEY, ROW_OF_WEIGHTS))
     _checks(cell)
     frame = pd.DataFrame({"number": range(len(cell.score.query)), "q": cell.score.query, "k": cell.score.key})
     frame["product"] = cell.score.products

@@ -1,6 +1,6 @@
 """What the heads page says: how its numbers are made, and the lines of Python that reproduce them."""
 
-from bertviz_core.results.heads import Block
+from bertviz_core.heads.results import Block
 
 NUMBERS = (
     "No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve",

@@ -3,19 +3,28 @@
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.architecture.results import Architecture
 from bertviz_core.errors import BertvizError
-from bertviz_core.heads import head_parameters
-from bertviz_core.results import Architecture
-from bertviz_core.results.heads import BLOCKS, Block, HeadParameters, HeadProjections, OneOrMany
-from figures.head_pictures import CUTS, block_place, matrix_picture, products_picture
-from figures.heads import SYMBOLS
-from figures.trace_pictures import norms_picture
-from ui import cache, controls, head_cache, head_controls, models
+from bertviz_core.figures.heads.maps import norms_picture, products_picture
+from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, block_place, matrix_picture
+from bertviz_core.heads.results import BLOCKS, Block, HeadParameters, HeadProjections, OneOrMany
+from bertviz_core.heads.weights import head_parameters
+from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
-from ui.errors import plain, told
-from ui.export import chart, download_row, explained, folded_table
-from ui.head_words import MATRIX_CODE, MATRIX_WORDS, MEANING, NORMS_CODE, NORMS_WORDS, PRODUCTS_CODE, PRODUCTS_WORDS
-from ui.text import count
+from ui.views.heads import cache
+from ui.views.heads.texts import (
+    MATRIX_CODE,
+    MATRIX_WORDS,
+    MEANING,
+    NORMS_CODE,
+    NORMS_WORDS,
+    PRODUCTS_CODE,
+    PRODUCTS_WORDS,
+)
+from ui.widgets import cell_controls, controls
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.formatting import count, plain
 
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
@@ -23,7 +32,7 @@ OWNERS = "Heads own rows of the query, key and value projections, and columns of
 def head_count(name: str) -> int | None:
     """Heads of a layer of a model; None where they are not known, or the model is not."""
     try:
-        return cache.architecture(name).num_attention_heads
+        return ledgers.architecture(name).num_attention_heads
     except BertvizError:
         return None
 
@@ -41,9 +50,9 @@ def sizes(model: Architecture) -> str:
 def matrix_view(name: str) -> None:
     """One projection of one layer, whole, cut, or pulled apart."""
     with st.container(horizontal=True, vertical_alignment="top"):
-        layer = head_controls.layer_select(head_cache.layers(name))
-        parts = head_cache.projections(name, layer)
-        head = head_controls.head_select(parts.num_heads)
+        layer = cell_controls.layer_select(cache.layers(name))
+        parts = cache.projections(name, layer)
+        head = cell_controls.head_select(parts.num_heads)
         block = controls.choice("Projection", BLOCKS, "matrix", help=OWNERS)
         cut = CUTS[controls.choice("Drawn", list(CUTS), "cut", help="The numbers are the same in all three.")]
     blocks = parts.blocks(block)
@@ -101,10 +110,10 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
 def products_view(name: str) -> None:
     """The proof: one product that is cut, and one product per head, on this text."""
     with st.container(horizontal=True, vertical_alignment="top"):
-        layer = head_controls.layer_select(head_cache.layers(name))
+        layer = cell_controls.layer_select(cache.layers(name))
         wanted: tuple[Block, ...] = ("query", "key", "value")
         block = controls.choice("Projection", wanted, "product", help=OWNERS)
-    found = head_cache.products(name, controls.text(), controls.pair(), layer, block)
+    found = cache.products(name, controls.text(), controls.pair(), layer, block)
     tokens = models.tokens(name, controls.text(), controls.pair())
     heads, seq, dim = found.one.shape
     _times(found)
@@ -150,8 +159,8 @@ def _duration(seconds: float, beside: float) -> str:
 
 def norms_view(name: str) -> None:
     """Norms of all heads of all layers, and how many parameters a head has."""
-    norms = head_cache.norms(name)
-    parts = head_cache.projections(name, 0)
+    norms = cache.norms(name)
+    parts = cache.projections(name, 0)
     _parameters(head_parameters(parts), parts)
     picture = norms_picture(norms, parts.model)
     title, key = picture.title, "heads_norms"

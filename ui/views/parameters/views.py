@@ -4,22 +4,71 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.results import Ledger
-from figures.ledger_pictures import (
+from bertviz_core.figures.parameters import (
     FORMS,
+    ROOT_ID,
     components_picture,
     layers_picture,
     models_picture,
     tree_picture,
     tree_words,
 )
-from figures.parameters import ROOT_ID
-from ui import cache, controls, ledger_words
-from ui.errors import plain, told
-from ui.export import chart, download_row, explained, numbers_table
-from ui.ledger_tables import rows_frame, table_view
-from ui.server import first_chart_first
-from ui.text import bytes_text
+from bertviz_core.parameters.results import Ledger, Parameter
+from ui.cache import ledgers as cache_ledgers
+from ui.views.parameters import texts
+from ui.widgets import controls
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, explained, first_chart_first, numbers_table
+from ui.widgets.formatting import bytes_text, plain, short_count
+
+MAX_ROWS = 20_000
+GROUPS = {"All": "", "Embedding layer": "embeddings", "First encoder": "first", "Output layer": "output"}
+
+
+def table_view(ledger: Ledger, module: str, wanted: str) -> None:
+    """The named parameters, narrowed by module, group and search."""
+    group = controls.choice("Rows", list(GROUPS), "rows", label_visibility="collapsed")
+    rows = [
+        row
+        for row in ledger.parameters
+        if _in_group(row, GROUPS[group])
+        and (not module or row.name == module or row.name.startswith(f"{module}."))
+        and wanted.lower() in row.name.lower()
+    ]
+    counted = [row for row in rows if row.tied_to is None]
+    total = sum(row.numel for row in counted)
+    where = f"{plain(module)}: " if module else ""
+    share = f"{total / ledger.total:.1%} of the model" if ledger.total else ""
+    st.markdown(f"{where}**{len(counted):,} tensors, {total:,} parameters** ({short_count(total)}, {share})")
+    frame = rows_frame(rows[:MAX_ROWS])
+    numbers_table(frame, "Named parameters with shape, count, dtype, trainable and tied to", height=410, first=290)
+    if len(rows) > MAX_ROWS:
+        st.caption(f"The first {MAX_ROWS:,} of {len(rows):,} rows; search to narrow them, the CSV has all.")
+
+
+def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> pd.DataFrame:
+    """The rows of the named-parameter table."""
+    return pd.DataFrame(
+        {
+            "name": [row.name for row in rows],
+            "shape": [str(row.shape) for row in rows],
+            "count": [row.numel for row in rows],
+            "dtype": [row.dtype for row in rows],
+            "trainable": [row.trainable for row in rows],
+            "tied to": [row.tied_to or "" for row in rows],
+            "component": [row.component for row in rows],
+            "name in the file": [row.stored_name or "" for row in rows],
+        }
+    )
+
+
+def _in_group(row: Parameter, group: str) -> bool:
+    """The three groups in which teaching texts print BERT's parameters."""
+    if group == "first":
+        return row.layer == 0 and row.component == "encoder"
+    if group == "output":
+        return row.component in ("pooler", "task head")
+    return not group or row.component == group
 
 
 def balance(ledger: Ledger) -> None:
@@ -43,12 +92,12 @@ def balance(ledger: Ledger) -> None:
 def tree_view(name: str, task: str | None) -> None:
     """The module tree; a click on a module shows its rows."""
     with told():
-        ledger, deepest = cache.ledger(name, task), cache.depth(name, task)
+        ledger, deepest = cache_ledgers.ledger(name, task), cache_ledgers.depth(name, task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         form = controls.choice("Form", FORMS, "form")
         depth = controls.level("Depth", deepest, 3, "depth", "Levels of modules that are drawn.")
         with told():
-            nodes = cache.tree(name, depth, task)
+            nodes = cache_ledgers.tree(name, depth, task)
         module = controls.module_select([node.id for node in nodes if node.id and not node.folded])
         wanted = controls.search("Search names", "search")
     with st.container(key="halves_tree"):
@@ -61,12 +110,12 @@ def tree_view(name: str, task: str | None) -> None:
         table_view(ledger, module, wanted)
     table = rows_frame(ledger.parameters)
     download_row(picture_of_tree, key, f"parameters {form} {name}", tree_words(ledger), table)
-    explained("parameters_tree", *ledger_words.TREE)
+    explained("parameters_tree", *texts.TREE)
 
 
 def layers_view(name: str, task: str | None) -> None:
     """Stacked bars of the layers."""
-    ledger = cache.ledger(name, task)
+    ledger = cache_ledgers.ledger(name, task)
     if not ledger.layers:
         st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
         return
@@ -95,12 +144,12 @@ def layers_view(name: str, task: str | None) -> None:
         )
     download_row(picture, "parameters_layers", f"layers {name}", picture.title, frame)
     numbers_table(frame, "Parameters of each layer by part")
-    explained("parameters_layers", *ledger_words.LAYERS)
+    explained("parameters_layers", *texts.LAYERS)
 
 
 def components_view(name: str, task: str | None) -> None:
     """The components with their shares and their arithmetic in words."""
-    ledger = cache.ledger(name, task)
+    ledger = cache_ledgers.ledger(name, task)
     frame = pd.DataFrame(
         {
             "component": [part.name for part in ledger.components],
@@ -114,7 +163,7 @@ def components_view(name: str, task: str | None) -> None:
     chart(picture, "parameters_components")
     download_row(picture, "parameters_components", f"components {name}", picture.title, frame)
     numbers_table(frame, "Components with parameters, share and arithmetic")
-    explained("parameters_components", *ledger_words.COMPONENTS)
+    explained("parameters_components", *texts.COMPONENTS)
 
 
 def compare_view(name: str, task: str | None) -> None:
@@ -123,7 +172,7 @@ def compare_view(name: str, task: str | None) -> None:
     ledgers, refused = [], []
     for each in names:
         try:
-            ledgers.append(cache.ledger(each, task))
+            ledgers.append(cache_ledgers.ledger(each, task))
         except BertvizError as error:
             refused.append(str(error))
     for message in refused:
@@ -152,4 +201,4 @@ def compare_view(name: str, task: str | None) -> None:
     filename = f"models side by side {' '.join(shown)}"
     download_row(picture, "parameters_compare", filename, picture.title, frame, models=shown)
     numbers_table(frame, "Counts of several models")
-    explained("parameters_compare", *ledger_words.COMPARE)
+    explained("parameters_compare", *texts.COMPARE)

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from ui.controls import BOUND
+from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
+from ui.widgets.controls import BOUND
 
 MOST_TOKENS = 512
-WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."
 
 
 def layer_slider(layers: int) -> int:
@@ -59,13 +59,3 @@ def word_inputs() -> tuple[str, str, str]:
         first = st.text_input("First text", key="first", persist_state="session")
         second = st.text_input("Second text", key="second", persist_state="session")
     return (word or "").strip() or WORD, first or FIRST_TEXT, second or SECOND_TEXT
-
-
-def run_allowed(run: str) -> bool:
-    """Whether the reader has asked for this long run."""
-    return st.session_state.get("long_run") == run
-
-
-def allow_run(run: str) -> None:
-    """Remember that the reader asked for this long run; "" for none."""
-    st.session_state["long_run"] = run

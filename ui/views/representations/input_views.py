@@ -4,22 +4,23 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.embedding_sum import embedding_sum
-from bertviz_core.hidden_states import compare_word, occurrences
-from bertviz_core.results.trace import Trace
-from bertviz_core.weight_checks import pooler_check
-from figures.token_pictures import word_picture
-from figures.trace_pictures import embedding_lengths, input_picture, pooler_picture
-from ui import models, runs, trace_controls
-from ui.errors import plain, told
-from ui.export import chart, download_row, explained, numbers_table
+from bertviz_core.figures.hidden_states.lines import embedding_lengths, input_picture, pooler_picture, word_picture
+from bertviz_core.hidden_states.embeddings import embedding_sum, pooler_check
+from bertviz_core.hidden_states.geometry import compare_word, occurrences
+from bertviz_core.trace.results import Trace
+from ui.cache import models
+from ui.views.representations import controls
+from ui.widgets import run_model
+from ui.widgets.errors import told
+from ui.widgets.figure_block import chart, download_row, explained, numbers_table
+from ui.widgets.formatting import plain
 
 MANY = 64
 
 
 def embedding_view(trace: Trace) -> None:
     """How entry 0 is made: the vectors that are added, their sum, its normalisation."""
-    first, last = trace_controls.token_range(len(trace.tokens), MANY)
+    first, last = controls.token_range(len(trace.tokens), MANY)
     shown = slice(first, last + 1)
     parts = embedding_sum(models.loaded(trace.model), trace)
     lengths = embedding_lengths(parts, shown)
@@ -98,9 +99,9 @@ def pooler_view(trace: Trace) -> None:
 @st.fragment
 def word_view(trace: Trace) -> None:
     """One word in two texts, layer by layer."""
-    word, first_text, second_text = trace_controls.word_inputs()
+    word, first_text, second_text = controls.word_inputs()
     with told():
-        first, second = (runs.traced(trace.model, text, None) for text in (first_text, second_text))
+        first, second = (run_model.traced(trace.model, text, None) for text in (first_text, second_text))
     places = [occurrences(each.tokens, word) for each in (first, second)]
     missing = [text for text, found in zip((first_text, second_text), places, strict=True) if not found]
     if missing:

@@ -3,7 +3,18 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.hidden_states import (
+from bertviz_core.figures.base.axes import labels
+from bertviz_core.figures.base.style import escape
+from bertviz_core.figures.hidden_states.heatmaps import (
+    BEFORE,
+    INPUT,
+    LENGTH,
+    change_picture,
+    similarity_picture,
+    values_picture,
+)
+from bertviz_core.figures.hidden_states.lines import paths_picture, paths_words
+from bertviz_core.hidden_states.geometry import (
     cosine_to_embedding,
     cosine_to_previous,
     norms,
@@ -11,24 +22,14 @@ from bertviz_core.hidden_states import (
     token_cosines,
     token_paths,
 )
-from bertviz_core.results.trace import Trace
-from figures.style import escape
-from figures.tokens_axis import labels
-from figures.trace_pictures import (
-    BEFORE,
-    INPUT,
-    LENGTH,
-    change_picture,
-    paths_picture,
-    paths_words,
-    similarity_picture,
-    values_picture,
-)
-from ui import controls, trace_controls
+from bertviz_core.trace.results import Trace
+from ui import session
 from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
-from ui.errors import plain
-from ui.export import chart, download_row, explained, folded_table, numbers_table
+from ui.views.representations import controls
+from ui.widgets import controls as widgets_controls
+from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.formatting import plain
 
 WINDOWS = (32, 64, 128, 256)
 MANY = 64
@@ -51,9 +52,9 @@ def _values(trace: Trace, begun: Begun) -> None:
     """The view; `begun` is empty in each run of the whole page, and kept by the runs of this part alone."""
     hidden = trace.hidden_states.shape[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer = trace_controls.layer_slider(trace.num_hidden_layers)
-        window = trace_controls.window_select([*(size for size in WINDOWS if size < hidden), hidden])
-        first = trace_controls.first_dimension(hidden, window)
+        layer = controls.layer_slider(trace.num_hidden_layers)
+        window = controls.window_select([*(size for size in WINDOWS if size < hidden), hidden])
+        first = controls.first_dimension(hidden, window)
     values = trace.hidden_states[layer][:, first : first + window]
     names = labels(trace.tokens)
     picture = values_picture(trace, layer, first, window)
@@ -96,7 +97,7 @@ def _values_chart(trace: Trace, key: str, layer: int, first: int, window: int, b
     if not fit_ahead(states):
         chart(values_picture(trace, layer, first, window), key)
         return
-    shown = (first, window, controls.theme_name())
+    shown = (first, window, session.theme_name())
     if shown not in begun:
         begun.clear()
         begun[shown] = layer
@@ -107,7 +108,7 @@ def _values_chart(trace: Trace, key: str, layer: int, first: int, window: int, b
 
 def change_view(trace: Trace) -> None:
     """One number per token and layer."""
-    chosen = controls.choice("What is shown", list(MAPS), "map")
+    chosen = widgets_controls.choice("What is shown", list(MAPS), "map")
     values = {LENGTH: norms, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}[chosen](trace.hidden_states)
     first = len(trace.hidden_states) - len(values)
     picture = change_picture(values, trace, chosen)
@@ -131,7 +132,7 @@ def change_view(trace: Trace) -> None:
 @st.fragment
 def similarity_view(trace: Trace) -> None:
     """Token by token cosine; the layers run through in the browser."""
-    first, last = trace_controls.token_range(len(trace.tokens), MANY)
+    first, last = controls.token_range(len(trace.tokens), MANY)
     cosines = token_cosines(trace.hidden_states[:, first : last + 1])
     shown = trace.tokens.tokens[first : last + 1]
     picture = similarity_picture(cosines, trace, first)
@@ -155,7 +156,7 @@ def similarity_view(trace: Trace) -> None:
 @st.fragment
 def paths_view(trace: Trace) -> None:
     """Tokens' ways through the layers in the plane of largest variance."""
-    first, last = trace_controls.token_range(len(trace.tokens), 24)
+    first, last = controls.token_range(len(trace.tokens), 24)
     paths = token_paths(trace.hidden_states[:, first : last + 1])
     picture = paths_picture(paths, trace, first)
     title = picture.title

@@ -6,17 +6,118 @@ from time import perf_counter
 
 import streamlit as st
 
-from bertviz_core.byte_cache import held_nbytes
-from bertviz_core.results.sentences import SentenceDtype, SentencePlan, SentenceVectors, TokenPairShares
-from bertviz_core.results.trace import Trace
-from bertviz_core.sentence_batches import prompt_tokens, sentence_tokens
-from bertviz_core.sentences import sentence_vectors
-from bertviz_core.token_pairs import token_pair_shares
-from ui import models, sentence_models
-from ui.jobs import Job, Progress
-from ui.runs import run_tokens
-from ui.sentence_controls import allow_job, job_allowed
-from ui.text import duration
+from bertviz_core.models.sources import resolve
+from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import offered_prompts, recommended
+from bertviz_core.sentences.pooling_comparison import pooling_comparison
+from bertviz_core.sentences.projection import sentence_map
+from bertviz_core.sentences.results import (
+    BlockSummary,
+    MapMethod,
+    Measure,
+    Pooling,
+    PoolingComparison,
+    ScoredPairs,
+    SentenceDtype,
+    SentenceMap,
+    SentencePlan,
+    SentenceVectors,
+    TokenPairShares,
+)
+from bertviz_core.sentences.similarity import block_summary, closest_pairs
+from bertviz_core.sentences.token_pairs import token_pair_shares
+from bertviz_core.sentences.vector_store import SentenceStore
+from bertviz_core.trace.results import Trace
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
+from ui.cache import models
+from ui.cache.byte_cache import held_nbytes
+from ui.cache.decorator import kept
+from ui.cache.jobs import Job, JobBoard, Progress
+from ui.session import settings
+from ui.views.sentences.controls import allow_job, job_allowed
+from ui.widgets.formatting import duration
+from ui.widgets.run_model import run_tokens
+
+SHORT = 512
+"""Up to so many sentences the page waits for the vectors."""
+COMPARED = 64
+"""Most sentences whose poolings are compared, so that every pair can be drawn."""
+
+
+def plan(name: str) -> SentencePlan:
+    """The model's own way of making sentence vectors."""
+    found = resolve(name, settings())
+    return _plan(found.name, found.kind, found.revision)
+
+
+def prompts(own: SentencePlan) -> dict[str, str]:
+    """The checkpoint's prompts by name, those that are a text."""
+    return {name: (own.prompts or {})[name] for name in offered_prompts(own)}
+
+
+def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
+    """The first sentences under every pooling and layer."""
+    model = models.loaded(name)
+    own = plan(name)
+    first = sentences[:COMPARED]
+    digest = sha256(repr(first).encode("utf-8", "backslashreplace")).hexdigest()
+    return _compared(model.name, model.revision, digest, own.max_seq_length, own.pooling, first)
+
+
+def tokenizer_of(name: str) -> TextTokenizer:
+    """A model's tokenizer for sentences."""
+    found = resolve(name, settings())
+    return _tokenizer(found.name, found.kind, found.revision)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def jobs() -> JobBoard[SentenceVectors]:
+    """The jobs of this server."""
+    return JobBoard(long=SHORT, nbytes=held_nbytes)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def vector_store() -> SentenceStore:
+    """The vectors kept on disk."""
+    return SentenceStore.of(settings())
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _plan(name: str, kind: str, revision: str) -> SentencePlan:
+    return recommended(resolve(name, settings()), settings())
+
+
+@kept("Loading the tokenizer", models.tokenizer_nbytes)
+def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
+    """One of its own: jobs cut and pad with it in their threads."""
+    return load_tokenizer(resolve(name, settings()), settings())
+
+
+@kept("Comparing the poolings")
+def _compared(
+    name: str, revision: str, digest: str, max_seq_length: int | None, own: Pooling, _sentences: tuple[str, ...]
+) -> PoolingComparison:
+    return pooling_comparison(models.loaded(name), tokenizer_of(name), _sentences, "all", max_seq_length, own=own)
+
+
+@kept("Placing the sentences")
+def placed(key: str, method: MapMethod, _found: SentenceVectors) -> SentenceMap:
+    """Vectors, named by the key of their job, as points."""
+    return sentence_map(_found.vectors, method)
+
+
+@kept("Putting similar sentences together")
+def in_blocks(key: str, blocks: int, _found: SentenceVectors) -> BlockSummary:
+    """Vectors, named by the key of their job, as blocks of similar ones."""
+    return block_summary(_found.vectors, blocks)
+
+
+@kept()
+def closest(key: str, count: int, measure: Measure, _found: SentenceVectors, _tell: Progress) -> ScoredPairs:
+    """The pairs of vectors most alike, the vectors named by the key of their job; tells how far the search is."""
+    return closest_pairs(_found.vectors, count, measure, _tell)
+
 
 ASK = 4_000
 """A list of more begins when the reader says so."""
@@ -30,14 +131,14 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     A long list is worked on beside the page, which shows how far it is and ends there until it is done.
 
     Raises:
-        BertvizError: as bertviz_core.sentences.sentence_vectors and load_model.
+        BertvizError: as bertviz_core.sentences.encoding.sentence_vectors and load_model.
     """
     model = models.loaded(name)
     key = job_key(name, sentences, chosen, dtype)
-    board = sentence_models.jobs()
+    board = jobs()
     if board.find(key) is None and len(sentences) > ASK and not job_allowed(key):
         _ask(len(sentences), key)
-    tokenizer, store = sentence_models.tokenizer_of(name), sentence_models.vector_store()
+    tokenizer, store = tokenizer_of(name), vector_store()
 
     def work(tell: Progress) -> SentenceVectors:
         return sentence_vectors(model, tokenizer, sentences, chosen, dtype, tell, store)
@@ -57,10 +158,10 @@ def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> Tok
     """The cosine of two sentences as a sum over pairs of their tokens.
 
     Raises:
-        BertvizError: as bertviz_core.token_pairs.token_pair_shares and the trace.
+        BertvizError: as bertviz_core.sentences.token_pairs.token_pair_shares and the trace.
     """
     traces = _traced(name, first, chosen), _traced(name, second, chosen)
-    return token_pair_shares(*traces, chosen, prompt_tokens(sentence_models.tokenizer_of(name), chosen))
+    return token_pair_shares(*traces, chosen, prompt_tokens(tokenizer_of(name), chosen))
 
 
 def progress_words(job: Job[SentenceVectors]) -> str:
@@ -75,7 +176,7 @@ def progress_words(job: Job[SentenceVectors]) -> str:
 def _wait(job: Job[SentenceVectors]) -> None:
     """Wait for a short job to its end and for a long one a moment; every word written lets a superseded page stop."""
     started, place = perf_counter(), st.empty()
-    short = job.total <= sentence_models.SHORT
+    short = job.total <= SHORT
     while not job.wait(LOOK_S):
         spent = perf_counter() - started
         if not short and spent > BOARD_WAIT_S:
@@ -88,7 +189,7 @@ def _wait(job: Job[SentenceVectors]) -> None:
 @st.fragment(run_every=POLL_S)
 def _watch(key: str) -> None:
     """How far a job is; looked at again each second, whatever page its reader comes from."""
-    job = sentence_models.jobs().find(key)
+    job = jobs().find(key)
     if job is None or job.state in ("done", "failed"):
         st.rerun()
     if job.state == "stopped":
@@ -105,7 +206,7 @@ def _watch(key: str) -> None:
 
 def _resume(key: str) -> None:
     allow_job(key)
-    sentence_models.jobs().forget(key)
+    jobs().forget(key)
 
 
 def _ask(count: int, key: str) -> None:
@@ -120,7 +221,7 @@ def _ask(count: int, key: str) -> None:
 
 def _traced(name: str, sentence: str, chosen: SentencePlan) -> Trace:
     """One sentence's run, as its plan has it read."""
-    return run_tokens(models.loaded(name), sentence_tokens(sentence_models.tokenizer_of(name), sentence, chosen))
+    return run_tokens(models.loaded(name), sentence_tokens(tokenizer_of(name), sentence, chosen))
 
 
 def job_key(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: SentenceDtype) -> str:

@@ -6,13 +6,16 @@ from time import perf_counter
 import streamlit as st
 
 from bertviz_core.errors import TextError
-from bertviz_core.results.sentences import SentenceTable
-from bertviz_core.sentence_files import read_sentences, read_upload
-from ui import sentence_controls as controls
-from ui.controls import settings
-from ui.errors import plain
-from ui.kept import kept
-from ui.sentence_examples import EXAMPLES
+from bertviz_core.sentences.encoding import fast_bfloat16
+from bertviz_core.sentences.plan import adapted
+from bertviz_core.sentences.reading.files import read_sentences, read_upload
+from bertviz_core.sentences.results import Measure, SentenceDtype, SentencePlan, SentenceTable
+from ui.cache import models
+from ui.cache.decorator import kept
+from ui.examples import EXAMPLES
+from ui.session import settings
+from ui.views.sentences import cache, controls
+from ui.widgets.formatting import plain
 
 TYPED_NAME = "The list"
 QUIET_S = 1.0
@@ -23,7 +26,7 @@ def sentence_input() -> SentenceTable:
     """The sentences of this session.
 
     Raises:
-        BertvizError: as bertviz_core.sentence_files.read_sentences.
+        BertvizError: as bertviz_core.sentences.reading.files.read_sentences.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         source = controls.source_choice()
@@ -101,3 +104,27 @@ def _table(digest: str, name: str, column: str | None) -> SentenceTable:
     found = read_upload(name, _content(digest, None), settings(), column, still_wanted)
     place.empty()
     return found
+
+
+MANY = 2_000
+"""Above so many sentences shorter numbers are offered."""
+
+
+def asked_for(name: str, count: int) -> tuple[SentencePlan, Measure, bool, SentenceDtype]:
+    """Plan, measure, whether clustered, and number format, from widgets in two rows.
+
+    Raises:
+        BertvizError: as load_model and recommended.
+    """
+    own = cache.plan(name)
+    model = models.loaded(name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        pooling = controls.pooling_choice(own.pooling, model.has_pooler) or own.pooling
+        layer = controls.layer_slider(model.num_hidden_layers, pooling == "pooler")
+        prompts = cache.prompts(own)
+        prompt = controls.prompt_select(prompts, own.prompt) if prompts else own.prompt
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        measure = controls.measure_choice()
+        clustered = controls.clustered()
+        fast = count > MANY and fast_bfloat16(model.device) and controls.bfloat16_toggle()
+    return adapted(own, pooling, layer, prompt), measure, clustered, "bfloat16" if fast else "float32"

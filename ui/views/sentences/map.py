@@ -7,16 +7,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.sentences import MapMethod, SentenceMap, SentenceVectors
-from bertviz_core.sentence_export import formula_safe
-from bertviz_core.sentence_map import umap_available
-from figures.sentence_map import GROUPS, drawn
-from figures.sentence_view_pictures import map_picture
-from figures.style import theme
-from ui import controls, sentence_models, sentence_view_controls, share_charts
-from ui.errors import plain
-from ui.export import download_row, explained, folded_table, numbers_table
-from ui.sentence_views import Asked
+from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.sentences.map import GROUPS, drawn, map_picture
+from bertviz_core.sentences.export import formula_safe
+from bertviz_core.sentences.projection import umap_available
+from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
+from ui import session
+from ui.views.sentences import cache, controls
+from ui.views.sentences.similarity import Asked
+from ui.widgets import chart_state
+from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table
+from ui.widgets.formatting import plain
 
 KEY = "sentences_map"
 HOW: Mapping[MapMethod, tuple[str, str]] = {
@@ -44,19 +45,19 @@ def map_view(asked: Asked) -> None:
         st.info("A map needs at least three sentences.", icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        method = sentence_view_controls.map_method(umap_available())
-        column = sentence_view_controls.colour_column([str(each) for each in asked.table.frame.columns])
-    placed = sentence_models.placed(asked.key, method, found)
+        method = controls.map_method(umap_available())
+        column = controls.colour_column([str(each) for each in asked.table.frame.columns])
+    placed = cache.placed(asked.key, method, found)
     values = _values(asked.table.frame[column]) if column else None
     picture = map_picture(placed, found, column, values)
     title = picture.title
-    figure = picture.drawn(theme(controls.theme_name()))
+    figure = picture.drawn(theme(session.theme_name()))
     event = st.plotly_chart(
-        share_charts.standing(figure, KEY),
+        chart_state.standing(figure, KEY),
         key=KEY,
         theme=None,
         config=MAP_CONFIG,
-        on_select=partial(share_charts.let_go, KEY),
+        on_select=partial(chart_state.let_go, KEY),
         selection_mode=("points", "box", "lasso"),
         alt=picture.alt,
     )
@@ -64,7 +65,7 @@ def map_view(asked: Asked) -> None:
     shown = len(drawn(len(found.sentences)))
     if shown < len(found.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
-    chosen = sentence_view_controls.encircled(event, placed.points, share_charts.encircled_in_link(figure, KEY))
+    chosen = controls.encircled(event, placed.points, chart_state.encircled_in_link(figure, KEY))
     if chosen:
         st.markdown(f"**{len(chosen):,} sentences encircled**")
         numbers_table(_listed(asked, chosen), "The encircled sentences", 240)

@@ -4,14 +4,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.sentences import PoolingComparison
-from figures.sentence_pictures import poolings_picture
-from figures.sentence_poolings import POOLING_WORDS
-from figures.sentence_view_pictures import pooling_maps_picture
-from ui import sentence_models
-from ui.errors import plain
-from ui.export import chart, download_row, explained, folded_table
-from ui.sentence_views import Asked
+from bertviz_core.figures.sentences.poolings import POOLING_WORDS, pooling_maps_picture, poolings_picture
+from bertviz_core.sentences.results import PoolingComparison
+from ui.views.sentences import cache
+from ui.views.sentences.similarity import Asked
+from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.formatting import plain
 
 WHY_CLS = (
     "**Why [CLS] of a raw BERT is a poor sentence vector.** In pre-training the [CLS] vector is asked one thing only, "
@@ -29,7 +27,7 @@ def pooling_view(asked: Asked) -> None:
     if len(sentences) < 2:
         st.info("Poolings are compared by the cosines of pairs: add a second sentence.", icon=":material/info:")
         return
-    found = sentence_models.compared(asked.model, sentences)
+    found = cache.compared(asked.model, sentences)
     if len(sentences) > len(found.sentences):
         st.caption(f"Compared are the first {len(found.sentences)} of {len(sentences):,} sentences.")
     picture = poolings_picture(found, asked.model)

@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.sentences import (
+from bertviz_core.figures.base.axes import MEASURE_WORDS
+from bertviz_core.figures.sentences.similarity import (
+    BLOCKS,
+    EVERY_PAIR,
+    NEIGHBOURS,
+    blocks_picture,
+    pairs_picture,
+    query_picture,
+)
+from bertviz_core.sentences.results import (
     BlockSummary,
     Measure,
     ScoredPairs,
@@ -16,15 +25,12 @@ from bertviz_core.results.sentences import (
     SentenceTable,
     SentenceVectors,
 )
-from bertviz_core.similarity import cluster_order, nearest, similarity_matrix
-from figures.sentence_axis import MEASURE_WORDS
-from figures.sentence_pictures import pairs_picture
-from figures.sentence_view_pictures import BLOCKS, EVERY_PAIR, NEIGHBOURS, blocks_picture, query_picture
-from ui import sentence_controls, sentence_models, sentence_runs, sentence_view_controls
+from bertviz_core.sentences.similarity import cluster_order, nearest, similarity_matrix
 from ui.components.cell_click import cell_click
-from ui.errors import plain
-from ui.export import chart, download_row, explained, folded_table, numbers_table
-from ui.sentence_words import SIMILARITY, nearest_code, similarity_code
+from ui.views.sentences import cache, controls
+from ui.views.sentences.texts import SIMILARITY, nearest_code, similarity_code
+from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.formatting import plain
 
 PAIRS = 20
 SEARCHED_AT_ONCE = 4_000
@@ -51,11 +57,11 @@ class Asked:
     @property
     def key(self) -> str:
         """Names the vectors among all that this server keeps."""
-        return sentence_runs.job_key(self.model, self.table.sentences, self.plan, self.dtype)
+        return cache.job_key(self.model, self.table.sentences, self.plan, self.dtype)
 
     def vectors(self) -> SentenceVectors:
         """Vectors of the sentences; the page ends here until they are there."""
-        found = sentence_runs.vectors(self.model, self.table.sentences, self.plan, self.dtype)
+        found = cache.vectors(self.model, self.table.sentences, self.plan, self.dtype)
         for notice in found.notices:
             st.caption(plain(notice))
         return found
@@ -101,11 +107,11 @@ def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, 
             f"{word[0].upper()}{word[1:]} **{cells[row, column]:.7f}**: {row + 1} "
             f"*{plain(found.sentences[row][:200])}* and {column + 1} *{plain(found.sentences[column][:200])}*"
         )
-        st.button("Why alike?", key="explain_pair", on_click=sentence_view_controls.explain_pair, args=(row, column))
+        st.button("Why alike?", key="explain_pair", on_click=controls.explain_pair, args=(row, column))
 
 
 def _blocks(asked: Asked, found: SentenceVectors) -> None:
-    summary = sentence_models.in_blocks(asked.key, BLOCKS, found)
+    summary = cache.in_blocks(asked.key, BLOCKS, found)
     picture = blocks_picture(summary, found)
     st.caption(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
@@ -144,7 +150,7 @@ def _closest(asked: Asked, found: SentenceVectors) -> None:
         if len(found.sentences) > SEARCHED_AT_ONCE:
             place.progress(done / total, text="Comparing every sentence with every other")
 
-    pairs = sentence_models.closest(asked.key, PAIRS, asked.measure, found, tell)
+    pairs = cache.closest(asked.key, PAIRS, asked.measure, found, tell)
     place.empty()
     numbers_table(_pair_frame(pairs, found), "The closest pairs, the most alike first", 240)
 
@@ -160,16 +166,16 @@ def _pair_frame(pairs: ScoredPairs, found: SentenceVectors) -> pd.DataFrame:
 def query_view(asked: Asked) -> None:
     """The sentences of the list nearest to one that is typed."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        query = sentence_view_controls.query_input()
-        prompts = sentence_models.prompts(asked.plan)
-        prompt = sentence_controls.query_prompt_select(prompts, asked.plan.prompt) if prompts else asked.plan.prompt
+        query = controls.query_input()
+        prompts = cache.prompts(asked.plan)
+        prompt = controls.query_prompt_select(prompts, asked.plan.prompt) if prompts else asked.plan.prompt
     found = asked.vectors()
     if not query:
         st.info(
             "Type a sentence: its nearest in the list will stand here, with their scores.", icon=":material/search:"
         )
         return
-    one = sentence_runs.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
+    one = cache.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
     near = nearest(one.vectors[0], found.vectors, min(NEIGHBOURS, len(found.sentences)), asked.measure)
     picture = query_picture(near, found)
     title, key = picture.title, "sentences_query"

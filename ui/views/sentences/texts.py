@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bertviz_core.results.sentences import Measure, Pooling
+from bertviz_core.sentences.results import Measure, Pooling
 
 SIMILARITY: Mapping[Measure, str] = {
     "cosine": "Every sentence becomes one vector; the cosine of two is their dot product over the product of their "

@@ -3,13 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.sentences import TokenPairShares
-from figures.sentence_pairs import Unit
-from figures.sentence_view_pictures import pair_picture
-from ui import controls, sentence_runs, sentence_view_controls
-from ui.errors import plain
-from ui.export import chart, download_row, explained, folded_table, numbers_table
-from ui.sentence_views import Asked
+from bertviz_core.figures.sentences.token_pairs import Unit, pair_picture
+from bertviz_core.sentences.results import TokenPairShares
+from ui.views.sentences import cache, controls
+from ui.views.sentences.similarity import Asked
+from ui.widgets import controls as widgets_controls
+from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.formatting import plain
 
 LISTED, SUMMED = 12, 3
 MENU = 500
@@ -19,14 +19,14 @@ MENU = 500
 def pair_view(asked: Asked) -> None:
     """The cosine of two sentences as a sum over pairs of their tokens."""
     sentences = asked.table.sentences
-    select = sentence_view_controls.pair_select if len(sentences) <= MENU else None
-    first, second = select(sentences) if select else sentence_view_controls.pair_numbers(len(sentences))
+    select = controls.pair_select if len(sentences) <= MENU else None
+    first, second = select(sentences) if select else controls.pair_numbers(len(sentences))
     if not select:
         st.markdown(f"{first + 1} *{plain(sentences[first][:300])}*  \n{second + 1} *{plain(sentences[second][:300])}*")
-    found = sentence_runs.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
+    found = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
     units: tuple[Unit, ...] = ("tokens", "words")
     with st.container(horizontal=True, vertical_alignment="center"):
-        unit = controls.choice("Cells", units, "cells", label_visibility="collapsed")
+        unit = widgets_controls.choice("Cells", units, "cells", label_visibility="collapsed")
         st.markdown(_sum_words(found))
     if not found.exact:
         st.warning(f"An approximation. {plain(found.note)}")

@@ -8,15 +8,15 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.results.sentences import SentenceVectors
-from bertviz_core.sentence_export import about_json, csv_bytes, npy_bytes, parquet_bytes
-from figures.sentence_view_pictures import ROWS, vectors_picture
-from ui import sentence_view_controls
+from bertviz_core.figures.sentences.similarity import ROWS, vectors_picture
+from bertviz_core.sentences.export import about_json, csv_bytes, npy_bytes, parquet_bytes
+from bertviz_core.sentences.results import SentenceVectors
 from ui.components.cell_click import cell_click
-from ui.errors import plain
-from ui.export import chart, download_row, explained, folded_table
-from ui.sentence_views import Asked
-from ui.sentence_words import similarity_code
+from ui.views.sentences import controls
+from ui.views.sentences.similarity import Asked
+from ui.views.sentences.texts import similarity_code
+from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.formatting import plain
 
 KEY = "sentences_vectors"
 WITH_SIDE_FILE = {"CSV": csv_bytes, ".npy": npy_bytes}
@@ -25,7 +25,7 @@ WITH_SIDE_FILE = {"CSV": csv_bytes, ".npy": npy_bytes}
 def vectors_view(asked: Asked) -> None:
     """The vectors as rows of numbers, a window of sentences at a time, and the whole of them as files."""
     found = asked.vectors()
-    first = sentence_view_controls.first_row(len(found.sentences), ROWS)
+    first = controls.first_row(len(found.sentences), ROWS)
     rows, sentences = found.vectors[first : first + ROWS], found.sentences[first : first + ROWS]
     picture = vectors_picture(rows, sentences, first, found)
     title = picture.title

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from bertviz_core.longest_piece import longest_piece
-from bertviz_core.results.trace import Tokens
-from ui.controls import BOUND, model_names, settings
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import longest_piece
+from ui.session import model_names, settings
+from ui.widgets.controls import BOUND
 
 BELOW = ("id", "token", "position")
 """What can stand below a piece."""

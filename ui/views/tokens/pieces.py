@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bertviz_core.results.trace import Tokens
-from bertviz_core.visible import is_right_to_left, shortened, visible
+from bertviz_core.text import is_right_to_left, shortened, visible
+from bertviz_core.trace.results import Tokens
 
 LONGEST_PIECE, LONGEST_GAP, LONGEST_CUT = 60, 40, 400
 

@@ -12,13 +12,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from bertviz_core.results.attention import Axis, PooledMap, Reading
-from figures.style import DARK, LIGHT
-from tests.ui.hand_made_attention import EVIL, atlas_of, map_of
-from ui.components import attention_view as view
-from ui.components.attention_html import attention_html, file_payload
-from ui.components.attention_payload import codes, identity, map_bits, view_payload
-from ui.components.attention_said import AHEAD_BYTES, map_room
+from bertviz_core.attention.results import Axis, PooledMap, Reading
+from bertviz_core.figures.base.style import DARK, LIGHT
+from tests.helpers.hand_made_attention import EVIL, atlas_of, map_of
+from ui.components.attention import view
+from ui.components.attention.browser_state import AHEAD_BYTES, map_room
+from ui.components.attention.html_file import attention_html, file_payload
+from ui.components.attention.payload import codes, identity, map_bits, view_payload
 
 
 def read(message):

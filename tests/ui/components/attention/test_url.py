@@ -5,10 +5,10 @@ from urllib.parse import quote_plus
 
 import pytest
 
+from tests.helpers.hand_made_attention import atlas_of
 from tests.pages.opened import opened
-from tests.ui.hand_made_attention import atlas_of
-from ui.components import attention_view as view
-from ui.components.attention_address import MOST_CHARACTERS, Look, read_look, written
+from ui.components.attention import view
+from ui.components.attention.url import MOST_CHARACTERS, Look, read_look, written
 
 FULL = Look(
     lines=True,

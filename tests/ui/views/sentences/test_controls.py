@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ui.sentence_view_controls import encircled, within
+from ui.views.sentences.controls import encircled, within
 
 POINTS = np.array([[0, 0], [1, 1], [2, 0.5], [3, 3], [0.5, 1.5]], np.float32)
 SHAPE = {"x": [-1, 2.5, 2.5, -1], "y": [-1, -1, 1.2, 1.2]}

@@ -4,9 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from ui.sentence_controls import LONGEST_NAME, short_name
+from ui.views.sentences.controls import LONGEST_NAME, short_name
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 def test_the_proxy_takes_what_the_server_takes_and_the_document_says_so() -> None:

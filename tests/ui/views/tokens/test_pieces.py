@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertviz_core.results.trace import Tokens
-from bertviz_core.visible import is_right_to_left, shortened, visible
-from ui.token_pieces import runs
+from bertviz_core.text import is_right_to_left, shortened, visible
+from bertviz_core.trace.results import Tokens
+from ui.views.tokens.pieces import runs
 
 
 def tokens(text: str, spans: list[tuple[int, int]], words: list[int], cut: int = 0) -> Tokens:

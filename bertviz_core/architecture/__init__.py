@@ -1,0 +1,1 @@
+"""How a model is put together: sizes, module tree, shapes, layer flow and cost."""

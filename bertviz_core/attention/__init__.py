@@ -1,0 +1,1 @@
+"""Attention: probabilities, maps, rollout and the atlas of all heads."""

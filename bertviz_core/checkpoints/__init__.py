@@ -1,0 +1,1 @@
+"""What is in a checkpoint's tensors: values, statistics, health and comparison."""

@@ -1,0 +1,1 @@
+"""The figure command: a page's figure, written to a file."""

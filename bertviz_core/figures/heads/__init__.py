@@ -1,0 +1,1 @@
+"""Figures of heads and their projections."""

@@ -1,0 +1,1 @@
+"""Figures of sentence vectors and their similarity."""

@@ -1,0 +1,1 @@
+"""Hidden states of every layer: their geometry and how the input embeddings are made."""

@@ -1,0 +1,1 @@
+"""Where a model comes from, its family, and how it is loaded."""

@@ -1,0 +1,1 @@
+"""Checkpoints as safetensors files: headers and folders, read without torch."""

@@ -1,0 +1,1 @@
+"""The ledger: every named parameter, its component, and the totals."""

@@ -1,0 +1,1 @@
+"""Strangers' bytes are read in a process of their own, under limits."""

@@ -1,0 +1,1 @@
+"""Sentence vectors: plan, encoding, pooling, similarity and storage."""

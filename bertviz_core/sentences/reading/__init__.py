@@ -1,0 +1,1 @@
+"""Lists of sentences out of files: text, CSV, TSV and Parquet."""

@@ -1,0 +1,87 @@
+"""What the folders promise, as functions that list what breaks a promise; each is asked of the project and of a wrong tree."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCES = ("bertviz_core", "ui", "pages")
+MOST_ENTRIES = {"bertviz_core": 18}
+MOST_LINES = 350
+FEW_LINES = 40
+MOST_SHORT_FILES = 8
+UNCOUNTED = ("__init__.py", "__main__.py", "results.py", "texts.py")
+PREFIXES = ("cli_", "sentence_", "head_", "attention_")
+MOST_INNER_IMPORTS = 5
+
+
+def python_files(root: Path) -> Iterator[Path]:
+    """All source files, those of the tests left out."""
+    for source in SOURCES:
+        yield from sorted(path for path in (root / source).rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def crowded_folders(root: Path) -> list[str]:
+    """Folders with more than 12 entries, 18 at the root of the library."""
+    found = []
+    for source in SOURCES:
+        for folder in [root / source, *(path for path in (root / source).rglob("*") if path.is_dir())]:
+            entries = [path for path in folder.iterdir() if not path.name.startswith("__")]
+            name = folder.relative_to(root).as_posix()
+            if len(entries) > MOST_ENTRIES.get(name, 12):
+                found.append(f"{name} has {len(entries)} entries")
+    return found
+
+
+def long_files(root: Path) -> list[str]:
+    """Files over 350 lines, pages over 100."""
+    found = []
+    for path in python_files(root):
+        count = len(path.read_text(encoding="utf-8").splitlines())
+        if count > (100 if path.parent.name == "pages" else MOST_LINES):
+            found.append(f"{path.relative_to(root)} has {count} lines")
+    return found
+
+
+def short_files(root: Path) -> list[str]:
+    """Files of less than 40 lines; pages are short on purpose."""
+    return [
+        str(path.relative_to(root))
+        for path in python_files(root)
+        if path.name not in UNCOUNTED
+        and path.parent.name != "pages"
+        and len(path.read_text(encoding="utf-8").splitlines()) < FEW_LINES
+    ]
+
+
+def repeated_names(root: Path) -> list[str]:
+    """Modules whose name repeats their package's, or stands in for a folder by a prefix."""
+    found = []
+    for path in python_files(root):
+        package = path.parent.name
+        if path.stem == package or path.stem.startswith((f"{package}_", f"{package.rstrip('s')}_", *PREFIXES)):
+            found.append(str(path.relative_to(root)))
+    return found
+
+
+def inner_imports(root: Path) -> list[str]:
+    """Imports of the project's own modules inside functions."""
+    found = []
+    for path in python_files(root):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in SOURCES:
+                    found.append(f"{path.relative_to(root)}:{node.lineno} {node.module}")
+    return sorted(set(found))
+
+
+def repeated_classes(root: Path) -> list[str]:
+    """Names that two classes share."""
+    places: dict[str, list[str]] = {}
+    for path in python_files(root):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(root)))
+    return [f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1]

@@ -1,0 +1,63 @@
+"""Every import contract can be broken: an import that it forbids turns it red."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BREAKS = {
+    "The library's layers": ("bertviz_core/text.py", "import bertviz_core.models.sources"),
+    "The science knows no screen": ("bertviz_core/heads/weights.py", "import plotly"),
+    "Figures draw results and nothing else": (
+        "bertviz_core/figures/tokens.py",
+        "import bertviz_core.trace.tokenization",
+    ),
+    "The library knows no dashboard": ("bertviz_core/cli/output.py", "import streamlit"),
+    "The parameter page comes before torch": ("bertviz_core/parameters/tree.py", "import torch"),
+    "The dashboard's layers": ("ui/cache/decorator.py", "import ui.widgets.controls"),
+    "A page's views know no other page's": ("ui/views/heads/texts.py", "import ui.views.tokens.pieces"),
+    "No circles": ("bertviz_core/trace/cost.py", "import bertviz_core.trace.run"),
+    "ui leaves plotly to figures": ("ui/widgets/formatting.py", "import plotly"),
+    "Pages ask and draw, they do not compute": ("pages/heads.py", "import torch"),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources and their contracts."""
+    place = tmp_path_factory.mktemp("contracts")
+    for name in ("bertviz_core", "ui", "pages"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", place)
+    return place
+
+
+def contracts(place: Path) -> dict[str, bool]:
+    """Name of each contract -> whether it is kept."""
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache"]
+    printed = subprocess.run(command, cwd=place, capture_output=True, text=True).stdout
+    lines = [line.strip() for line in printed.splitlines()]
+    return {
+        line.partition(f" {word}")[0]: word == "KEPT" for line in lines for word in ("KEPT", "BROKEN") if f" {word}" in line
+    }
+
+
+def test_all_contracts_are_kept(copy: Path) -> None:
+    kept = contracts(copy)
+    assert set(kept) == set(BREAKS)
+    assert all(kept.values()), kept
+
+
+def test_every_contract_can_be_broken(copy: Path) -> None:
+    before = {name: (copy / name).read_text(encoding="utf-8") for name, _ in BREAKS.values()}
+    for name, line in BREAKS.values():
+        text = (copy / name).read_text(encoding="utf-8")
+        (copy / name).write_text(f"{text}\n{line}\n", encoding="utf-8")
+    try:
+        assert not any(contracts(copy).values())
+    finally:
+        for name, text in before.items():
+            (copy / name).write_text(text, encoding="utf-8")

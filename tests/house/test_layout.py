@@ -1,0 +1,54 @@
+"""The folders keep what they promise; each check is also asked of a tree that breaks it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.house import layout
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """A tree that breaks every promise."""
+    for source in layout.SOURCES:
+        (tmp_path / source).mkdir()
+    crowded = tmp_path / "ui" / "heads"
+    crowded.mkdir()
+    for number in range(13):
+        (crowded / f"head_{number}.py").write_text("class Place: ...\n")
+    (tmp_path / "pages" / "long.py").write_text("\n" * 101)
+    (tmp_path / "bertviz_core" / "long.py").write_text("\n" * 351)
+    (tmp_path / "bertviz_core" / "late.py").write_text("def late():\n    from ui.heads import head_1\n" * 6)
+    return tmp_path
+
+
+def test_no_folder_is_crowded(wrong: Path) -> None:
+    assert layout.crowded_folders(ROOT) == []
+    assert layout.crowded_folders(wrong) == ["ui/heads has 13 entries"]
+
+
+def test_no_file_is_long(wrong: Path) -> None:
+    assert layout.long_files(ROOT) == []
+    assert len(layout.long_files(wrong)) == 2
+
+
+def test_few_files_are_short(wrong: Path) -> None:
+    assert len(layout.short_files(ROOT)) <= layout.MOST_SHORT_FILES, layout.short_files(ROOT)
+    assert len(layout.short_files(wrong)) > layout.MOST_SHORT_FILES
+
+
+def test_no_module_repeats_its_package(wrong: Path) -> None:
+    assert layout.repeated_names(ROOT) == []
+    assert len(layout.repeated_names(wrong)) == 13
+
+
+def test_imports_stand_at_the_top(wrong: Path) -> None:
+    assert len(layout.inner_imports(ROOT)) <= layout.MOST_INNER_IMPORTS, layout.inner_imports(ROOT)
+    assert len(layout.inner_imports(wrong)) > layout.MOST_INNER_IMPORTS
+
+
+def test_no_two_classes_share_a_name(wrong: Path) -> None:
+    assert layout.repeated_classes(ROOT) == []
+    assert layout.repeated_classes(wrong)

@@ -1,0 +1,1 @@
+"""What readers share, held under one budget of bytes."""

@@ -1,0 +1,1 @@
+"""The canvas view of attention: payload, state, address and exported file."""

@@ -1,0 +1,1 @@
+"""The server's frame: start, security headers, sign-in and static files."""

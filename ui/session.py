@@ -1,0 +1,54 @@
+"""Shared widgets; the one place that touches session_state.
+
+Every widget's key is its name in the address, so that a link restores the view.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.models import catalog
+from bertviz_core.models.sources import local_names
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+
+TEACHING_SIZES = (
+    "bert-tiny",
+    "bert-mini",
+    "bert-small",
+    "bert-medium",
+    "bert-base-uncased",
+    "bert-large-uncased",
+    "albert-base-v2",
+    "distilbert-base-uncased",
+)
+"""Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
+DEFAULT_TEXT = "I love my pet python."
+
+PAGE = "tour_page"
+"""Key of the session: name of the page that is shown."""
+
+
+def settings() -> Settings:
+    """Settings of this server."""
+    return Settings.from_environment()
+
+
+def theme_name() -> str:
+    """Theme of the reader's browser: light or dark."""
+    return st.context.theme.type or "light"
+
+
+def model_names() -> tuple[str, ...]:
+    """Names offered: the bundled model, local folders, the catalogue; or only those that this instance allows."""
+    current = settings()
+    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
+    names = (DEFAULT_MODEL, *local_names(current), *catalogue)
+    return current.models or tuple(dict.fromkeys(names))
+
+
+def component_state(key: str) -> Any:
+    """What the component of this key has said; None before it has said anything."""
+    return st.session_state.get(key)
+
+
+WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."

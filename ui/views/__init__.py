@@ -1,0 +1,1 @@
+"""What each page shows, one folder a page."""

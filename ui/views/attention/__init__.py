@@ -1,0 +1,1 @@
+"""What the Attention page shows."""

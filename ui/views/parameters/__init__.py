@@ -1,0 +1,1 @@
+"""What the Parameters page shows."""

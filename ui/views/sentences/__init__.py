@@ -1,0 +1,1 @@
+"""What the Sentences page shows."""

@@ -1,0 +1,1 @@
+"""Widgets that pages share: controls, errors, figure blocks and formatting."""
