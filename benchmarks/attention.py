@@ -35,13 +35,13 @@ import json, resource, sys, time
 import torch, transformers
 from pathlib import Path
 transformers.logging.set_verbosity_error()
-from bertviz_core.attention_atlas import pooled_map
-from bertviz_core.loading import load_model
+from bertviz_core.attention.atlas import pooled_map
+from bertviz_core.models.loading import load_model
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
+from bertviz_core.models.sources import folder_source
+from bertviz_core.trace.tokenization import tokenize
+from bertviz_core.trace.tokenization import load_tokenizer
+from bertviz_core.trace.run import trace
 settings = Settings.from_environment(any_folder=True)
 source = folder_source("long", Path(sys.argv[1]))
 loaded = load_model(source, settings)

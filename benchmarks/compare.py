@@ -27,10 +27,10 @@ folders = [Path(each) for each in sys.argv[1:]]
 OURS = (
     PREPARE
     + """
-from bertviz_core.compare import compare_checkpoints
+from bertviz_core.checkpoints.comparison import compare_checkpoints
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from bertviz_core.tensor_reading import open_checkpoint
+from bertviz_core.models.sources import folder_source
+from bertviz_core.checkpoints.values import open_checkpoint
 settings = Settings.from_environment(any_folder=True)
 def run():
     first, second = (open_checkpoint(folder_source(each.name, each), settings) for each in folders)

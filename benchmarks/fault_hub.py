@@ -22,10 +22,11 @@ SOON_S = 30.0
 FETCH = """
 import json, sys
 from bertviz_core.errors import BertvizError
-from bertviz_core.hub_files import download, needed_files
-from bertviz_core.loading import load_model
+from bertviz_core.models.download import download
+from bertviz_core.models.download import needed_files
+from bertviz_core.models.loading import load_model
 from bertviz_core.settings import Settings
-from bertviz_core.sources import resolve
+from bertviz_core.models.sources import resolve
 settings = Settings.from_environment()
 source = resolve(sys.argv[1], settings)
 try:

@@ -23,13 +23,14 @@ if sys.argv[2] == "limit":
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
 import numpy as np
 from pathlib import Path
-from bertviz_core.loading import load_model
-from bertviz_core.sentence_modules import recommended
-from bertviz_core.sentence_store import SentenceStore
-from bertviz_core.sentences import sentence_vectors
-from bertviz_core.settings import DEFAULT_MODEL, Settings
-from bertviz_core.sources import resolve
-from bertviz_core.tokenizer_loading import load_tokenizer
+from bertviz_core.models.loading import load_model
+from bertviz_core.sentences.plan import recommended
+from bertviz_core.sentences.vector_store import SentenceStore
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.settings import Settings
+from bertviz_core.models.sources import resolve
+from bertviz_core.trace.tokenization import load_tokenizer
 settings = Settings.from_environment()
 source = resolve(DEFAULT_MODEL, settings)
 loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)

@@ -23,12 +23,12 @@ folder = Path(sys.argv[1])
 OURS = (
     PREPARE
     + """
-from bertviz_core.loading import load_model
+from bertviz_core.models.loading import load_model
 from bertviz_core.settings import Settings
-from bertviz_core.sources import folder_source
-from bertviz_core.tokenization import tokenize
-from bertviz_core.tokenizer_loading import load_tokenizer
-from bertviz_core.trace import trace
+from bertviz_core.models.sources import folder_source
+from bertviz_core.trace.tokenization import tokenize
+from bertviz_core.trace.tokenization import load_tokenizer
+from bertviz_core.trace.run import trace
 settings = Settings.from_environment(any_folder=True)
 source = folder_source("base", folder)
 loaded = load_model(source, settings)

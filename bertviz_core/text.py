@@ -12,7 +12,7 @@ JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0
 NAMED = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with control and direction characters as codes such as U+202E, so that they act on nothing."""
     alone = all(character in JOINERS for character in text)
     return "".join(_code(each) if _is_hidden(each) and (alone or each not in JOINERS) else each for each in text)
@@ -43,13 +43,13 @@ def _code(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
-def shown(name: str, limit: int = 120) -> str:
+def quoted(name: str, limit: int = 120) -> str:
     """A stranger's name, quoted, with control characters escaped and cut to a readable length."""
     quoted = repr(name if len(name) <= limit else f"{name[:limit]}...")
     return quoted.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def plain(text: str) -> str:
+def repair_surrogates(text: str) -> str:
     """The text as Unicode: halves of a pair joined, lone surrogates, which no encoding knows, as U+FFFD."""
     if text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text):
         return text

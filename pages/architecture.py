@@ -5,13 +5,13 @@ from ui.views.architecture import cache
 from ui.views.architecture import tree as architecture_tree
 from ui.views.architecture import views as architecture_views
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 
 name_model = heading("Architecture", "How is it put together?")
-with told():
+with shown_to_user():
     name = controls.model_name()
-    asked = cache.asked(name)
+    asked = cache.chosen_class(name)
     tree = cache.tree(asked)
 
 name_model(name, f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters")
@@ -23,5 +23,5 @@ views = {
     "Encoder or decoder": architecture_views.encoder_view,
 }
 chosen = controls.choice("View", list(views), "architecture", label_visibility="collapsed")
-with told():
+with shown_to_user():
     views[chosen](asked)

@@ -6,11 +6,11 @@ from bertviz_core.errors import UnsupportedModelError
 from ui.views.attention import cache
 from ui.views.attention.views import heads_view, long_view
 from ui.widgets import controls, run_model
-from ui.widgets.errors import told
-from ui.widgets.formatting import heading, plain
+from ui.widgets.errors import shown_to_user
+from ui.widgets.formatting import escape_markdown, heading
 
 name_model = heading("Attention", "What does each head look at?")
-with told(), st.spinner("Running the model"):
+with shown_to_user(), st.spinner("Running the model"):
     name = controls.model_name()
     trace = run_model.traced(name, controls.text(), controls.pair())
     if trace.attention_way == "none":
@@ -18,9 +18,9 @@ with told(), st.spinner("Running the model"):
 layers, heads, seq = trace.num_hidden_layers, trace.num_attention_heads, len(trace.tokens)
 name_model(name, f"{layers} layers of {heads} heads, {seq:,} tokens, run in {trace.seconds:.2f} s on {trace.device}")
 for notice in (*trace.tokens.notices, *trace.notices):
-    st.warning(plain(notice))
+    st.warning(escape_markdown(notice))
 if trace.attention_way == "eager":
-    st.caption(plain(trace.attention_note))
+    st.caption(escape_markdown(trace.attention_note))
 
 one, everything = "One head", "All heads"
 if cache.cells(trace) <= cache.ATLAS_CELLS:

@@ -2,11 +2,11 @@
 
 from ui.views.checkpoint import comparison, load_report, weights
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 
 name_model = heading("Checkpoint", "Did it really load, and for which task?")
-with told():
+with shown_to_user():
     name = controls.model_name()
     name_model(name, load_report.origin(name))
 
@@ -16,5 +16,5 @@ views = {
     "Two checkpoints": comparison.compare_view,
 }
 chosen = controls.choice("View", list(views), "checkpoint", label_visibility="collapsed")
-with told():
+with shown_to_user():
     views[chosen](name)

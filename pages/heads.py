@@ -5,12 +5,12 @@ from ui.views.heads import score_breakdown
 from ui.views.heads import views as heads_views
 from ui.views.heads.texts import question
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 
 name = controls.model_name()
 name_model = heading("Heads", question(heads_views.head_count(name)))
-with told():
+with shown_to_user():
     model = ledgers.architecture(name)
     name_model(name, heads_views.sizes(model))
 
@@ -21,5 +21,5 @@ views = {
     "All heads": heads_views.norms_view,
 }
 chosen = controls.choice("View", list(views), "heads", label_visibility="collapsed")
-with told():
+with shown_to_user():
     views[chosen](name)

@@ -8,12 +8,12 @@ from ui.cache import ledgers
 from ui.lessons import tour
 from ui.views.parameters import texts
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded
-from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, glossary, heading, plain
+from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, escape_markdown, glossary, heading
 
 name_model = heading("Overview", "What is this model, at a glance?")
-with told():
+with shown_to_user():
     name = controls.model_name()
     model = ledgers.architecture(name)
     ledger = ledgers.ledger(name)
@@ -40,7 +40,10 @@ with drawing:
 with card:
     st.header("What the family has and lacks", anchor=False)
     for each in model.capabilities:
-        st.markdown(f"**{plain(each.name)}:** {plain(each.answer)}  \n:small[:gray[{plain(each.note)}]]")
+        st.markdown(
+            f"**{escape_markdown(each.name)}:** {escape_markdown(each.answer)}  "
+            f"\n:small[:gray[{escape_markdown(each.note)}]]"
+        )
 
 rows = pd.DataFrame(
     [(part.name, part.total, part.arithmetic) for part in ledger.components],

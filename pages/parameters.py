@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from bertviz_core.figures.parameters import origin
+from bertviz_core.figures.parameters import ledger_source
 from ui.cache import ledgers
 from ui.views.parameters import views as parameters_views
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import bytes_text, count, heading, short_count
 
 name_model = heading("Parameters", "Where are the parameters?")
@@ -17,15 +17,15 @@ views = {
     "Compare models": parameters_views.compare_view,
 }
 name, numbers = controls.model_name(), st.container()
-with told():
+with shown_to_user():
     tasks = ledgers.tasks(name)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     chosen = controls.choice("View", list(views), "view")
     controls.task_select(tasks)
-with told():
+with shown_to_user():
     task = controls.chosen_task(tasks)
     ledger = ledgers.ledger(name, task)
-name_model(name, origin(ledger))
+name_model(name, ledger_source(ledger))
 
 with numbers:
     with st.container(horizontal=True):
@@ -39,5 +39,5 @@ with numbers:
             size = ledger.total * nbytes
             st.metric(f"At {dtype}", bytes_text(size), help=f"{size:,} bytes{scales}.")
     parameters_views.balance(ledger)
-with told():
+with shown_to_user():
     views[chosen](name, task)

@@ -5,17 +5,17 @@ import streamlit as st
 from ui.views.representations import input_views
 from ui.views.representations import views as representations_views
 from ui.widgets import controls, run_model
-from ui.widgets.errors import told
-from ui.widgets.formatting import heading, plain
+from ui.widgets.errors import shown_to_user
+from ui.widgets.formatting import escape_markdown, heading
 
 name_model = heading("Representations", "How does a token change on its way up?")
-with told(), st.spinner("Running the model"):
+with shown_to_user(), st.spinner("Running the model"):
     name = controls.model_name()
     trace = run_model.traced(name, controls.text(), controls.pair())
 states, seq, hidden = trace.hidden_states.shape
 name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, on {trace.device}")
 for notice in (*trace.tokens.notices, *trace.notices):
-    st.warning(plain(notice))
+    st.warning(escape_markdown(notice))
 
 views = {
     "Values": representations_views.values_view,
@@ -27,5 +27,5 @@ views = {
     "One word, two texts": input_views.word_view,
 }
 chosen = controls.choice("View", list(views), "states", label_visibility="collapsed")
-with told():
+with shown_to_user():
     views[chosen](trace)

@@ -5,21 +5,21 @@ import streamlit as st
 from ui.cache import models
 from ui.views.tokens import views
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained
-from ui.widgets.formatting import heading, plain
+from ui.widgets.formatting import escape_markdown, heading
 
 name_model = heading("Tokens", "What does the model read?")
-with told():
+with shown_to_user():
     name, text, pair = controls.model_name(), controls.text(), controls.pair()
     tokens = models.tokens(name, text, pair)
 
 name_model(name, f"{len(tokens):,} tokens{' of a pair' if pair else ''}")
 for notice in tokens.notices:
-    st.warning(plain(notice), icon=":material/content_cut:" if "cut off" in notice else None)
+    st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)
 
 views.sizes(tokens)
-with told():
+with shown_to_user():
     views.cut_view(name, tokens)
     views.tensor_view(name, tokens)
     views.second_view(name, tokens, text, pair)

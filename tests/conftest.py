@@ -11,7 +11,9 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from jaxtyping import install_import_hook
 
-install_import_hook("bertviz_core", "beartype.beartype")
+import tests.helpers.shape_checks  # noqa: F401  # the hook looks it up by its name
+
+install_import_hook("bertviz_core", "tests.helpers.shape_checks.checked")
 
 import dataclasses
 import gc

@@ -15,7 +15,7 @@ from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets import chart_state
 from ui.widgets.file_theme import FILES, chosen_theme, take_theme
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 TEXTS = ("text", "pair")
 WORDS_OF_PAGE = {
@@ -40,7 +40,7 @@ def take_from_address() -> None:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]
     if chart_state.DRAWN in st.query_params:
-        chart_state.take(st.query_params.get_all(chart_state.DRAWN))
+        chart_state.restore(st.query_params.get_all(chart_state.DRAWN))
         del st.query_params[chart_state.DRAWN]
     for keys, kind in ((WORDS_OF_PAGE, str), ({"sentences": COLUMNS}, str), (PLACES_OF_PAGE, int)):
         for key in (key for each in keys.values() for key in each if key in st.query_params):
@@ -81,7 +81,7 @@ def _panel(page: str) -> None:
         st.caption("The text is left out, since addresses end in logs.")
     if page == "sentences" and st.session_state.get("source") == "file":
         held = st.session_state.get("sentence_file")
-        words = f"The file {plain(held[0])} is" if held else "A file that is handed over is"
+        words = f"The file {escape_markdown(held[0])} is" if held else "A file that is handed over is"
         st.caption(f"{words} no part of a link: whoever opens it is asked for the file, and then sees the same view.")
 
 

@@ -11,7 +11,7 @@ from ui.lessons import tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 
 look = theme(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(look), layout="wide")
@@ -37,9 +37,9 @@ page = st.navigation(groups, position="hidden")
 require_sign_in()
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 here = page.url_path or "overview"
-tour.begin(here, pages)
+tour.follow_address(here, pages)
 share.take_from_address()
-with st.sidebar, told():
+with st.sidebar, shown_to_user():
     # Links of our own: in Streamlit's list of pages, sections are list items outside of a list.
     with st.container(key="pages", gap=None):
         for section, entries in groups.items():
@@ -51,6 +51,6 @@ with st.sidebar, told():
         tour.lessons_button()
     controls.model_select()
     controls.text_inputs()
-tour.bar(here, pages)
+tour.step_bar(here, pages)
 page.run()
 first_page_drawn.set()

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.architecture.results import ModuleShape, RunWay, Shape, ShapeRun
+from bertviz_core.architecture.results import DeviceMode, ModuleShape, Shape, ShapeRun
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.models.files import quietly
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.text import first_line
-from bertviz_core.trace.inputs import ModelRow, model_inputs, prepared
+from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ MOST_WORK = 3 * 10**11
 ROUTED = ("router", "experts")
 """Modules whose shapes hang on values: a token is sent to one of several."""
 MOST_KNOWN = 256
-_known: dict[str, tuple[RunWay, bool]] = {}
+_known: dict[str, tuple[DeviceMode, bool]] = {}
 """How what was asked for before can be run; finding it out takes a run."""
 
 
@@ -62,7 +62,7 @@ class DryModel:
     """Name of the model."""
     model: "PreTrainedModel"
     """On the meta device, or with every weight a view of one 0."""
-    way: RunWay
+    way: DeviceMode
     """Which of the two."""
     masked: bool
     """Whether it is given an attention mask."""
@@ -70,7 +70,7 @@ class DryModel:
     def inputs(self, rows: list[ModelRow]) -> "dict[str, torch.Tensor]":
         """What the model is given for some texts of equal length."""
         device = "meta" if self.way == "meta" else "cpu"
-        prepared(self.model, len(rows[0]))
+        reset_model_state(self.model, len(rows[0]))
         return _inputs(self.name, self.model, device, rows, self.masked)
 
     def run(self, inputs: "dict[str, torch.Tensor]") -> Any:
@@ -107,7 +107,7 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder:
     if asked in _known:
         return _made(name, model, *_known[asked])
     refusal: Exception | None = None
-    ways: tuple[tuple[RunWay, bool], ...] = (("meta", False), ("meta", True), ("zeros", True))
+    ways: tuple[tuple[DeviceMode, bool], ...] = (("meta", False), ("meta", True), ("zeros", True))
     for way, masked in ways:
         if way == "zeros" and any(word in path for path, _ in model.named_modules() for word in ROUTED):
             break
@@ -126,7 +126,7 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder:
     ) from refusal
 
 
-def _made(name: str, model: "PreTrainedModel", way: RunWay, masked: bool) -> DryModel:
+def _made(name: str, model: "PreTrainedModel", way: DeviceMode, masked: bool) -> DryModel:
     if way == "zeros":
         _fill_with_zeros(model)
     return DryModel(name, model, way, masked)
@@ -202,7 +202,7 @@ def _fill_with_zeros(model: "PreTrainedModel") -> None:
                 module._buffers[name] = torch.zeros(buffer.shape, dtype=buffer.dtype)
 
 
-Heard = dict[str, ModuleShape]
+ModuleCapture = dict[str, ModuleShape]
 
 
 def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, task: str = "base") -> ShapeRun:
@@ -229,16 +229,16 @@ def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
     import torch
 
     inputs = dry.inputs([row])
-    with torch.no_grad(), listening(dry.model) as heard:
+    with torch.no_grad(), capture_modules(dry.model) as heard:
         dry.run(inputs)
     decoder = inputs.get("decoder_input_ids")
     return ShapeRun(heard, len(row), dry.way, 0 if decoder is None else decoder.shape[-1])
 
 
 @contextmanager
-def listening(model: "torch.nn.Module") -> Iterator[Heard]:
+def capture_modules(model: "torch.nn.Module") -> Iterator[ModuleCapture]:
     """What is heard of every module meanwhile, by path, in the order in which the modules are entered."""
-    heard: Heard = {}
+    heard: ModuleCapture = {}
     paths: dict[int, list[str]] = {}
     modules = {}
     for path, module in model.named_modules(remove_duplicate=False):
@@ -246,7 +246,7 @@ def listening(model: "torch.nn.Module") -> Iterator[Heard]:
         modules[id(module)] = module
     hooks = []
     for place, module in modules.items():
-        enter, leave = _hearer(heard, paths[place], module)
+        enter, leave = _capture_hooks(heard, paths[place], module)
         hooks.append(module.register_forward_pre_hook(enter, with_kwargs=True))
         hooks.append(module.register_forward_hook(leave, with_kwargs=True))
     try:
@@ -256,7 +256,9 @@ def listening(model: "torch.nn.Module") -> Iterator[Heard]:
             hook.remove()
 
 
-def _hearer(heard: Heard, paths: list[str], module: "torch.nn.Module") -> tuple[Callable[..., None], ...]:
+def _capture_hooks(
+    heard: ModuleCapture, paths: list[str], module: "torch.nn.Module"
+) -> tuple[Callable[..., None], ...]:
     # Some families share one activation among all their models, so that a run elsewhere would be heard here.
     thread = get_ident()
     names = list(inspect.signature(module.forward).parameters)

@@ -38,7 +38,7 @@ def tree_of(name: str, module: "torch.nn.Module", fold: bool = True) -> ModuleTr
         fold: whether equal neighbours in a list stand in one row, as print(model) has them.
     """
     ledger = module_ledger(name, module)
-    rows = tuple(_Walk(ledger, fold).rows(module, ("",), "", None, 0, 1))
+    rows = tuple(_RowBuilder(ledger, fold).rows(module, ("",), "", None, 0, 1))
     return ModuleTree(name, type(module).__name__, rows, ledger.total)
 
 
@@ -75,7 +75,7 @@ def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> st
     return "base"
 
 
-class _Walk:
+class _RowBuilder:
     """Makes the rows of one model; a module's count is the sum over the parameters below its paths."""
 
     def __init__(self, ledger: Ledger, fold: bool) -> None:

@@ -86,7 +86,7 @@ class Design:
     """Layers of a stack that stands alone in which a token sees a window of neighbours only."""
 
 
-RunWay = Literal["meta", "zeros"]
+DeviceMode = Literal["meta", "zeros"]
 """How a model without its values was run: on torch's meta device, or with every weight a shared 0."""
 Shape = tuple[int, ...]
 
@@ -175,7 +175,7 @@ class ShapeRun:
     """Dotted path -> shapes, in the order in which the modules were entered."""
     seq: int
     """Tokens of the text."""
-    way: RunWay
+    way: DeviceMode
     """How the model was run."""
     decoder_tokens: int
     """Tokens given to the decoder; 0 for a model without one."""

@@ -7,9 +7,9 @@ from math import log
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.attention.maps import Plan, RowSource, key_norms, plan, row_source
+from bertviz_core.attention.maps import MapSelection, RowSource, key_norms, row_source, select_entries
 from bertviz_core.attention.probabilities import attention_block, attention_rows, head_batches, row_tiles
-from bertviz_core.attention.results import AttentionAtlas, HeadMeasures, PooledMap, Reading
+from bertviz_core.attention.results import AttentionAtlas, HeadMeasures, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.trace.results import Trace
 
@@ -128,7 +128,7 @@ ATLAS_SIDE, MAP_SIDE = 64, 512
 
 def attention_atlas(
     trace: Trace,
-    reading: Reading | None = None,
+    reading: MapOptions | None = None,
     value_norms: Float[np.ndarray, "layers heads seq"] | None = None,
     max_side: int = ATLAS_SIDE,
     progress: Progress | None = None,
@@ -151,8 +151,8 @@ def attention_atlas(
         TextError: nothing is left to be shown, or the text is too long for rollout.
         ValueError: norms that are missing.
     """
-    reading = reading or Reading()
-    how = plan(trace.tokens, reading)
+    reading = reading or MapOptions()
+    how = select_entries(trace.tokens, reading)
     layers, heads = trace.num_hidden_layers, max(trace.num_attention_heads, 1)
     if reading.weights == "rollout":
         heads, rollout = 1, attention_rollout(trace) if rollout is None else rollout
@@ -208,7 +208,7 @@ def pooled_map(
 
 
 def _pictures(
-    trace: Trace, how: Plan, source: RowSource, norms: Float[np.ndarray, "heads seq"] | None, side: int
+    trace: Trace, how: MapSelection, source: RowSource, norms: Float[np.ndarray, "heads seq"] | None, side: int
 ) -> tuple[Float[np.ndarray, "heads rows columns"], Float[np.ndarray, "heads measures"]]:
     """Thumbnails and measures of some neighbouring heads; columns are pooled per tile, rows at the end."""
     narrow: list[list[np.ndarray]] = []

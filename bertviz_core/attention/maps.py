@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.attention.probabilities import TILE_CELLS, attention_block
-from bertviz_core.attention.results import AttentionMap, Axis, Block, Reading
+from bertviz_core.attention.results import AttentionMap, Axis, Block, MapOptions
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Tokens, Trace
@@ -44,7 +44,7 @@ def text_sides(tokens: Tokens) -> Int[np.ndarray, " seq"]:
     return np.array(sides, dtype=np.int64)
 
 
-def entries(tokens: Tokens, words: bool) -> Axis:
+def token_groups(tokens: Tokens, words: bool) -> Axis:
     """All tokens in their order, or where words are wanted each run of pieces of one word as one entry.
 
     Special tokens stay alone, as do tokens of a tokenizer that does not tell words. White space always ends a word:
@@ -118,7 +118,7 @@ NORMS_RULE = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class MapSelection:
     """How rows over all tokens become rows of a map."""
 
     axis: Axis
@@ -167,7 +167,7 @@ class Plan:
         return _picked(cells, self.keys, axis=1), hidden
 
 
-def plan(tokens: Tokens, reading: Reading) -> Plan:
+def select_entries(tokens: Tokens, reading: MapOptions) -> MapSelection:
     """What is merged, shown and hidden when these tokens are read so.
 
     Raises:
@@ -175,7 +175,7 @@ def plan(tokens: Tokens, reading: Reading) -> Plan:
     """
     if reading.block not in blocks_of(tokens):
         raise TextError(f"The part {reading.block!r} was asked for, but there is one text only; give a pair of texts.")
-    axis = entries(tokens, reading.words)
+    axis = token_groups(tokens, reading.words)
     starts = np.array([positions[0] for positions in axis.positions], dtype=np.int64)
     sizes = np.array([len(positions) for positions in axis.positions], dtype=np.int64)
     shown = np.ones(len(axis), dtype=bool)
@@ -189,14 +189,14 @@ def plan(tokens: Tokens, reading: Reading) -> Plan:
         queries, keys = (shown & (sides == "AB".index(name)) for name in reading.block.split(" to "))
     if not queries.any() or not keys.any():
         raise TextError("Every token of this part of the text is hidden, so no cell is left; show more tokens.")
-    return Plan(axis, starts, sizes, queries, keys)
+    return MapSelection(axis, starts, sizes, queries, keys)
 
 
 def attention_map(
     trace: Trace,
     layer: int,
     head: int | None,
-    reading: Reading | None = None,
+    reading: MapOptions | None = None,
     value_norms: Float[np.ndarray, "heads seq"] | None = None,
     rollout: Float[np.ndarray, "layers seq seq"] | None = None,
 ) -> AttentionMap:
@@ -218,8 +218,8 @@ def attention_map(
         TextError: nothing is left to be shown, or the text is too long for rollout.
         ValueError: no such layer or head, or norms that are missing.
     """
-    reading = reading or Reading()
-    how = plan(trace.tokens, reading)
+    reading = reading or MapOptions()
+    how = select_entries(trace.tokens, reading)
     if (head is None) != (reading.weights == "rollout"):
         raise ValueError(f"head {head} of {reading.weights}")
     heads = None if head is None else slice(head, head + 1)
@@ -241,7 +241,7 @@ def row_source(
 
 
 def key_norms(
-    trace: Trace, heads: slice | None, reading: Reading, value_norms: Float[np.ndarray, "heads seq"] | None
+    trace: Trace, heads: slice | None, reading: MapOptions, value_norms: Float[np.ndarray, "heads seq"] | None
 ) -> Float[np.ndarray, "some seq"] | None:
     """What the columns of some neighbouring heads are multiplied with; None where cells stay weights.
 

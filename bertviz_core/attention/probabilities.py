@@ -12,7 +12,7 @@ TILE_CELLS = 2**21
 """Cells that are computed at once: 8 MiB, which stay in a processor's cache; all of a text up to 1,448 tokens."""
 CACHED_CELLS = 2**16
 """Cells that are gone over several times in a row, 256 KiB."""
-ALONE = 2**26
+MAX_SINGLE_THREAD_MULTIPLY_ADDS = 2**26
 """Multiply-adds that one thread does in a few milliseconds."""
 ONE_THREAD = 2**18
 """Multiply-adds up to which OpenBLAS starts no second thread (interface/gemm.c: 65,536 times its threshold of 4)."""
@@ -133,7 +133,7 @@ def _products(
     """
     heads, rows, head_dim = query.shape
     seq = key.shape[1]
-    if heads * rows * seq * head_dim > ALONE:
+    if heads * rows * seq * head_dim > MAX_SINGLE_THREAD_MULTIPLY_ADDS:
         import torch
 
         # Arrays are writable, as torch warns of others.

@@ -13,7 +13,7 @@ Block = Literal["all", "A to A", "A to B", "B to A", "B to B"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MapOptions:
     """How a map is read: what is merged, hidden and cut out before it is shown."""
 
     weights: Weights = "attention"
@@ -50,7 +50,7 @@ class AttentionMap:
     """Zero-based; for rollout the last layer that is included."""
     head: int | None
     """Zero-based; None where all heads are taken together (rollout)."""
-    reading: Reading
+    reading: MapOptions
     """How it is read."""
     queries: Axis
     """What the rows stand for."""
@@ -83,7 +83,7 @@ class HeadMeasures:
 class AttentionAtlas:
     """All heads at a glance: every thumbnail is the real map, max-pooled where the text is long."""
 
-    reading: Reading
+    reading: MapOptions
     """How the maps are read."""
     queries: Axis
     """What the rows of the full maps stand for."""

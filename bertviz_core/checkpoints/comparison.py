@@ -18,12 +18,12 @@ from bertviz_core.checkpoints.tensor_map import locations
 from bertviz_core.checkpoints.tensor_statistics import BINS, Tell, dot, even_edges, histogram_counts
 from bertviz_core.checkpoints.values import (
     Checkpoint,
-    TensorPlace,
+    TensorSlice,
     decoded,
     is_readable,
     number_pieces,
-    placed_tensors,
     raw_pieces,
+    tensor_slices,
 )
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.parameters.ledger import collection_paused
@@ -47,7 +47,7 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, tell: Tell | None
         prefixes, pairs = matched_names(first, second)
         order = {location.name: location for location in locations(first)}
     partners = dict(pairs)
-    places, others = placed_tensors(first), placed_tensors(second)
+    places, others = tensor_slices(first), tensor_slices(second)
     common = [location for name, location in order.items() if name in partners]
     same = [each for each in common if places[each.name].tensor.shape == others[partners[each.name]].tensor.shape]
     readable = [
@@ -95,7 +95,7 @@ def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
     return (prefix, other), [(stored, bare_others[name]) for name, stored in bare.items() if name in bare_others]
 
 
-def change_histograms(first: TensorPlace, second: TensorPlace, bins: int = BINS) -> ChangeHistograms:
+def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS) -> ChangeHistograms:
     """Values of one tensor in both checkpoints over the same bins, and of their difference; read twice.
 
     Raises:
@@ -130,7 +130,7 @@ def change_histograms(first: TensorPlace, second: TensorPlace, bins: int = BINS)
 
 
 def _changed(
-    location: TensorLocation, first: TensorPlace, second: TensorPlace, tell: Tell | None, done: int, total: int
+    location: TensorLocation, first: TensorSlice, second: TensorSlice, tell: Tell | None, done: int, total: int
 ) -> TensorChange:
     """How far one tensor moved; sums of squares in float64, and nothing subtracted where the bytes are the same."""
     squares, largest, changed = np.zeros(3), 0.0, 0

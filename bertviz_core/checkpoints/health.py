@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bertviz_core.checkpoints.results import CheckpointStatistics, Finding, TensorStatistics, Trouble
+from bertviz_core.checkpoints.results import CheckpointStatistics, Finding, Problem, TensorStatistics
 from bertviz_core.checkpoints.tensor_map import BUFFER
 from bertviz_core.parameters.components import NORM
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 Z = 5.0
 """Standard errors within which a moment of a sample counts as the distribution's own."""
@@ -96,19 +96,19 @@ CHECKED = (
 )
 
 
-def weight_signs(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
+def diagnose_weights(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
     """What is suspicious in a checkpoint, the worst first; () where nothing is."""
     tensors = [tensor for tensor in statistics.tensors if tensor.location.component != BUFFER]
     return (
         *_counted("NaN", tensors, lambda each: each.nan),
         *_counted("infinity", tensors, lambda each: each.infinite),
-        *_never_trained(tensors, statistics, config),
+        *_untrained(tensors, statistics, config),
         *_all_zero(tensors),
         *_identical_layers(tensors),
     )
 
 
-def _never_trained(
+def _untrained(
     tensors: Sequence[TensorStatistics], statistics: CheckpointStatistics, config: Mapping[str, Any]
 ) -> Iterator[Finding]:
     known = spreads(statistics.standard_deviations, config)
@@ -168,7 +168,7 @@ def _all_zero(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
 
 
 def _counted(
-    trouble: Trouble, tensors: Sequence[TensorStatistics], count: Callable[[TensorStatistics], int]
+    trouble: Problem, tensors: Sequence[TensorStatistics], count: Callable[[TensorStatistics], int]
 ) -> Iterator[Finding]:
     found = [tensor for tensor in tensors if count(tensor)]
     if found:
@@ -212,6 +212,6 @@ def _is_constant(tensor: TensorStatistics, value: float) -> bool:
 
 
 def _named(tensors: Sequence[TensorStatistics]) -> str:
-    names = [shown(tensor.name).strip("'") for tensor in tensors[:NAMED]]
+    names = [quoted(tensor.name).strip("'") for tensor in tensors[:NAMED]]
     rest = len(tensors) - len(names)
     return f"{', '.join(names)} and {rest:,} more" if rest else ", ".join(names)

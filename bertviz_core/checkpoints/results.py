@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from bertviz_core.models.safetensors.results import StoredTensor
 from bertviz_core.trace.results import Tokens
 
-Trouble = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
+Problem = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
 
 
 class TensorLocation(msgspec.Struct, frozen=True, gc=False):
@@ -105,7 +105,7 @@ class CheckpointStatistics:
 class Finding:
     """One sign that weights were never trained or are broken."""
 
-    trouble: Trouble
+    trouble: Problem
     """What kind of sign it is."""
     sentence: str
     """What was found and what to do, one or two sentences."""

@@ -12,12 +12,12 @@ from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, Te
 from bertviz_core.checkpoints.tensor_map import locations
 from bertviz_core.checkpoints.values import (
     Checkpoint,
-    TensorPlace,
+    TensorSlice,
     decoded,
     is_readable,
     number_pieces,
-    placed_tensors,
     raw_pieces,
+    tensor_slices,
 )
 from bertviz_core.parameters.ledger import collection_paused
 
@@ -31,7 +31,7 @@ COMMON_SPREAD = 0.02
 """What transformers takes where a config says nothing (PreTrainedModel._init_weights)."""
 
 
-class _Sums:
+class _StreamedSums:
     """What is added up piece by piece; squares around the first value too, so that no digits of the std are lost."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ def checkpoint_statistics(checkpoint: Checkpoint, tell: Tell | None = None) -> C
     """
     with collection_paused():
         found_locations = locations(checkpoint)
-    places = placed_tensors(checkpoint)
+    places = tensor_slices(checkpoint)
     total, done = checkpoint.nbytes, 0
     found, unread = [], []
     for location in found_locations:
@@ -94,7 +94,7 @@ def checkpoint_statistics(checkpoint: Checkpoint, tell: Tell | None = None) -> C
 
 
 def tensor_statistics(
-    place: TensorPlace, location: TensorLocation, tell: Callable[[int], None] | None = None
+    place: TensorSlice, location: TensorLocation, tell: Callable[[int], None] | None = None
 ) -> TensorStatistics:
     """Statistics of one tensor; tell is called with the bytes of it that are read.
 
@@ -104,7 +104,7 @@ def tensor_statistics(
     Raises:
         CheckpointError: the file changed while it was read.
     """
-    tensor, sums = place.tensor, _Sums()
+    tensor, sums = place.tensor, _StreamedSums()
     digest = blake2b(f"{tensor.dtype} {tensor.shape}".encode(), digest_size=16)
     done = 0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -133,7 +133,7 @@ def tensor_statistics(
     )
 
 
-def tensor_histogram(place: TensorPlace, low: float, high: float, bins: int = BINS) -> Histogram:
+def tensor_histogram(place: TensorSlice, low: float, high: float, bins: int = BINS) -> Histogram:
     """How often the values of a tensor fall into bins of equal width from low to high.
 
     Raises:

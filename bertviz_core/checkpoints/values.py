@@ -21,7 +21,7 @@ from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.settings import Settings
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 PIECE_NUMBERS = 2**18
 """Numbers that are in memory at once: 2 MiB as float64, which stay in a processor's cache."""
@@ -64,7 +64,7 @@ class Checkpoint:
         return sum(tensor.nbytes for tensor in self.header.tensors)
 
 
-class TensorPlace(NamedTuple):
+class TensorSlice(NamedTuple):
     """Where the values of one tensor are."""
 
     tensor: StoredTensor
@@ -84,7 +84,7 @@ def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
     return Checkpoint(source.name, revision, source.config, folder, read_header(folder))
 
 
-def placed_tensors(checkpoint: Checkpoint) -> dict[str, TensorPlace]:
+def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
     """Stored name -> where its values are, for every tensor, in the order of the files.
 
     Raises:
@@ -96,7 +96,7 @@ def placed_tensors(checkpoint: Checkpoint) -> dict[str, TensorPlace]:
         path = checkpoint.folder / tensor.file
         if tensor.file not in starts:
             starts[tensor.file] = 8 + int.from_bytes(_read(path, 0, 8), "little")
-        places[tensor.name] = TensorPlace(tensor, path, starts[tensor.file])
+        places[tensor.name] = TensorSlice(tensor, path, starts[tensor.file])
         starts[tensor.file] += tensor.nbytes
     return places
 
@@ -106,7 +106,7 @@ def is_readable(dtype: str) -> bool:
     return dtype in PLAIN or dtype in SMALL or dtype in ("bfloat16", "float8_e8m0fnu")
 
 
-def raw_pieces(place: TensorPlace) -> Iterator[bytes]:
+def raw_pieces(place: TensorSlice) -> Iterator[bytes]:
     """The bytes of one tensor, PIECE_NUMBERS numbers at a time.
 
     Raises:
@@ -117,7 +117,7 @@ def raw_pieces(place: TensorPlace) -> Iterator[bytes]:
         yield _read(place.path, place.start + begin, min(step, place.tensor.nbytes - begin))
 
 
-def number_pieces(place: TensorPlace) -> Iterator[Float[np.ndarray, " numbers"]]:
+def number_pieces(place: TensorSlice) -> Iterator[Float[np.ndarray, " numbers"]]:
     """The numbers of one tensor, PIECE_NUMBERS at a time, whatever its format.
 
     Raises:
@@ -172,5 +172,5 @@ def _read(path: Path, start: int, count: int) -> bytes:
         file.seek(start)
         raw = file.read(count)
     if len(raw) != count:
-        raise CheckpointError(f"{shown(path.name)} became shorter while it was read; open it again when it is whole.")
+        raise CheckpointError(f"{quoted(path.name)} became shorter while it was read; open it again when it is whole.")
     return raw

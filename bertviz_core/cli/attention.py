@@ -7,9 +7,9 @@ import typer
 
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.probabilities import require_attention
-from bertviz_core.attention.results import AttentionMap, Reading
+from bertviz_core.attention.results import AttentionMap, MapOptions
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, numbered, tokenized
-from bertviz_core.cli.output import print_json, print_lines, shown, table, tell
+from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.cli.text import PairOption, TextArgument
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
@@ -40,8 +40,8 @@ def attention(
     require_attention(found)
     at = numbered("layer", layer, found.num_hidden_layers, model)
     which = numbered("head", head, found.num_attention_heads, model)
-    seen = attention_map(found, at, which, Reading(words=words))
-    tell((*read.notices, *found.notices))
+    seen = attention_map(found, at, which, MapOptions(words=words))
+    print_notices((*read.notices, *found.notices))
     if as_json:
         print_json(attention_json(found, seen))
     else:
@@ -73,7 +73,7 @@ def attention_lines(found: Trace, seen: AttentionMap) -> list[str]:
     count = min(STRONGEST, len(seen.keys))
     strongest = np.argsort(-seen.weights, axis=1, kind="stable")[:, :count]
     rows = [
-        (str(query), shown(label), *(_key(seen, query, key) for key in strongest[query].tolist()))
+        (str(query), printable_token(label), *(_key(seen, query, key) for key in strongest[query].tolist()))
         for query, label in enumerate(seen.queries.labels)
     ]
     return [
@@ -85,4 +85,4 @@ def attention_lines(found: Trace, seen: AttentionMap) -> list[str]:
 
 
 def _key(seen: AttentionMap, query: int, key: int) -> str:
-    return f"{seen.weights[query, key]:.3f} {key} {shown(seen.keys.labels[key])}"
+    return f"{seen.weights[query, key]:.3f} {key} {printable_token(seen.keys.labels[key])}"

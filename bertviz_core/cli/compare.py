@@ -9,11 +9,11 @@ from bertviz_core.checkpoints.comparison import compare_checkpoints
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
 from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.cli.options import MODEL_HELP, JsonOption, ModelArgument, app
-from bertviz_core.cli.output import print_json, print_lines, table, tell
+from bertviz_core.cli.output import print_json, print_lines, print_notices, table
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.settings import Settings
-from bertviz_core.text import shortened, visible
+from bertviz_core.text import escape_controls, shortened
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 
@@ -34,8 +34,8 @@ def compare(
     sources = resolve(first, settings), resolve(second, settings)
     found = compare_checkpoints(open_checkpoint(sources[0], settings), open_checkpoint(sources[1], settings))
     acts = None if text is None else _behaviour(sources, text, settings)
-    tell([f"Not read: {name}, whose format has no plain numbers." for name in found.unread])
-    tell(acts.notices if acts else ())
+    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in found.unread])
+    print_notices(acts.notices if acts else ())
     if as_json:
         print_json(compare_json(found, acts))
     else:
@@ -103,7 +103,7 @@ def _behaviour_lines(acts: Behaviour) -> list[str]:
 
 def _name(name: str) -> str:
     """A stranger's name as a terminal may show it."""
-    return shortened(visible(name), LONGEST)
+    return shortened(escape_controls(name), LONGEST)
 
 
 def _row(each: TensorChange) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import typer
 
 from bertviz_core.cli.attention import LayerOption
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, numbered
-from bertviz_core.cli.output import print_json, print_lines, table, tell
+from bertviz_core.cli.output import print_json, print_lines, print_notices, table
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.heads.weights import head_projections
 from bertviz_core.models.loading import load_model
@@ -25,7 +25,7 @@ def heads(
     settings = Settings.from_environment(any_folder=True)
     loaded = load_model(resolve(model, settings), settings)
     found = head_projections(loaded, numbered("layer", layer, loaded.num_hidden_layers, model))
-    tell(loaded.notices)
+    print_notices(loaded.notices)
     if as_json:
         print_json(heads_json(found, weights))
     else:

@@ -11,7 +11,7 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app
 from bertviz_core.cli.output import print_json, print_lines, table
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.settings import Settings
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 
 TaskToLoad = Annotated[str, typer.Option("--task", help=f"Class that would be loaded: {', '.join(TASKS)}.")]
 LabelsOption = Annotated[
@@ -104,7 +104,7 @@ def report_lines(report: LoadReport) -> list[str]:
     if report.repair is not None:
         repair = report.repair
         lines += ["", f"Repair: {repair.words} -> {repair.after:,} of {repair.wanted:,}", "", *repair.code.splitlines()]
-    return [visible(line) for line in lines]
+    return [escape_controls(line) for line in lines]
 
 
 def _name_line(row: KeyRow) -> tuple[str, str, str, str]:

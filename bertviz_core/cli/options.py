@@ -8,7 +8,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 
@@ -48,6 +48,6 @@ def numbered(option: str, given: str, count: int, model: str) -> int:
     """
     if given.strip() in map(str, range(count)):
         return int(given)
-    what = f"There is no {option} {visible(given[:20])!r} in {model!r}" if given else f"No {option} was named"
+    what = f"There is no {option} {escape_controls(given[:20])!r} in {model!r}" if given else f"No {option} was named"
     most = f" to --{option} {count - 1}" if count > 1 else ", the only one"
     raise TextError(f"{what}; give --{option} 0{most}.")

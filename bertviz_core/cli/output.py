@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from bertviz_core.text import shortened, visible
+from bertviz_core.text import escape_controls, shortened
 
 SHOWN_TOKEN = 40
 
@@ -23,15 +23,15 @@ def table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     ]
 
 
-def shown(token: str) -> str:
+def printable_token(token: str) -> str:
     """A token as a terminal may show it."""
-    return shortened(visible(token), SHOWN_TOKEN)
+    return shortened(escape_controls(token), SHOWN_TOKEN)
 
 
-def tell(notices: Sequence[str]) -> None:
+def print_notices(notices: Sequence[str]) -> None:
     """A line on stderr for each notice."""
     for notice in notices:
-        sys.stderr.write(f"{visible(notice)}\n")
+        sys.stderr.write(f"{escape_controls(notice)}\n")
 
 
 def print_lines(lines: Sequence[str]) -> None:

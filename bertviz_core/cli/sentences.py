@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from bertviz_core.cli.options import JsonOption, ModelArgument, app
-from bertviz_core.cli.output import print_json, print_lines, shown, table, tell
+from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
@@ -21,7 +21,7 @@ from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceDtype, Sen
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.sentences.vector_store import SentenceStore
 from bertviz_core.settings import Settings
-from bertviz_core.text import plain, visible
+from bertviz_core.text import escape_controls, repair_surrogates
 from bertviz_core.trace.tokenization import load_tokenizer
 
 PoolingOption = Annotated[
@@ -46,9 +46,11 @@ def similarity(
     as_json: JsonOption = False,
 ) -> None:
     """Compare sentences: the cosine of every two of them."""
-    vectors, reason = _vectors(model, [plain(sentence) for sentence in sentences], pooling, layer, prompt, keep=False)
+    vectors, reason = _vectors(
+        model, [repair_surrogates(sentence) for sentence in sentences], pooling, layer, prompt, keep=False
+    )
     matrix = similarity_matrix(vectors.vectors)
-    tell((reason, *vectors.notices))
+    print_notices((reason, *vectors.notices))
     if as_json:
         print_json(similarity_json(vectors, matrix))
     else:
@@ -69,19 +71,21 @@ def embed(
     """Write the vectors of a file's sentences, with the model, its revision, pooling and layer."""
     writers = {".parquet": parquet_bytes, ".csv": csv_bytes, ".npy": npy_bytes}
     if out.suffix not in writers:
-        raise TextError(f"{visible(out.name)!r} has no ending that is written; name a file {', '.join(writers)}.")
+        raise TextError(
+            f"{escape_controls(out.name)!r} has no ending that is written; name a file {', '.join(writers)}."
+        )
     if not out.absolute().parent.is_dir():
-        raise TextError(f"There is no folder {visible(str(out.parent))!r}; make it first.")
+        raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
     if dtype not in ("float32", "bfloat16"):
-        raise TextError(f"There is no --dtype {visible(dtype[:20])!r}; give float32 or bfloat16.")
+        raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32 or bfloat16.")
     read = read_sentences(file.name, file, Settings.from_environment(any_folder=True), column or None)
-    tell(read.notices)
+    print_notices(read.notices)
     vectors, reason = _vectors(model, read.sentences, pooling, layer, prompt, True, cast(SentenceDtype, dtype))
-    tell((reason, *vectors.notices))
+    print_notices((reason, *vectors.notices))
     _write(out, writers[out.suffix](vectors))
     if out.suffix in WITH_SIDE_FILE:
         _write(out.with_name(f"{out.name}.json"), about_json(vectors))
-    tell((f"{len(vectors.sentences):,} vectors of {vectors.dimensions:,} numbers written to {out}.",))
+    print_notices((f"{len(vectors.sentences):,} vectors of {vectors.dimensions:,} numbers written to {out}.",))
 
 
 def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
@@ -104,7 +108,7 @@ def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
     """Similarities as a table, the columns by number."""
     numbers = [str(index) for index in range(len(matrix))]
     rows = [
-        (number, shown(text), *(f"{value:.4f}" for value in row.tolist()))
+        (number, printable_token(text), *(f"{value:.4f}" for value in row.tolist()))
         for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
     ]
     return [
@@ -122,7 +126,7 @@ def _vectors(
     settings = Settings.from_environment(any_folder=True)
     chosen: Pooling | None = next((each for each in POOLINGS if each == pooling), None)
     if pooling and chosen is None:
-        raise TextError(f"There is no pooling {visible(pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
+        raise TextError(f"There is no pooling {escape_controls(pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
     source = resolve(model, settings)
     plan = recommended(source, settings)
     text = prompt_named(plan, prompt) if prompt else None
@@ -130,7 +134,7 @@ def _vectors(
     entry = _entry(layer, loaded.num_hidden_layers, model)
     plan = adapted(plan, chosen or plan.pooling, entry, text)
     if dtype == "bfloat16" and not fast_bfloat16(loaded.device):
-        tell(("This machine has no bfloat16 of its own; float32 is quicker here.",))
+        print_notices(("This machine has no bfloat16 of its own; float32 is quicker here.",))
     if not keep:
         return sentence_vectors(loaded, tokenizer, sentences, plan, dtype), plan.reason
     store = SentenceStore.of(settings)
@@ -146,7 +150,7 @@ def _entry(layer: str, last: int, model: str) -> int | None:
         return None
     if layer.strip() not in map(str, range(last + 1)):
         raise TextError(
-            f"There is no layer {visible(layer[:20])!r} in {model!r}; give 0 (the embedding output) to {last}."
+            f"There is no layer {escape_controls(layer[:20])!r} in {model!r}; give 0 (the embedding output) to {last}."
         )
     return None if int(layer) == last else int(layer)
 
@@ -160,4 +164,4 @@ def _write(path: Path, content: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        raise BertvizError(f"{visible(path.name)!r} cannot be written ({error.strerror}).") from error
+        raise BertvizError(f"{escape_controls(path.name)!r} cannot be written ({error.strerror}).") from error

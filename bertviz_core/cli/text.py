@@ -6,14 +6,14 @@ import numpy as np
 import typer
 
 from bertviz_core.cli.options import JsonOption, ModelArgument, app, tokenized
-from bertviz_core.cli.output import print_json, print_lines, shown, table, tell
+from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.embeddings import pooler_check
 from bertviz_core.hidden_states.results import PoolerCheck
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 
@@ -29,7 +29,7 @@ SHOWN_VALUES = 6
 def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as_json: JsonOption = False) -> None:
     """List the tokens of a text, or of a pair, as the model reads them."""
     found = tokenized(model, text, pair)
-    tell(found.notices)
+    print_notices(found.notices)
     if as_json:
         print_json({"model": model, **tokens_json(found)})
     else:
@@ -52,7 +52,7 @@ def hidden(
     found = trace(loaded, read)
     entry = _entry(layer, found)
     check = pooler_check(loaded, found) if pooler else None
-    tell((*read.notices, *found.notices, *(_pooler_notices(found, check) if pooler else ())))
+    print_notices((*read.notices, *found.notices, *(_pooler_notices(found, check) if pooler else ())))
     if as_json:
         print_json(hidden_json(found, entry, pooler, check))
     else:
@@ -86,7 +86,7 @@ def tokens_lines(found: Tokens) -> list[str]:
     rows = [
         (
             str(position),
-            shown(found.tokens[position]),
+            printable_token(found.tokens[position]),
             str(found.input_ids[position]),
             _cell((found.word_ids or blank)[position]),
             _cell(span and f"{span[0]}:{span[1]}"),
@@ -126,7 +126,7 @@ def hidden_lines(found: Trace, layer: int, pooler: bool, check: PoolerCheck | No
     """Hidden states as a table: norm and first values of every token."""
     states = found.hidden_states[layer]
     rows = [
-        (str(position), shown(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
+        (str(position), printable_token(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
         for position, (token, vector) in enumerate(zip(found.tokens.tokens, states, strict=True))
     ]
     lines = [
@@ -146,7 +146,9 @@ def _entry(given: str, found: Trace) -> int:
     """The entry of the hidden states that --layer names; read here, so that a wrong one is told its range."""
     most = found.num_hidden_layers
     if given.strip() not in map(str, range(most + 1)):
-        what = f"There is no layer {visible(given[:20])!r} in {found.model!r}" if given else "No layer was named"
+        what = (
+            f"There is no layer {escape_controls(given[:20])!r} in {found.model!r}" if given else "No layer was named"
+        )
         raise TextError(f"{what}; give --layer 0 (the embedding output) to --layer {most}.")
     return int(given)
 

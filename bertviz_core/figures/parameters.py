@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
 from bertviz_core.parameters.results import Ledger, TreeNode
 
@@ -186,46 +186,46 @@ def _layer_tick(component: str, layer: int, applications: int) -> str:
 
 
 FORMS: tuple[TreeForm, ...] = ("sunburst", "treemap", "icicle")
-WAYS = {
+SOURCES = {
     "header": "counted from the header of its checkpoint file",
     "config": "counted from its config, without its weights",
     "module": "counted from the module in memory",
 }
 
 
-def origin(ledger: Ledger) -> str:
+def ledger_source(ledger: Ledger) -> str:
     """Where the numbers come from, in words."""
-    return f"{ledger.architecture}, {WAYS[ledger.way]}"
+    return f"{ledger.architecture}, {SOURCES[ledger.way]}"
 
 
-def tree_picture(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> Picture:
+def tree_picture(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
     """The module tree of a model."""
     title = f"Parameters of {ledger.model}: {ledger.total:,}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
-    return Picture(title, alt, lambda look: parameter_tree_figure(nodes, title, form, look))
+    return FigureSpec(title, alt, lambda look: parameter_tree_figure(nodes, title, form, look))
 
 
 def tree_words(ledger: Ledger) -> str:
     """What stands below the tree."""
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
-    return f"Parameters of {ledger.model}: {tensors}, {origin(ledger)}."
+    return f"Parameters of {ledger.model}: {tensors}, {ledger_source(ledger)}."
 
 
-def layers_picture(ledger: Ledger) -> Picture:
+def layers_picture(ledger: Ledger) -> FigureSpec:
     """The layers of a model as stacked bars."""
     title = f"Parameters of each layer - {ledger.model}"
     alt = f"Stacked bars of the parameters of each layer of {ledger.model}"
-    return Picture(title, alt, lambda look: layer_bars(ledger, title, look))
+    return FigureSpec(title, alt, lambda look: layer_bars(ledger, title, look))
 
 
-def components_picture(ledger: Ledger) -> Picture:
+def components_picture(ledger: Ledger) -> FigureSpec:
     """A model as one bar, cut into its components."""
     title = f"Components of {ledger.model}: {ledger.total:,} parameters"
     alt = f"One bar of {ledger.model}, cut into its components"
-    return Picture(title, alt, lambda look: component_bar(ledger, look))
+    return FigureSpec(title, alt, lambda look: component_bar(ledger, look))
 
 
-def models_picture(ledgers: Sequence[Ledger]) -> Picture:
+def models_picture(ledgers: Sequence[Ledger]) -> FigureSpec:
     """Several models side by side."""
     title = "Parameters by component"
-    return Picture(title, "Bars of several models by component", lambda look: model_bars(ledgers, title, look))
+    return FigureSpec(title, "Bars of several models by component", lambda look: model_bars(ledgers, title, look))

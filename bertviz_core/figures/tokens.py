@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.axes import visible as label
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import token_text as label
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, layout
 from bertviz_core.hidden_states.results import NearestRows
-from bertviz_core.text import shortened, visible
+from bertviz_core.text import escape_controls, shortened
 
 
 def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, look: Theme) -> go.Figure:
@@ -47,9 +47,9 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 LONGEST = 24
 
 
-def nearest_picture(found: NearestRows, spelled: Sequence[str], token: str, model: str) -> Picture:
+def nearest_picture(found: NearestRows, spelled: Sequence[str], token: str, model: str) -> FigureSpec:
     """The rows of the embedding table that are nearest to a token's."""
-    title = f'Nearest rows to "{shortened(visible(token), LONGEST)}" - {model}'
+    title = f'Nearest rows to "{shortened(escape_controls(token), LONGEST)}" - {model}'
     names = [label(each) for each in spelled]
     alt = f"{title}: cosines of the nearest rows of the embedding table"
-    return Picture(title, alt, lambda look: neighbour_bars(names, found.cosine, found.norms, title, look))
+    return FigureSpec(title, alt, lambda look: neighbour_bars(names, found.cosine, found.norms, title, look))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.heads.layer_inputs import layer_run
+from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import Projection, layer_projections
-from bertviz_core.heads.results import Block, LayerRun, OneOrMany
+from bertviz_core.heads.results import Block, FusedVsPerHead, LayerRun
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.arrays import to_numpy
 from bertviz_core.trace.results import Tokens
@@ -23,9 +23,9 @@ TIMED_SECONDS, MOST_RUNS, LEAST_RUNS = 0.2, 51, 5
 """A pair of ways is timed alternately until this much time has gone by."""
 
 
-def one_or_many(
+def compare_fused_and_per_head(
     loaded: LoadedModel, tokens: Tokens, layer: int, block: Block = "query", run: LayerRun | None = None
-) -> OneOrMany:
+) -> FusedVsPerHead:
     """One projection of a layer computed twice on what really enters it: one product and a cut, or one per head.
 
     Law: (x W^T + b) cut into heads equals x W_h^T + b_h of every head, since a product works row by row.
@@ -45,18 +45,18 @@ def one_or_many(
 
     if block == "output":
         raise ValueError("the output projection sums the heads")
-    run = run or layer_run(loaded, tokens, layer)
+    run = run or capture_layer_io(loaded, tokens, layer)
     parts = layer_projections(loaded, layer)
     part: Projection = getattr(parts, block)
     heads = parts.heads if block == "query" else parts.key_heads
     with RUN_LOCK, torch.inference_mode():
         inputs = torch.tensor(getattr(run, f"{block}_input"), device=loaded.device, dtype=part.weight.dtype)
-        one_way, many_ways = _two_ways(part, heads, inputs)
+        one_way, many_ways = _both_products(part, heads, inputs)
         one, many = one_way(), many_ways()
         seconds = _timed(one_way, many_ways, loaded.device)
     single, several = to_numpy(one, copy=True), to_numpy(many, copy=True)
     own = getattr(run, block)
-    return OneOrMany(
+    return FusedVsPerHead(
         model=loaded.name,
         layer=layer,
         block=block,
@@ -75,7 +75,7 @@ def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, 
     return cut.transpose(1, 0, 2).reshape(cut.shape[1], -1)
 
 
-def _two_ways(
+def _both_products(
     part: Projection, heads: int, inputs: "torch.Tensor"
 ) -> "tuple[Callable[[], torch.Tensor], Callable[[], torch.Tensor]]":
     """The large product and its cut; the small products, from blocks that stand by themselves as they would be kept."""

@@ -13,22 +13,22 @@ from bertviz_core.heads.results import LayerRun
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.text import first_line
 from bertviz_core.trace.arrays import to_numpy
-from bertviz_core.trace.inputs import model_inputs, prepared
+from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 
 if TYPE_CHECKING:
     import torch
 
-Heard = dict[int, tuple["torch.Tensor", "torch.Tensor | None"]]
+LayerCapture = dict[int, tuple["torch.Tensor", "torch.Tensor | None"]]
 """By id of a module: what entered it, and what it gave."""
 
 
-class _HeardEnough(Exception):  # noqa: N818  # no error: it ends a run whose rest nobody needs
+class _StopForward(Exception):  # noqa: N818  # no error: it ends a run whose rest nobody needs
     """Everything wanted was heard."""
 
 
-def layer_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRun:
+def capture_layer_io(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRun:
     """What the projections of one layer are given for a text, and what they give; the run ends behind the layer.
 
     The model is left as it was: nothing else can run meanwhile (RUN_LOCK), and the listeners go away in any case.
@@ -42,17 +42,17 @@ def layer_run(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRun:
 
     with RUN_LOCK:
         inputs = model_inputs(loaded, (tokens,))
-        prepared(loaded.model, len(tokens))
+        reset_model_state(loaded.model, len(tokens))
         parts = layer_projections(loaded, layer)
-        with torch.inference_mode(), _listening(parts, parts.shared_with.index(layer)) as heard:
+        with torch.inference_mode(), _capturing(parts, parts.shared_with.index(layer)) as heard:
             _run(loaded, inputs)
-    return _heard_run(parts, heard, len(tokens))
+    return _captured_run(parts, heard, len(tokens))
 
 
 def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:
     try:
         loaded.model(**inputs, return_dict=True)
-    except _HeardEnough:
+    except _StopForward:
         return
     except Exception as error:  # the library raises whatever a missing input leads to
         raise UnsupportedModelError(
@@ -61,12 +61,12 @@ def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:
 
 
 @contextmanager
-def _listening(parts: LayerProjections, call: int) -> Iterator[Heard]:
+def _capturing(parts: LayerProjections, call: int) -> Iterator[LayerCapture]:
     """What is heard at the given call of each module, until the last of them, which ends the run."""
-    heard: Heard = {}
+    heard: LayerCapture = {}
     modules = {id(part.module): part.module for part in (parts.query, parts.key, parts.value, parts.output)}
     bare = {id(part.module) for part in (parts.query, parts.output) if part.bare}
-    hear = _hearer(heard, call, set(modules), bare)
+    hear = _capture_hook(heard, call, set(modules), bare)
     hooks = [module.register_forward_hook(hear, with_kwargs=True) for module in modules.values()]
     try:
         yield heard
@@ -75,7 +75,7 @@ def _listening(parts: LayerProjections, call: int) -> Iterator[Heard]:
             hook.remove()
 
 
-def _hearer(heard: Heard, call: int, wanted: set[int], bare: set[int]) -> Callable[..., None]:
+def _capture_hook(heard: LayerCapture, call: int, wanted: set[int], bare: set[int]) -> Callable[..., None]:
     thread, calls = get_ident(), dict.fromkeys(wanted, -1)
 
     def hear(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
@@ -90,12 +90,12 @@ def _hearer(heard: Heard, call: int, wanted: set[int], bare: set[int]) -> Callab
         # Copies: some families scale a product where it stands.
         heard[place] = entered.clone(), None if place in bare else given.clone()
         if len(heard) == len(wanted):
-            raise _HeardEnough
+            raise _StopForward
 
     return hear
 
 
-def _heard_run(parts: LayerProjections, heard: Heard, seq: int) -> LayerRun:
+def _captured_run(parts: LayerProjections, heard: LayerCapture, seq: int) -> LayerRun:
     entered, given = {}, {}
     for name in ("query", "key", "value", "output"):
         part: Projection = getattr(parts, name)

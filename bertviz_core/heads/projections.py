@@ -1,6 +1,6 @@
 """Finds the four projections of an attention layer in any family, as matrices whose rows are what comes out.
 
-Their names tell them (bertviz_core.parameters.components); what differs is how they are kept: one Linear each, one for all three
+Their names tell them (parameters/components.py); what differs is how they are kept: one Linear each, one for all three
 (ModernBERT, GPT-2, DeBERTa), transposed (GPT-2), as a convolution of width 1 (SqueezeBERT), as a bare tensor (XLNet).
 """
 
@@ -12,7 +12,7 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.results import StoredMatrix
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.parameters.naming import places_of
+from bertviz_core.parameters.naming import name_classifier
 
 if TYPE_CHECKING:
     import torch
@@ -84,7 +84,7 @@ def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
 
 def _blocks(loaded: LoadedModel) -> list[Found]:
     """Of every stored layer the names of its projections by part, the layers in their order."""
-    places = places_of(loaded.model_type, loaded.model.base_model_prefix, False)
+    places = name_classifier(loaded.model_type, loaded.model.base_model_prefix, False)
     blocks: dict[int, dict[str, list[str]]] = {}
     for name, _ in loaded.model.named_parameters():
         place, layer, _, _ = places.located(name)

@@ -13,7 +13,7 @@ length (rotary positions); something else."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoreArithmetic:
+class ScoreBreakdown:
     """How one attention weight comes about, from two vectors to a probability, every number on the way."""
 
     query_input: Float[np.ndarray, " hidden"]
@@ -64,7 +64,7 @@ class ScoreArithmetic:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MixArithmetic:
+class HeadOutput:
     """What a head makes of its row of weights: a mix of values, and what of it goes back into the residual stream."""
 
     values: Float[np.ndarray, "seq value_dim"]
@@ -84,7 +84,7 @@ class MixArithmetic:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellArithmetic:
+class CellBreakdown:
     """One cell of attention: layer, head, the token that looks and the token looked at."""
 
     model: str
@@ -99,9 +99,9 @@ class CellArithmetic:
     """Position of the token that looks."""
     key_position: int
     """Position of the token looked at."""
-    score: ScoreArithmetic
+    score: ScoreBreakdown
     """From two vectors to one weight."""
-    mix: MixArithmetic
+    mix: HeadOutput
     """From the row of weights to what the head hands on."""
 
 
@@ -203,7 +203,7 @@ class HeadParameters:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneOrMany:
+class FusedVsPerHead:
     """The same numbers twice: one large product that is cut, and one small product per head, side by side."""
 
     model: str

@@ -7,20 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.attention.probabilities import attention_rows
-from bertviz_core.heads.layer_inputs import layer_run
-from bertviz_core.heads.results import (
-    CellArithmetic,
-    HeadProjections,
-    LayerRun,
-    MixArithmetic,
-    Positions,
-    ScoreArithmetic,
-)
+from bertviz_core.heads.layer_inputs import capture_layer_io
+from bertviz_core.heads.results import CellBreakdown, HeadOutput, HeadProjections, LayerRun, Positions, ScoreBreakdown
 from bertviz_core.heads.weights import head_projections, merge_columns
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
 
-ADDED: Mapping[str, str] = {
+ADDED_TERMS: Mapping[str, str] = {
     "deberta": "content-to-position and position-to-content terms",
     "deberta-v2": "content-to-position and position-to-content terms",
     "lilt": "score of the layout",
@@ -162,7 +155,7 @@ def _remainder_rows(trace: Trace, layer: int, vectors: Vectors, position: int, s
     means = (added * seen).sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1, keepdims=True), 1)
     added = np.where(seen, added - means, -np.inf)
     if float(np.abs(added[seen]).max(initial=0)) > 10 * ROUNDING.get(trace.dtype, 1e-4):
-        return ScoreRows(scaled, added, scaling, ADDED.get(trace.model_type, "further terms"), True)
+        return ScoreRows(scaled, added, scaling, ADDED_TERMS.get(trace.model_type, "further terms"), True)
     return ScoreRows(scaled, np.where(seen, 0.0, -np.inf), scaling, "" if seen.all() else "mask", False)
 
 
@@ -203,10 +196,10 @@ def layer_heads(loaded: LoadedModel, trace: Trace, layer: int) -> LayerHeads:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
         ValueError: there is no such layer.
     """
-    return LayerHeads(head_projections(loaded, layer), layer_run(loaded, trace.tokens, layer))
+    return LayerHeads(head_projections(loaded, layer), capture_layer_io(loaded, trace.tokens, layer))
 
 
-def cell_arithmetic(
+def break_down_cell(
     loaded: LoadedModel,
     trace: Trace,
     layer: int,
@@ -214,7 +207,7 @@ def cell_arithmetic(
     query_position: int,
     key_position: int,
     heads: LayerHeads | None = None,
-) -> CellArithmetic:
+) -> CellBreakdown:
     """Every number on the way to one attention weight, and behind it to what the head hands on for this query.
 
     Law: softmax of the scores is the row of the model's attention, and the sum of what all heads hand on, plus the
@@ -243,7 +236,7 @@ def cell_arithmetic(
     rows = score_rows(loaded, trace, layer, vectors, query_position)
     weights = softmax(rows.scaled + rows.added)
     cell = _Cell(head, head // (parts.num_heads // len(parts.key)), query_position, key_position)
-    return CellArithmetic(
+    return CellBreakdown(
         model=trace.model,
         layer=layer,
         head=head,
@@ -251,7 +244,7 @@ def cell_arithmetic(
         query_position=query_position,
         key_position=key_position,
         score=_score(parts, run, vectors, rows, cell, weights[head], own),
-        mix=_mix(trace, parts, run, vectors, cell, weights),
+        mix=_head_output(trace, parts, run, vectors, cell, weights),
     )
 
 
@@ -263,13 +256,13 @@ def _score(
     cell: _Cell,
     weights: Float[np.ndarray, " seq"],
     own: Float[np.ndarray, " seq"],
-) -> ScoreArithmetic:
+) -> ScoreBreakdown:
     head, key_head, i, j = cell
     query, key = vectors.query[head, i], vectors.key[key_head, j]
     added = rows.added[head]
     inputs = run.query_input[i : i + 1], run.key_input[j : j + 1]
     made = projected(inputs[0], parts.query, parts.query_bias), projected(inputs[1], parts.key, parts.key_bias)
-    return ScoreArithmetic(
+    return ScoreBreakdown(
         query_input=run.query_input[i],
         key_input=run.key_input[j],
         query_projected=_single(made[0][head, 0]),
@@ -295,9 +288,9 @@ def _score(
     )
 
 
-def _mix(
+def _head_output(
     trace: Trace, parts: HeadProjections, run: LayerRun, vectors: Vectors, cell: _Cell, weights: Rows
-) -> MixArithmetic:
+) -> HeadOutput:
     """The mix of all heads for one query, through W_o, beside what the model itself gave to W_o and got from it."""
     position = cell.query_position
     values = np.repeat(vectors.value, len(weights) // len(vectors.value), axis=0)
@@ -315,7 +308,7 @@ def _mix(
         rest = rest + parts.output_rest @ own[mixes.size :]
         bias = 0 if parts.output_bias is None else parts.output_bias
         output_difference = float(np.abs(outputs.sum(axis=0) + rest + bias - run.output[position]).max())
-    return MixArithmetic(
+    return HeadOutput(
         values=_single(vectors.value[cell.key_head]),
         mix=_single(mixes[cell.head]),
         head_output=_single(outputs[cell.head]),

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.heads.layer_inputs import layer_run
+from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.weights import head_projections
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
@@ -23,7 +23,7 @@ def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarr
     if trace.value is not None:
         values = trace.value[layer].astype(np.float64)
     else:
-        inputs = layer_run(loaded, trace.tokens, layer).value_input.astype(np.float64)
+        inputs = capture_layer_io(loaded, trace.tokens, layer).value_input.astype(np.float64)
         values = inputs @ parts.value.astype(np.float64).transpose(0, 2, 1)
         if parts.value_bias is not None:
             values = values + parts.value_bias[:, None]

@@ -72,7 +72,7 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
     if not settings.allow_hub:
         raise HubError("Fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB).")
     revision = source.revision if source.kind in ("hub", "cache") else None
-    with hub.told(source.hub_id):
+    with hub.hub_errors_translated(source.hub_id):
         found = HfApi(endpoint=settings.hub_endpoint).model_info(
             source.hub_id, revision=revision, files_metadata=True, timeout=hub.TIMEOUT_S
         )
@@ -107,7 +107,7 @@ def download(files: HubFiles, settings: Settings, tell: Tell) -> Path:
     there, folder = 0, Path()
     for file in files.files:
         tell(there, files.nbytes)
-        with hub.told(files.hub_id):
+        with hub.hub_errors_translated(files.hub_id):
             try:
                 found = hf_hub_download(
                     files.hub_id,

@@ -39,7 +39,7 @@ def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict
     """
     from huggingface_hub import HfApi, hf_hub_download
 
-    with told(hub_id):
+    with hub_errors_translated(hub_id):
         # Asked first and once: the download tries five times, half a minute, before it says that no one answers.
         HfApi(endpoint=endpoint).model_info(hub_id, revision=revision, timeout=TIMEOUT_S)
         _check_remote(hub_id, "config.json", revision, endpoint, CONFIG_NBYTES)
@@ -71,7 +71,7 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
     from huggingface_hub import HfApi
     from huggingface_hub.errors import EntryNotFoundError
 
-    with told(hub_id):
+    with hub_errors_translated(hub_id):
         with suppress(EntryNotFoundError):  # the client reads the whole of it, if there is one
             _check_remote(hub_id, INDEX_FILE, revision, endpoint, INDEX_NBYTES)
         found = HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
@@ -86,7 +86,7 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
 
 
 @contextmanager
-def told(hub_id: str) -> Iterator[None]:
+def hub_errors_translated(hub_id: str) -> Iterator[None]:
     """Turn the Hub client's refusals into sentences for a user."""
     import httpx2
     from huggingface_hub import errors

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.families import text_family
 from bertviz_core.models.files import quietly, weights_folder
-from bertviz_core.models.recording import AttentionWay, register
+from bertviz_core.models.recording import AttentionSource, register
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.untrusted.lent_files import lent_weights
 from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.settings import Settings
-from bertviz_core.text import first_line, shown
+from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -48,7 +48,7 @@ def refuse_missing(name: str, whole: "PreTrainedModel", missing: set[str], model
     if lacking:
         raise CheckpointError(
             f"The file of {name!r} lacks {len(lacking):,} of the {len(wanted):,} tensors that its config asks for "
-            f"({shown(lacking[0])}, ...); random numbers are never put in their place. "
+            f"({quoted(lacking[0])}, ...); random numbers are never put in their place. "
             "Check num_hidden_layers and model_type in config.json, and the load report, which knows foreign prefixes."
         )
     if pooler and "add_pooling_layer" in inspect.signature(type(model).__init__).parameters:
@@ -70,7 +70,7 @@ def unused(model: "PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
         return ()
     return (
         f"The file holds {len(more):,} tensors of the base model that its config does not ask for "
-        f"({shown(more[0])}, ...); they are not used.",
+        f"({quoted(more[0])}, ...); they are not used.",
     )
 
 
@@ -82,7 +82,7 @@ def not_finite(model: "PreTrainedModel") -> tuple[str, ...]:
     if not bad:
         return ()
     return (
-        f"{len(bad):,} of the weights' tensors hold NaN or infinity ({shown(bad[0])}, ...); "
+        f"{len(bad):,} of the weights' tensors hold NaN or infinity ({quoted(bad[0])}, ...); "
         "what is computed with them is NaN as well.",
     )
 
@@ -109,7 +109,7 @@ class LoadedModel:
     """Number format of its weights."""
     has_pooler: bool
     """Whether it has a pooler whose weights are the checkpoint's."""
-    attention_way: AttentionWay
+    attention_way: AttentionSource
     """How its attention becomes known; a run that shows "recorded" to be wrong changes it to "eager"."""
     notices: tuple[str, ...]
     """What a reader must know about the weights, one sentence each."""
@@ -227,7 +227,7 @@ def _in_own_memory(model: "PreTrainedModel") -> "PreTrainedModel":
     return model
 
 
-def _attention_way(model: "PreTrainedModel", model_type: str) -> AttentionWay:
+def _attention_way(model: "PreTrainedModel", model_type: str) -> AttentionSource:
     """Recorded where the class calls the exchangeable attention function, as transformers tells from its source."""
     if text_family(model_type).attention_maps == "none":
         return "none"

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 CONFIG_NBYTES = 8 * 1024**2
 """Most bytes of a config: a million labels fit, and nothing that fills the memory when it is parsed."""
@@ -45,7 +45,7 @@ def own_file(folder: Path, name: str) -> Path:
     """
     parts = PurePosixPath(name)
     if not name.isprintable() or "\\" in name or parts.is_absolute() or ".." in parts.parts:
-        raise CheckpointError(f"{shown(name)} leads out of the checkpoint's folder; name a file in it.")
+        raise CheckpointError(f"{quoted(name)} leads out of the checkpoint's folder; name a file in it.")
     try:
         root = folder.resolve(strict=True)
         found = (root / name).resolve(strict=True)
@@ -54,7 +54,7 @@ def own_file(folder: Path, name: str) -> Path:
         raise _unreadable(name, error) from error
     if not any(found.is_relative_to(place) for place in _own_places(root)):
         raise CheckpointError(
-            f"{shown(name)} is a link out of the model's own folder; put the file itself there, no other is opened."
+            f"{quoted(name)} is a link out of the model's own folder; put the file itself there, no other is opened."
         )
     _check_regular(name, mode)
     return found
@@ -107,7 +107,7 @@ def check_size(name: str, size: int, limit: int) -> None:
     """
     if size > limit:
         raise CheckpointError(
-            f"{shown(name)} has {size:,} bytes; a file of its kind is read up to {limit:,}. Put a smaller one there."
+            f"{quoted(name)} has {size:,} bytes; a file of its kind is read up to {limit:,}. Put a smaller one there."
         )
 
 
@@ -121,7 +121,7 @@ def parsed(name: str, raw: bytes) -> Any:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(
-            f"{shown(name)} is damaged or of another format: its JSON cannot be read ({str(error)[:80]})."
+            f"{quoted(name)} is damaged or of another format: its JSON cannot be read ({str(error)[:80]})."
         ) from error
 
 
@@ -135,11 +135,11 @@ def _own_places(root: Path) -> tuple[Path, ...]:
 
 def _check_regular(name: str, mode: int) -> None:
     if stat.S_ISDIR(mode):
-        raise CheckpointError(f"{shown(name)} is a folder where a file was expected; put the checkpoint's file there.")
+        raise CheckpointError(f"{quoted(name)} is a folder where a file was expected; put the checkpoint's file there.")
     if not stat.S_ISREG(mode):
-        raise CheckpointError(f"{shown(name)} is not an ordinary file; put the checkpoint's own file there.")
+        raise CheckpointError(f"{quoted(name)} is not an ordinary file; put the checkpoint's own file there.")
 
 
 def _unreadable(name: str, error: Exception) -> CheckpointError:
     why = getattr(error, "strerror", None) or "its links lead nowhere"
-    return CheckpointError(f"{shown(name)} cannot be read ({why}); check that it is there and readable.")
+    return CheckpointError(f"{quoted(name)} cannot be read ({why}); check that it is there and readable.")

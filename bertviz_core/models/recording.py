@@ -109,5 +109,5 @@ def recording_attention(
     return output
 
 
-AttentionWay = Literal["recorded", "eager", "none"]
+AttentionSource = Literal["recorded", "eager", "none"]
 """How attention is known: from the recorded query and key, from the model's own maps, or not at all."""

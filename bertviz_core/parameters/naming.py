@@ -84,7 +84,7 @@ MAX_FORMS = 10_000
 """Names, and forms of names, that are kept for one family; a stranger's file may have any number of them."""
 
 
-class Place(NamedTuple):
+class ParameterRole(NamedTuple):
     """What all names of one form tell: names that differ only in the digits of their numbers."""
 
     component: str
@@ -103,12 +103,12 @@ class Place(NamedTuple):
     """Whether it is a buffer, no parameter."""
 
 
-Located = tuple[Place, int | None, int, str]
+ClassifiedName = tuple[ParameterRole, int | None, int, str]
 """Everything that one name tells: its place, the index of its layer, and where it stands in the way of the data:
 place, layer and rank as one number (quicker to compare than three), then the name."""
 
 
-class Places:
+class NameClassifier:
     """Tells the places of names: what a name tells is worked out once for all names of its form.
 
     Names themselves are remembered too: the checkpoints of a family share them.
@@ -117,10 +117,10 @@ class Places:
     def __init__(self, model_type: str, prefix: str, wrapped: bool) -> None:
         self.model_type, self.prefix, self.wrapped = model_type, prefix, wrapped
         self.facts = catalog.type_facts(model_type)
-        self._known: dict[bytes, Place] = {}
-        self._located: dict[str, Located] = {}
+        self._known: dict[bytes, ParameterRole] = {}
+        self._located: dict[str, ClassifiedName] = {}
 
-    def located(self, name: str) -> Located:
+    def located(self, name: str) -> ClassifiedName:
         """Place, layer and order of a name; a bias stands behind its weight."""
         found = self._located.get(name)
         if found is not None:
@@ -150,7 +150,7 @@ class Places:
         count = math.prod(shape)
         return Parameter(name, None, shape, count, dtype, trainable, tied_to, place.component, layer, place.part)
 
-    def _placed(self, name: str) -> Place:
+    def _placed(self, name: str) -> ParameterRole:
         component = component_of(name, self.prefix, self.wrapped)
         found = inside_layer(name, self.model_type) if component in ("encoder", "decoder") else None
         counters, inside = found or ((), "")
@@ -161,13 +161,13 @@ class Places:
         frozen = self.facts is not None and bare in self.facts.frozen
         buffer = BUFFER.search(name) is not None or (self.facts is not None and bare in self.facts.buffers)
         first = (stage << 80) + rank
-        return Place(component, part or "other", counters, first, name.endswith(".bias"), frozen, buffer)
+        return ParameterRole(component, part or "other", counters, first, name.endswith(".bias"), frozen, buffer)
 
 
 @lru_cache(maxsize=64)
-def places_of(model_type: str, prefix: str, wrapped: bool) -> Places:
+def name_classifier(model_type: str, prefix: str, wrapped: bool) -> NameClassifier:
     """The places of a family's names, kept from one ledger to the next."""
-    return Places(model_type, prefix, wrapped)
+    return NameClassifier(model_type, prefix, wrapped)
 
 
 def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
@@ -188,7 +188,7 @@ def ties_that_hold(
     return {alias: to for alias, to in pairs.items() if to in names}
 
 
-def left_out(ties: dict[str, str], rows: list[Parameter], names: set[str], places: Places) -> list[Parameter]:
+def left_out(ties: dict[str, str], rows: list[Parameter], names: set[str], places: NameClassifier) -> list[Parameter]:
     """Rows of the tied parameters that the file leaves out, since another has their values."""
     owners = {row.name: row for row in rows if row.name in ties.values()}
     return [

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-Way = Literal["header", "config", "module"]
+LedgerSource = Literal["header", "config", "module"]
 """How a ledger was made: from a safetensors header, from a config on the meta device, from a module in memory."""
 
 
@@ -112,7 +112,7 @@ class Ledger:
     """Hugging Face's word for the family, such as "bert"."""
     architecture: str
     """Class whose parameters these are, such as "BertModel"."""
-    way: Way
+    way: LedgerSource
     """How the ledger was made."""
     parameters: tuple[Parameter, ...]
     """Every named parameter, tied ones included, in the order of the module or the file."""

@@ -52,8 +52,8 @@ def parameter_tree(ledger: Ledger, depth: int, max_nodes: int = MAX_NODES) -> tu
     if depth < 1 or max_nodes < 1:
         raise ValueError(f"depth ({depth}) and max_nodes ({max_nodes}) count from 1")
     root = _grown(ledger.parameters)
-    kept = _kept(root, depth, max_nodes)
-    nodes = [_drawn("", None, ledger.architecture, root)]
+    kept = _largest_children(root, depth, max_nodes)
+    nodes = [_tree_node("", None, ledger.architecture, root)]
     _collect(root, "", kept, nodes)
     return tuple(nodes)
 
@@ -109,7 +109,7 @@ def _sum_up(node: _Node) -> None:
     node.children = joined
 
 
-def _kept(root: _Node, depth: int, max_nodes: int) -> dict[int, set[str]]:
+def _largest_children(root: _Node, depth: int, max_nodes: int) -> dict[int, set[str]]:
     """For each node (by id), the children drawn as themselves: level by level, the largest of a level first."""
     kept: dict[int, set[str]] = {}
     level, left = [root], max_nodes
@@ -133,16 +133,16 @@ def _collect(node: _Node, path: str, kept: dict[int, set[str]], nodes: list[Tree
     for name, child in node.children.items():
         if name in shown:
             child_id = f"{path}.{name}" if path else name
-            nodes.append(_drawn(child_id, path, name.partition(".")[0], child))
+            nodes.append(_tree_node(child_id, path, name.partition(".")[0], child))
             _collect(child, child_id, kept, nodes)
         else:
             folded.add(child)
             count += 1
     if shown and count:
-        nodes.append(_drawn(f"{path}/folded", path, f"{count:,} smaller", folded, folded=count))
+        nodes.append(_tree_node(f"{path}/folded", path, f"{count:,} smaller", folded, folded=count))
 
 
-def _drawn(node_id: str, parent: str | None, label: str, node: _Node, folded: int = 0) -> TreeNode:
+def _tree_node(node_id: str, parent: str | None, label: str, node: _Node, folded: int = 0) -> TreeNode:
     component = node.components[0] if len(node.components) == 1 else ""
     return TreeNode(node_id, parent, label, node.numel, node.tensors, component, _part(node.parts), folded)
 

@@ -11,7 +11,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.families import text_family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.results import SentencePlan
-from bertviz_core.text import plain
+from bertviz_core.text import repair_surrogates
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, TokenLimit, tokenize
 
@@ -59,7 +59,7 @@ def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan)
 
 def read_text(plan: SentencePlan, sentence: str) -> str:
     """What is tokenized: the prompt and the sentence, in lower case where the plan wants that."""
-    text = plain(plan.prompt + sentence)
+    text = repair_surrogates(plan.prompt + sentence)
     # Letter by letter, as the tokenizers' own normaliser does: str.lower writes a Greek sigma by its place in the word.
     return "".join(map(str.lower, text)) if plan.lower_case else text
 

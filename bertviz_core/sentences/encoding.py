@@ -14,9 +14,9 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.batches import Progress, SentenceRow, batches, limited, prompt_tokens, tokenized
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
 from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan, SentenceVectors
-from bertviz_core.sentences.vector_store import KeptVectors, SentenceStore, StoredVector
+from bertviz_core.sentences.vector_store import SentenceStore, StoredVector, StoredVectors
 from bertviz_core.text import counted, first_line
-from bertviz_core.trace.inputs import model_inputs, prepared
+from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
 
@@ -123,7 +123,7 @@ class SentenceRun:
         import torch
 
         loaded, seq = self._loaded, inputs["input_ids"].shape[1]
-        prepared(self._model, seq)
+        reset_model_state(self._model, seq)
         try:
             output = self._model(**inputs, output_hidden_states=states, return_dict=True)
         except (torch.OutOfMemoryError, MemoryError) as error:
@@ -184,7 +184,7 @@ def sentence_vectors(
         raise TextError("The list has no sentence; give at least one.")
     layer = plan_layer(loaded, plan)
     texts = list(dict.fromkeys(sentences))
-    kept = KeptVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
+    kept = StoredVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
     missing = kept.read()
     tell = progress or _nothing
     tell(len(texts) - len(missing), len(texts))
@@ -233,7 +233,7 @@ def _compute(
     tokenizer: TextTokenizer,
     plan: SentencePlan,
     dtype: SentenceDtype,
-    kept: KeptVectors,
+    kept: StoredVectors,
     missing: list[int],
     tell: Progress,
 ) -> None:

@@ -17,7 +17,7 @@ from bertviz_core.models.sources import SMALL_SHA256, ModelSource, verify_bundle
 from bertviz_core.sentences.pooling import dense_layer
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.settings import Settings
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 PROMPTS_FILE = "config_sentence_transformers.json"
 LENGTH_FILES = tuple(
@@ -79,9 +79,9 @@ def prompt_named(plan: SentencePlan, name: str) -> str:
         return prompts[name]
     if name == NO_PROMPT:
         return ""
-    known = ", ".join(shown(each) for each in prompts)
+    known = ", ".join(quoted(each) for each in prompts)
     there = f"the checkpoint has {known}" if prompts else "the checkpoint names none"
-    raise TextError(f"There is no prompt {shown(name, 40)}: {there}; {NO_PROMPT} is no prompt at all.")
+    raise TextError(f"There is no prompt {quoted(name, 40)}: {there}; {NO_PROMPT} is no prompt at all.")
 
 
 def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ def _not_followed(reader: Mapping[str, Any]) -> list[str]:
     found = []
     task = reader.get("transformer_task", TASK)
     if task != TASK:
-        found.append(f"The checkpoint runs its encoder for {shown(str(task))}, not for vectors; its vectors differ.")
+        found.append(f"The checkpoint runs its encoder for {quoted(str(task))}, not for vectors; its vectors differ.")
     if reader.get("processing_kwargs"):
         found.append(
             "The checkpoint's own tokenizer settings (processing_kwargs) are not followed; its vectors differ."
@@ -109,7 +109,7 @@ def _not_followed(reader: Mapping[str, Any]) -> list[str]:
     method = output.get("text") if isinstance(output, dict) else None
     name = method.get("method_output_name", "last_hidden_state") if isinstance(method, dict) else "last_hidden_state"
     if name != "last_hidden_state":
-        found.append(f"The checkpoint pools the model's output {shown(str(name))}, which is not offered here.")
+        found.append(f"The checkpoint pools the model's output {quoted(str(name))}, which is not offered here.")
     return found
 
 
@@ -154,7 +154,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     modules = _modules(folder)
     if modules is None:
         return SentencePlan("mean", reason=RAW.format(why=f"it has no {MODULES_FILE}"))
-    found, config = _Reading(folder), sentence_config(folder)
+    found, config = _ModuleReader(folder), sentence_config(folder)
     for kind, place in modules:
         found.take(kind, place)
     plan = SentencePlan(
@@ -168,11 +168,11 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     )
     if found.pooling is None:
         why = f"its {MODULES_FILE} names no pooling that is offered here"
-        return dataclasses.replace(plan, reason=f"{RAW.format(why=why)}{_in_front(plan.prompt)}")
+        return dataclasses.replace(plan, reason=f"{RAW.format(why=why)}{_prompt_note(plan.prompt)}")
     plan = dataclasses.replace(
         plan, normalize=found.normalize, dense=tuple(found.dense), truncate_dim=config.truncate_dim
     )
-    return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_in_front(plan.prompt)}")
+    return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
 
 
 def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str | None = None) -> SentencePlan:
@@ -189,7 +189,7 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
     """
     prompt = plan.prompt if prompt is None else prompt
     if (pooling, layer) == (plan.pooling, plan.layer):
-        reason = f"{plan.reason.removesuffix(_in_front(plan.prompt))}{_in_front(prompt)}"
+        reason = f"{plan.reason.removesuffix(_prompt_note(plan.prompt))}{_prompt_note(prompt)}"
         return dataclasses.replace(plan, prompt=prompt, reason=reason)
     notices = plan.notices
     if plan.dense:
@@ -197,12 +197,12 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
     if plan.truncate_dim is not None:
         notices = (*notices, f"The checkpoint's cut to {plan.truncate_dim:,} dimensions is left out with its pooling.")
     where = "the last layer" if layer is None else f"entry {layer} of the hidden states"
-    reason = f"As chosen: {WORDS[pooling]}, from {where}.{_in_front(prompt)}"
+    reason = f"As chosen: {WORDS[pooling]}, from {where}.{_prompt_note(prompt)}"
     changes: dict[str, Any] = {"pooling": pooling, "layer": layer, "prompt": prompt, "dense": (), "truncate_dim": None}
     return dataclasses.replace(plan, **changes, reason=reason, notices=notices)
 
 
-class _Reading:
+class _ModuleReader:
     """What the modules behind the encoder come to, taken one by one."""
 
     def __init__(self, folder: Path) -> None:
@@ -227,7 +227,7 @@ class _Reading:
             self.normalize = True
         elif name not in ("Transformer", "Dropout"):  # dropout is for training
             self.broken = True
-            self.notices.append(f"The checkpoint's module {shown(kind)} is not followed here; its vectors differ.")
+            self.notices.append(f"The checkpoint's module {quoted(kind)} is not followed here; its vectors differ.")
 
     def _pooling(self, place: str) -> None:
         config = read_json(self.folder, f"{place}/config.json")
@@ -236,7 +236,7 @@ class _Reading:
         self.include_prompt = config.get("include_prompt") is not False
         self.pooling = next((mode for mode in FOLLOWED if modes == [mode]), None)
         if self.pooling is None:
-            names = " and ".join(shown(str(mode)) for mode in modes)
+            names = " and ".join(quoted(str(mode)) for mode in modes)
             self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
 
 
@@ -262,13 +262,13 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
         raise CheckpointError(f"{MODULES_FILE} is not a list of modules with type and path ({error}).") from error
     for _, place in entries:
         if "\\" in place or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
-            raise CheckpointError(f"{MODULES_FILE} names {shown(place)}, which leads out of the checkpoint's folder.")
+            raise CheckpointError(f"{MODULES_FILE} names {quoted(place)}, which leads out of the checkpoint's folder.")
     return [(kind, place or ".") for kind, place in entries]
 
 
-def _in_front(prompt: str) -> str:
+def _prompt_note(prompt: str) -> str:
     """A sentence about the prompt, behind others; nothing without one."""
-    return f" In front of each stands the prompt {shown(prompt)}." if prompt else ""
+    return f" In front of each stands the prompt {quoted(prompt)}." if prompt else ""
 
 
 def _steps(plan: SentencePlan) -> str:

@@ -11,7 +11,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.models.own_files import DENSE_NBYTES, present, read_file
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
 from bertviz_core.sentences.results import DenseLayer, Pooling
-from bertviz_core.text import first_line, shown
+from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
     import torch
@@ -46,11 +46,11 @@ def dense_layer(folder: Path, place: str) -> tuple[DenseLayer | None, str]:
     if activation is None or inner or config.get("use_residual"):
         return (
             None,
-            f"The checkpoint's dense layer {shown(place)} ({shown(name)}) is not followed; its vectors differ.",
+            f"The checkpoint's dense layer {quoted(place)} ({quoted(name)}) is not followed; its vectors differ.",
         )
     if not present(folder, f"{place}/{SINGLE_FILE}"):
         return None, (
-            f"The checkpoint's dense layer {shown(place)} has no {SINGLE_FILE} (pickle files are not opened), "
+            f"The checkpoint's dense layer {quoted(place)} has no {SINGLE_FILE} (pickle files are not opened), "
             "so it is left out; its vectors differ."
         )
     return _read(folder, place, activation), ""
@@ -101,9 +101,9 @@ def _read(folder: Path, place: str, activation: str) -> DenseLayer:
         tensors = load(raw)
         weight, bias = tensors["linear.weight"], tensors.get("linear.bias")
     except Exception as error:  # the library raises whatever a damaged file leads to
-        raise CheckpointError(f"The dense layer {shown(place)} cannot be read: {first_line(error)}") from error
+        raise CheckpointError(f"The dense layer {quoted(place)} cannot be read: {first_line(error)}") from error
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise CheckpointError(f"The dense layer {shown(place)} has a weight of shape {tuple(weight.shape)}.")
+        raise CheckpointError(f"The dense layer {quoted(place)} has a weight of shape {tuple(weight.shape)}.")
     return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)
 
 

@@ -13,7 +13,7 @@ Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "
 weighted by place, the last token, the sum over the square root of the count, which some checkpoints ask for."""
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler")
 """Those offered for every model; the others are followed where a checkpoint names them."""
-SUMS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
+ADDITIVE_POOLINGS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
 """Those whose vector is a sum of one part per token."""
 SentenceDtype = Literal["float32", "bfloat16"]
 
@@ -116,28 +116,6 @@ class TokenPairShares:
     top: tuple[TokenPair, ...]
     """Pairs of tokens by size of their cell, largest first, special tokens left out."""
 
-
-__all__ = [
-    "MEASURES",
-    "POOLINGS",
-    "SUMS",
-    "BlockSummary",
-    "ClusterOrder",
-    "DenseLayer",
-    "MapMethod",
-    "Measure",
-    "Neighbours",
-    "Pooling",
-    "PoolingComparison",
-    "ScoredPairs",
-    "SentenceDtype",
-    "SentenceMap",
-    "SentencePlan",
-    "SentenceTable",
-    "SentenceVectors",
-    "TokenPair",
-    "TokenPairShares",
-]
 
 Measure = Literal["cosine", "dot", "euclidean"]
 MEASURES: tuple[Measure, ...] = ("cosine", "dot", "euclidean")

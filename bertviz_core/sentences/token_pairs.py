@@ -7,7 +7,7 @@ import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.sentences.pooling import applied
-from bertviz_core.sentences.results import SUMS, SentencePlan, TokenPair, TokenPairShares
+from bertviz_core.sentences.results import ADDITIVE_POOLINGS, SentencePlan, TokenPair, TokenPairShares
 from bertviz_core.trace.results import Tokens, Trace
 
 TOP = 20
@@ -98,7 +98,7 @@ def _check(first: Trace, second: Trace, plan: SentencePlan) -> None:
 
 def _summed(plan: SentencePlan) -> bool:
     """Whether the sentence vector is a sum of one part per token."""
-    return plan.pooling in SUMS and all(dense.linear for dense in plan.dense)
+    return plan.pooling in ADDITIVE_POOLINGS and all(dense.linear for dense in plan.dense)
 
 
 def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
@@ -106,7 +106,7 @@ def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any
     pooled = trace.hidden_states[layer][_first(trace, skipped) :]
     if plan.pooling == "pooler":
         vector = trace.pooler_output
-    elif plan.pooling in SUMS:
+    elif plan.pooling in ADDITIVE_POOLINGS:
         vector = _pooled_parts(trace, layer, plan, skipped).sum(axis=0)
     else:
         vector = pooled[-1 if plan.pooling == "lasttoken" else 0]
@@ -182,7 +182,7 @@ def _top(cells: Any, first: Tokens, second: Tokens) -> tuple[TokenPair, ...]:
 def _note(plan: SentencePlan, exact: bool, total: float, score: float) -> str:
     if exact:
         return {"mean": MEAN, "max": MAX}.get(plan.pooling, WEIGHTED)
-    if plan.pooling in SUMS:
+    if plan.pooling in ADDITIVE_POOLINGS:
         names = ", ".join(dense.activation for dense in plan.dense if not dense.linear)
         return NOT_LINEAR.format(names=names, total=total, score=score)
     what = {"cls": "the first token's vector", "lasttoken": "the last token's vector"}.get(

@@ -231,13 +231,13 @@ class SentenceStore:
         self._renamed[notice] = None
 
 
-KEPT_AT_ONCE = 256
+WRITTEN_AT_ONCE = 256
 """Vectors that are written to the store together; a kill loses at most so many."""
 READ_AT_ONCE = 4096
 """Vectors that are read from the store together, so that they are never in memory twice."""
 
 
-class KeptVectors:
+class StoredVectors:
     """The vectors of all different texts in one array, filled from the store and by runs."""
 
     def __init__(self, texts: list[str], way: bytes, store: SentenceStore | None) -> None:
@@ -263,7 +263,7 @@ class KeptVectors:
         self._put(place, stored)
         if self._store is not None:
             self._new[self._keys[place]] = stored
-            if len(self._new) >= KEPT_AT_ONCE:
+            if len(self._new) >= WRITTEN_AT_ONCE:
                 self.write()
 
     def write(self) -> None:

@@ -73,7 +73,7 @@ def _check_ids(loaded: LoadedModel, columns: dict[str, list[Any]]) -> None:
         del columns["token_type_ids"]
 
 
-def prepared(model: "PreTrainedModel", seq: int) -> None:
+def reset_model_state(model: "PreTrainedModel", seq: int) -> None:
     """Undo what an earlier text changed in the model.
 
     BigBird switches itself from sparse to full attention at the first short text, and stays so for long ones. The

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from bertviz_core.models.recording import AttentionWay
+from bertviz_core.models.recording import AttentionSource
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +80,7 @@ class Trace:
     """Per layer what the product of query and key is multiplied with."""
     attentions: tuple[Float[np.ndarray, "heads seq seq"], ...] | None
     """The model's own attention probabilities, only where query and key were not recorded."""
-    attention_way: AttentionWay
+    attention_way: AttentionSource
     """How attention is known."""
     attention_note: str
     """Why, one sentence."""

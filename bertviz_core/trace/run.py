@@ -10,10 +10,10 @@ import numpy as np
 from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError
 from bertviz_core.models.families import family, text_family
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.recording import AttentionWay, LayerRecord, recording
+from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
 from bertviz_core.text import first_line
 from bertviz_core.trace.arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
-from bertviz_core.trace.inputs import model_inputs, prepared
+from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run_queue import RunQueue
 
@@ -67,7 +67,7 @@ def _run(loaded: LoadedModel, batch: tuple[Tokens, ...], tell: Tell | None = Non
 
     started = perf_counter()
     inputs = model_inputs(loaded, batch)
-    prepared(loaded.model, inputs["input_ids"].shape[1])
+    reset_model_state(loaded.model, inputs["input_ids"].shape[1])
     lengths = [len(tokens) for tokens in batch]
     told = None if tell is None else partial(_tell_of, tell, loaded.num_hidden_layers)
     with torch.inference_mode(), recording(told) as records:
@@ -171,7 +171,7 @@ def _trace(
     broken = [state for state in range(len(hidden)) if not np.isfinite(hidden[state]).all()]
     if broken:
         notices = (*notices, f"The hidden states hold NaN or infinity from entry {broken[0]} on.")
-    way: AttentionWay = "recorded" if rows else "eager" if maps else "none"
+    way: AttentionSource = "recorded" if rows else "eager" if maps else "none"
     notes = {"recorded": RECORDED, "eager": EAGER, "none": text_family(loaded.model_type).no_maps or NO_MAPS}
     return Trace(
         model=loaded.name,

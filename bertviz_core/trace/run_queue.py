@@ -8,7 +8,7 @@ from types import TracebackType
 from bertviz_core.errors import BusyError
 
 
-class Place(AbstractContextManager["Place"]):
+class QueueTicket(AbstractContextManager["QueueTicket"]):
     """A place in the queue, given up at the end of its `with` block, whether its turn has come or not."""
 
     def __init__(self, queue: "RunQueue") -> None:
@@ -40,11 +40,11 @@ class RunQueue:
 
     def __init__(self) -> None:
         """A queue that nobody stands in."""
-        self._places: deque[Place] = deque()
+        self._places: deque[QueueTicket] = deque()
         self._changed = Condition()
         self._mine = local()
 
-    def place(self, most_waiting: int | None = None) -> Place:
+    def place(self, most_waiting: int | None = None) -> QueueTicket:
         """The place behind all others.
 
         Args:
@@ -60,7 +60,7 @@ class RunQueue:
                 raise BusyError(
                     f"The model is busy: {runs} for it already, and no more may wait here; try again in a moment."
                 )
-            place = Place(self)
+            place = QueueTicket(self)
             self._places.append(place)
             return place
 
@@ -79,15 +79,15 @@ class RunQueue:
         """End the turn."""
         self._leave(self._mine.place)
 
-    def _wait(self, place: Place, seconds: float | None) -> bool:
+    def _wait(self, place: QueueTicket, seconds: float | None) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: self._places[0] is place, seconds)
 
-    def _ahead(self, place: Place) -> int:
+    def _ahead(self, place: QueueTicket) -> int:
         with self._changed:
             return self._places.index(place)
 
-    def _leave(self, place: Place) -> None:
+    def _leave(self, place: QueueTicket) -> None:
         with self._changed:
             if place in self._places:
                 self._places.remove(place)

@@ -9,7 +9,7 @@ import pytest
 from bertviz_core.attention.atlas import MEASURES, attention_atlas, head_measures, measures_of_head, pooled_map
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.probabilities import attention_probs
-from bertviz_core.attention.results import HeadMeasures, Reading
+from bertviz_core.attention.results import HeadMeasures, MapOptions
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.trace.results import Trace
@@ -19,11 +19,11 @@ from tests.helpers.made_traces import made, mapped, random_trace, spelled
 from tests.helpers.tiny_models import HEADS, LAYERS
 
 READINGS = [
-    Reading(),
-    Reading(words=True),
-    Reading(hide_special=True),
-    Reading(words=True, hide_punctuation=True, block="A to B"),
-    Reading("value-weighted", hide_special=True),
+    MapOptions(),
+    MapOptions(words=True),
+    MapOptions(hide_special=True),
+    MapOptions(words=True, hide_punctuation=True, block="A to B"),
+    MapOptions("value-weighted", hide_special=True),
 ]
 LONG = 1600
 """More tokens than one tile takes."""
@@ -50,7 +50,7 @@ def counted(probs: Any, special: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize("side", [3, 4, 64])
 @pytest.mark.parametrize("reading", READINGS)
-def test_a_thumbnail_is_the_max_pool_of_the_heads_full_map(reading: Reading, side: int) -> None:
+def test_a_thumbnail_is_the_max_pool_of_the_heads_full_map(reading: MapOptions, side: int) -> None:
     found = random_trace(3, len(PIECES), tokens=PIECES)
     norms = np.random.default_rng(1).random((2, 3, len(PIECES))).astype(np.float32)
     atlas = attention_atlas(found, reading, norms, max_side=side)
@@ -203,7 +203,7 @@ def test_rollout_is_the_product_of_the_layers(name: str) -> None:
 def test_rollout_is_read_like_attention_and_has_an_atlas_of_one_column() -> None:
     found = random_trace(3, len(PIECES), tokens=PIECES)
     rollout = attention_rollout(found)
-    reading = Reading("rollout", words=True, hide_special=True)
+    reading = MapOptions("rollout", words=True, hide_special=True)
     atlas = attention_atlas(found, reading, max_side=3)
     assert atlas.thumbnails.shape == (2, 1, 3, 3)
     for layer in range(2):

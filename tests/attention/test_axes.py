@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.atlas import max_pool, pool_starts
-from bertviz_core.attention.maps import BLOCKS, blocks_of, entries, is_punctuation, surface, text_sides
+from bertviz_core.attention.maps import BLOCKS, blocks_of, is_punctuation, surface, text_sides, token_groups
 from bertviz_core.trace.results import Tokens
 from tests.helpers.families_table import family_run
 from tests.helpers.made_traces import spelled, tokens_of
 
 
 def labels(tokens: Tokens) -> list[str]:
-    return list(entries(tokens, words=True).labels)
+    return list(token_groups(tokens, words=True).labels)
 
 
 def test_without_merging_every_token_is_an_entry_of_its_own() -> None:
     tokens = family_run("bert").texts[0]
-    axis = entries(tokens, words=False)
+    axis = token_groups(tokens, words=False)
     assert axis.labels == tokens.tokens
     assert axis.positions == tuple((position,) for position in range(len(tokens)))
     assert len(axis) == len(tokens)
@@ -30,12 +30,12 @@ def test_words_are_what_the_text_has() -> None:
     assert labels(single) == ["[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]"]
     assert labels(pair) == [*labels(single), "The", "pythons", ",", "my", "love", "[SEP]"]
     assert "##s" in pair.tokens
-    assert len(entries(pair, words=True)) == len(pair) - 1
+    assert len(token_groups(pair, words=True)) == len(pair) - 1
 
 
 def test_every_token_is_in_one_entry() -> None:
     tokens = family_run("roberta").texts[1]
-    axis = entries(tokens, words=True)
+    axis = token_groups(tokens, words=True)
     assert [position for positions in axis.positions for position in positions] == list(range(len(tokens)))
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.attention.maps import BLOCKS, attention_map, blocks_of, entries, is_punctuation
+from bertviz_core.attention.maps import BLOCKS, attention_map, blocks_of, is_punctuation, token_groups
 from bertviz_core.attention.probabilities import attention_probs
-from bertviz_core.attention.results import Block, Reading
+from bertviz_core.attention.results import Block, MapOptions
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.trace.results import Trace
 from tests.helpers.families_table import family_run
@@ -19,7 +19,7 @@ from tests.trace.test_families import TRACED, WITHOUT_MAPS
 
 WITH_MAPS = [name for name in TRACED if name not in WITHOUT_MAPS]
 ALL_READINGS = [
-    Reading("attention", words, special, punctuation)
+    MapOptions("attention", words, special, punctuation)
     for words, special, punctuation in product((False, True), repeat=3)
 ]
 PIECES = spelled(
@@ -44,12 +44,12 @@ def test_the_default_reading_is_the_map_itself(pair: Trace) -> None:
     seen = attention_map(pair, 1, 2)
     np.testing.assert_array_equal(seen.weights, attention_probs(pair, 1, 2))
     assert seen.queries.labels == seen.keys.labels == PIECES.tokens
-    assert (seen.layer, seen.head, seen.reading) == (1, 2, Reading())
+    assert (seen.layer, seen.head, seen.reading) == (1, 2, MapOptions())
     assert (seen.hidden_share == 0).all()
 
 
 def test_merged_words_are_sums_over_keys_and_means_over_queries(pair: Trace) -> None:
-    seen = attention_map(pair, 1, 0, Reading(words=True))
+    seen = attention_map(pair, 1, 0, MapOptions(words=True))
     assert seen.keys.labels == ("[CLS]", "python", ",", "[SEP]", "my", "pets", "[SEP]")
     assert seen.keys.positions == WORDS
     np.testing.assert_allclose(seen.weights, merged(attention_probs(pair, 1, 0)), atol=1e-6)
@@ -58,12 +58,12 @@ def test_merged_words_are_sums_over_keys_and_means_over_queries(pair: Trace) -> 
 @pytest.mark.parametrize(
     ("reading", "shown"),
     [
-        (Reading(hide_special=True), (1, 2, 3, 4, 6, 7, 8)),
-        (Reading(hide_punctuation=True), (0, 1, 2, 3, 5, 6, 7, 8, 9)),
-        (Reading(hide_special=True, hide_punctuation=True), (1, 2, 3, 6, 7, 8)),
+        (MapOptions(hide_special=True), (1, 2, 3, 4, 6, 7, 8)),
+        (MapOptions(hide_punctuation=True), (0, 1, 2, 3, 5, 6, 7, 8, 9)),
+        (MapOptions(hide_special=True, hide_punctuation=True), (1, 2, 3, 6, 7, 8)),
     ],
 )
-def test_hidden_tokens_are_counted_not_renormalised(pair: Trace, reading: Reading, shown: tuple[int, ...]) -> None:
+def test_hidden_tokens_are_counted_not_renormalised(pair: Trace, reading: MapOptions, shown: tuple[int, ...]) -> None:
     seen, probs = attention_map(pair, 1, 1, reading), attention_probs(pair, 1, 1)
     assert seen.queries.positions == seen.keys.positions == tuple((position,) for position in shown)
     rest = [position for position in range(len(PIECES)) if position not in shown]
@@ -76,7 +76,7 @@ def test_a_block_is_queries_of_one_text_and_keys_of_one_text(pair: Trace, block:
     """Text A is [CLS] py ##th ##on , [SEP], text B is my pet ##s [SEP]."""
     sides = {"A": range(6), "B": range(6, 10)}
     queries, keys = (sides[name] for name in block.split(" to "))
-    seen = attention_map(pair, 1, 2, Reading(block=block))
+    seen = attention_map(pair, 1, 2, MapOptions(block=block))
     np.testing.assert_allclose(seen.weights, attention_probs(pair, 1, 2)[np.ix_(queries, keys)], atol=1e-7)
 
 
@@ -97,8 +97,8 @@ def test_shown_and_hidden_add_up_to_the_row(name: str) -> None:
             assert (seen.hidden_share >= 0).all()
     both = run.traces[1]
     for words in (False, True):
-        whole = attention_map(both, 0, 0, Reading(words=words))
-        parts = {block: attention_map(both, 0, 0, Reading(words=words, block=block)) for block in BLOCKS[1:]}
+        whole = attention_map(both, 0, 0, MapOptions(words=words))
+        parts = {block: attention_map(both, 0, 0, MapOptions(words=words, block=block)) for block in BLOCKS[1:]}
         assert sum(part.weights.size for part in parts.values()) == whole.weights.size
         assert sum(part.weights.sum() for part in parts.values()) == pytest.approx(whole.weights.sum(), abs=1e-4)
         for query, key in product("AB", repeat=2):
@@ -111,9 +111,9 @@ def test_words_and_punctuation_of_real_tokenizers_are_hidden_whole(name: str) ->
     run = family_run(name)
     assert run.traces is not None
     tokens = run.traces[1].tokens
-    seen = attention_map(run.traces[1], 0, 0, Reading(words=True, hide_special=True, hide_punctuation=True))
+    seen = attention_map(run.traces[1], 0, 0, MapOptions(words=True, hide_special=True, hide_punctuation=True))
     assert seen.keys.labels == ("I", "love", "my", "pet", "python", "The", "pythons", "my", "love")
-    hidden = [each for each in entries(tokens, words=True).positions if each not in seen.keys.positions]
+    hidden = [each for each in token_groups(tokens, words=True).positions if each not in seen.keys.positions]
     assert all(tokens.special[list(each)].all() or is_punctuation(tokens, each) for each in hidden)
 
 
@@ -132,13 +132,13 @@ def test_value_weighted_cells_are_the_norms_of_what_is_handed_over(layer: int) -
         value[:, part] @ output[:, part].T for part in (slice(h * HEAD_DIM, (h + 1) * HEAD_DIM) for h in range(HEADS))
     ]
     norms = np.array([np.linalg.norm(each, axis=1) for each in vectors], dtype=np.float32)
-    reading = Reading(weights="value-weighted")
+    reading = MapOptions(weights="value-weighted")
     for head in range(HEADS):
         probs = attention_probs(found, layer, head)
         expected = np.linalg.norm(probs[:, :, None] * vectors[head][None, :, :], axis=-1)
         seen = attention_map(found, layer, head, reading, norms)
         np.testing.assert_allclose(seen.weights, expected, atol=1e-5)
-        hidden = attention_map(found, layer, head, Reading("value-weighted", hide_special=True), norms)
+        hidden = attention_map(found, layer, head, MapOptions("value-weighted", hide_special=True), norms)
         np.testing.assert_allclose(
             hidden.weights.sum(axis=1) + hidden.hidden_share, expected[1:-1].sum(axis=1), atol=1e-5
         )
@@ -146,7 +146,7 @@ def test_value_weighted_cells_are_the_norms_of_what_is_handed_over(layer: int) -
 
 def test_value_weighted_words_are_merged_like_weights(pair: Trace) -> None:
     norms = np.random.default_rng(1).random((3, len(PIECES))).astype(np.float32)
-    seen = attention_map(pair, 1, 2, Reading("value-weighted", words=True), norms)
+    seen = attention_map(pair, 1, 2, MapOptions("value-weighted", words=True), norms)
     np.testing.assert_allclose(seen.weights, merged(attention_probs(pair, 1, 2) * norms[2]), atol=1e-6)
 
 
@@ -156,7 +156,7 @@ def test_a_text_of_several_tiles_is_read_like_one() -> None:
     ids = tuple(position // 3 for position in range(seq))
     tokens = spelled(" ".join(f"t{position}" for position in range(seq)), word_ids=ids)
     found = random_trace(2, seq, tokens=tokens)
-    seen = attention_map(found, 1, 1, Reading(words=True))
+    seen = attention_map(found, 1, 1, MapOptions(words=True))
     probs = attention_probs(found, 1, 1)
     starts = np.arange(0, seq, 3)
     sizes = np.diff(np.append(starts, seq))
@@ -167,7 +167,7 @@ def test_a_text_of_several_tiles_is_read_like_one() -> None:
 def test_a_row_that_sees_nothing_stays_empty() -> None:
     mask = np.ones((1, len(PIECES), len(PIECES)), dtype=bool)
     mask[:, 6] = False
-    seen = attention_map(random_trace(3, len(PIECES), mask=mask, tokens=PIECES), 1, 0, Reading(hide_special=True))
+    seen = attention_map(random_trace(3, len(PIECES), mask=mask, tokens=PIECES), 1, 0, MapOptions(hide_special=True))
     sums = seen.weights.sum(axis=1) + seen.hidden_share
     np.testing.assert_allclose(sums, [0 if positions == (6,) else 1 for positions in seen.queries.positions], atol=1e-6)
 
@@ -185,8 +185,8 @@ def test_everything_hidden_is_said_in_one_sentence() -> None:
     tokens = spelled("[CLS] , [SEP]", sequence=".A.")
     found = random_trace(2, 3, tokens=tokens)
     for reading in (
-        Reading(hide_special=True, hide_punctuation=True),
-        Reading(words=True, hide_special=True, hide_punctuation=True),
+        MapOptions(hide_special=True, hide_punctuation=True),
+        MapOptions(words=True, hide_special=True, hide_punctuation=True),
     ):
         with pytest.raises(TextError, match="hidden"):
             attention_map(found, 0, 0, reading)
@@ -196,21 +196,21 @@ def test_a_part_of_a_pair_that_is_no_pair_is_refused() -> None:
     found = random_trace(2, 3)
     assert blocks_of(found.tokens) == ("all",)
     with pytest.raises(TextError, match="one text only"):
-        attention_map(found, 0, 0, Reading(block="A to B"))
+        attention_map(found, 0, 0, MapOptions(block="A to B"))
 
 
 @pytest.mark.parametrize(
     ("layer", "head", "reading", "norms"),
     [
-        (0, None, Reading(), None),
-        (0, 0, Reading("rollout"), None),
-        (2, 0, Reading(), None),
-        (0, 3, Reading(), None),
-        (0, 0, Reading("value-weighted"), None),
-        (0, 0, Reading("value-weighted"), np.ones((3, 2), dtype=np.float32)),
+        (0, None, MapOptions(), None),
+        (0, 0, MapOptions("rollout"), None),
+        (2, 0, MapOptions(), None),
+        (0, 3, MapOptions(), None),
+        (0, 0, MapOptions("value-weighted"), None),
+        (0, 0, MapOptions("value-weighted"), np.ones((3, 2), dtype=np.float32)),
     ],
 )
-def test_mistakes_of_a_programmer(pair: Trace, layer: int, head: int | None, reading: Reading, norms: Any) -> None:
+def test_mistakes_of_a_programmer(pair: Trace, layer: int, head: int | None, reading: MapOptions, norms: Any) -> None:
     with pytest.raises(ValueError, match=r"of|without"):
         attention_map(pair, layer, head, reading, norms)
 
@@ -219,8 +219,10 @@ def test_a_family_without_attention_says_why() -> None:
     run = family_run("fnet")
     assert run.traces is not None
     with pytest.raises(UnsupportedModelError, match="Fourier"):
-        attention_map(run.traces[0], 0, 0, Reading())
+        attention_map(run.traces[0], 0, 0, MapOptions())
 
 
 def test_one_token_is_a_map() -> None:
-    np.testing.assert_array_equal(attention_map(made([[[1.0]]], [[[1.0]]]), 1, 0, Reading(words=True)).weights, [[1]])
+    np.testing.assert_array_equal(
+        attention_map(made([[[1.0]]], [[[1.0]]]), 1, 0, MapOptions(words=True)).weights, [[1]]
+    )

@@ -106,7 +106,7 @@ def test_small_and_large_products_are_the_same(
     random: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, alone: int, one_thread: int
 ) -> None:
     expected = attention_probs(made(*random), LAYER)
-    monkeypatch.setattr(probabilities, "ALONE", alone)
+    monkeypatch.setattr(probabilities, "MAX_SINGLE_THREAD_MULTIPLY_ADDS", alone)
     monkeypatch.setattr(probabilities, "ONE_THREAD", one_thread)
     np.testing.assert_allclose(attention_probs(made(*random), LAYER), expected, atol=1e-6)
 

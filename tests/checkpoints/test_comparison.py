@@ -14,7 +14,7 @@ from transformers import AutoModelForSequenceClassification
 from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints, matched_names
 from bertviz_core.checkpoints.results import CheckpointComparison
 from bertviz_core.checkpoints.tensor_map import tensor_grid
-from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, placed_tensors
+from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, tensor_slices
 from bertviz_core.errors import CheckpointError, SupersededError
 from bertviz_core.models.sources import bundled_folder, folder_source, resolve
 from bertviz_core.settings import Settings
@@ -183,7 +183,7 @@ def test_a_tensor_that_was_zero_changed_without_measure_and_nan_stays_nan(settin
 
 def test_histograms_of_a_pair_count_every_number(settings: Settings, base: Path) -> None:
     other = edited(base, lambda tensors: {**tensors, QUERY: tensors[QUERY] * 2})
-    places = [placed_tensors(opened(each, settings))[QUERY] for each in (base, other)]
+    places = [tensor_slices(opened(each, settings))[QUERY] for each in (base, other)]
     found = change_histograms(*places, bins=17)
     one, two = (load_file(each / "model.safetensors")[QUERY].double().numpy() for each in (base, other))
     for histogram, values in ((found.first, one), (found.second, two), (found.difference, two - one)):
@@ -195,7 +195,7 @@ def test_histograms_of_a_pair_count_every_number(settings: Settings, base: Path)
 
 
 def test_tensors_of_two_shapes_have_no_common_histogram(settings: Settings, base: Path) -> None:
-    places = placed_tensors(opened(base, settings))
+    places = tensor_slices(opened(base, settings))
     with pytest.raises(ValueError, match="against"):
         change_histograms(places[QUERY], places["pooler.dense.bias"])
 

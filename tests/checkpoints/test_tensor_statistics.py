@@ -11,11 +11,11 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForSequenceClassification, BertConfig, BertModel
 
 from bertviz_core.checkpoints import values as checkpoints_values
-from bertviz_core.checkpoints.health import weight_signs
+from bertviz_core.checkpoints.health import diagnose_weights
 from bertviz_core.checkpoints.results import Finding
 from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
-from bertviz_core.checkpoints.values import Checkpoint, decoded, number_pieces, open_checkpoint, placed_tensors
+from bertviz_core.checkpoints.values import Checkpoint, decoded, number_pieces, open_checkpoint, tensor_slices
 from bertviz_core.errors import CheckpointError, SupersededError
 from bertviz_core.models.sources import bundled_folder, folder_source, resolve
 from bertviz_core.settings import Settings
@@ -34,7 +34,7 @@ def opened(folder: Path, settings: Settings) -> Checkpoint:
 def signs(folder: Path, settings: Settings) -> tuple[Finding, ...]:
     """What is suspicious in the checkpoint in a folder."""
     found = opened(folder, settings)
-    return weight_signs(checkpoint_statistics(found), found.config)
+    return diagnose_weights(checkpoint_statistics(found), found.config)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_pieces_give_the_same_numbers_as_the_whole(settings: Settings, monkeypat
     name = "encoder.layer.3.output.dense.weight"
     whole = load_file(bundled_folder() / "model.safetensors")[name].numpy()
     monkeypatch.setattr(checkpoints_values, "PIECE_NUMBERS", 9_973)
-    pieces = list(number_pieces(placed_tensors(checkpoint)[name]))
+    pieces = list(number_pieces(tensor_slices(checkpoint)[name]))
     assert {len(piece) for piece in pieces[:-1]} == {9_973}
     np.testing.assert_array_equal(np.concatenate(pieces), whole.reshape(-1).astype(np.float64))
 
@@ -133,7 +133,7 @@ def test_what_is_not_finite_is_counted_and_left_out(
 
 def test_a_histogram_and_what_it_leaves_out_add_up_to_all_numbers(settings: Settings) -> None:
     checkpoint = open_checkpoint(resolve(MODEL, settings), settings)
-    place = placed_tensors(checkpoint)["embeddings.word_embeddings.weight"]
+    place = tensor_slices(checkpoint)["embeddings.word_embeddings.weight"]
     values = load_file(bundled_folder() / "model.safetensors")[place.tensor.name].numpy().reshape(-1)
     whole = tensor_histogram(place, float(values.min()), float(values.max()))
     assert whole.counts.sum() == values.size
@@ -150,7 +150,7 @@ def test_a_constant_tensor_has_no_spread_and_one_bin(settings: Settings, trained
     checkpoint = opened(trained(**{name.replace(".", "__"): torch.full((64,), 0.1)}), settings)
     found = checkpoint_statistics(checkpoint).by_name()[name]
     assert found.std == 0
-    histogram = tensor_histogram(placed_tensors(checkpoint)[name], found.minimum, found.maximum)
+    histogram = tensor_histogram(tensor_slices(checkpoint)[name], found.minimum, found.maximum)
     assert sorted(histogram.counts.tolist())[-2:] == [0, 64]
 
 
@@ -188,7 +188,7 @@ def test_progress_reaches_the_whole_and_may_end_the_reading(settings: Settings, 
 
 def test_the_bundled_model_and_a_trained_one_give_no_alarm(settings: Settings, trained: Callable[..., Path]) -> None:
     bundled = open_checkpoint(resolve(MODEL, settings), settings)
-    assert weight_signs(checkpoint_statistics(bundled), bundled.config) == ()
+    assert diagnose_weights(checkpoint_statistics(bundled), bundled.config) == ()
     assert signs(trained(), settings) == ()
 
 

@@ -189,7 +189,7 @@ def chart_keys(path: Path) -> set[str]:
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         if name == "chart":
             found.add(_text(call.args[1], texts))
-        elif name == "plotly_chart" and path.name != "export.py":
+        elif name == "plotly_chart" and path.name != "figure_block.py":
             found |= {_text(each.value, texts) for each in call.keywords if each.arg == "key"}
     return found
 
@@ -216,7 +216,7 @@ def _text(node: ast.expr, texts: dict[tuple[str, int], str]) -> str:
 
 
 def test_every_chart_of_every_page_has_a_name_in_the_command() -> None:
-    files = [path for folder in ("ui", "pages") for path in sorted((ROOT / folder).glob("*.py"))]
+    files = [path for folder in ("ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
     drawn = {key for path in files for key in chart_keys(path)}
     assert len(drawn) > 30
     assert drawn == {entry.chart for entry in NAMES.values()}

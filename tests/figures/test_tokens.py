@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.figures.base.axes import visible
+from bertviz_core.figures.base.axes import token_text
 from bertviz_core.figures.base.style import THEMES, Theme
 from bertviz_core.figures.tokens import neighbour_bars
 
@@ -15,7 +15,7 @@ every_theme = pytest.mark.parametrize("look", THEMES.values(), ids=THEMES.keys()
 
 @every_theme
 def test_each_bar_is_the_cosine_of_its_row(look: Theme) -> None:
-    figure = neighbour_bars([visible(name) for name in NAMES], COSINES, NORMS, "Nearest", look)
+    figure = neighbour_bars([token_text(name) for name in NAMES], COSINES, NORMS, "Nearest", look)
     (bars,) = figure.data
     assert bars.orientation == "h"
     np.testing.assert_array_equal(bars.x, COSINES)

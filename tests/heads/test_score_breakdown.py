@@ -7,8 +7,8 @@ import pytest
 
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.heads.results import CellArithmetic
-from bertviz_core.heads.score_breakdown import cell_arithmetic, layer_heads
+from bertviz_core.heads.results import CellBreakdown
+from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
 from bertviz_core.heads.value_norms import value_norms
 from bertviz_core.heads.weights import head_projections
 from tests.heads.test_weights import near
@@ -22,13 +22,13 @@ MAPPED = tuple(name for name in TRACED if name not in WITHOUT_MAPS)
 
 
 @cache
-def cells(name: str) -> list[CellArithmetic]:
+def cells(name: str) -> list[CellBreakdown]:
     """Some cells of a pair, every layer and head among them."""
     run = family_run(name)
     assert run.traces is not None
     found, places = run.traces[1], [(0, 0), (5, len(run.traces[1].tokens) - 1)]
     return [
-        cell_arithmetic(run.loaded, found, layer, head, query, key, heads)
+        break_down_cell(run.loaded, found, layer, head, query, key, heads)
         for layer in range(LAYERS)
         for heads in [layer_heads(run.loaded, found, layer)]
         for head in range(HEADS)
@@ -113,7 +113,7 @@ def test_a_masked_key_has_minus_infinity_and_weight_0(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None
     last = len(run.traces[1].tokens) - 1
-    cell = cell_arithmetic(run.loaded, run.traces[1], 1, 0, 0, last)
+    cell = break_down_cell(run.loaded, run.traces[1], 1, 0, 0, last)
     assert cell.score.added == -np.inf
     assert cell.score.added_name == "mask"
     assert cell.score.weights[last] == 0
@@ -122,7 +122,7 @@ def test_a_masked_key_has_minus_infinity_and_weight_0(name: str) -> None:
 def test_shared_key_heads_are_named() -> None:
     run = family_run("eurobert")
     assert run.traces is not None
-    assert [cell_arithmetic(run.loaded, run.traces[0], 0, head, 1, 2).key_head for head in range(HEADS)] == [0, 0]
+    assert [break_down_cell(run.loaded, run.traces[0], 0, head, 1, 2).key_head for head in range(HEADS)] == [0, 0]
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_MAPS))
@@ -130,7 +130,7 @@ def test_families_without_maps_are_refused(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None
     with pytest.raises(UnsupportedModelError, match="no attention"):
-        cell_arithmetic(run.loaded, run.traces[0], 0, 0, 0, 0)
+        break_down_cell(run.loaded, run.traces[0], 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("place", [(LAYERS, 0, 0, 0), (0, HEADS, 0, 0), (0, 0, 99, 0), (0, 0, 0, -1)])
@@ -138,7 +138,7 @@ def test_cells_that_are_not_there_are_the_programmers_mistake(place: tuple[int, 
     run = family_run("bert")
     assert run.traces is not None
     with pytest.raises(ValueError, match="of"):
-        cell_arithmetic(run.loaded, run.traces[0], *place)
+        break_down_cell(run.loaded, run.traces[0], *place)
 
 
 @pytest.mark.parametrize("name", [name for name in MAPPED if name != "nystromformer"])
@@ -151,7 +151,7 @@ def test_value_norms_are_lengths_of_values_behind_the_output(name: str) -> None:
         norms, parts = value_norms(run.loaded, found, layer), heads.projections
         assert norms.shape == (HEADS, len(found.tokens))
         for head in range(HEADS):
-            cell = cell_arithmetic(run.loaded, found, layer, head, 0, 0, heads)
+            cell = break_down_cell(run.loaded, found, layer, head, 0, 0, heads)
             near(norms[head], np.linalg.norm(cell.mix.values @ parts.output[head].T, axis=-1))
 
 
@@ -160,7 +160,7 @@ def test_weighted_by_attention_values_make_the_heads_output() -> None:
     run = family_run("roberta")
     assert run.traces is not None
     found = run.traces[1]
-    cell = cell_arithmetic(run.loaded, found, 2, 1, 4, 0)
+    cell = break_down_cell(run.loaded, found, 2, 1, 4, 0)
     parts = head_projections(run.loaded, 2)
     vectors = cell.mix.values @ parts.output[1].T
     near(attention_probs(found, 2, 1)[4] @ vectors, cell.mix.head_output)

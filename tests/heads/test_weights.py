@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.heads.fused_products import one_or_many
-from bertviz_core.heads.layer_inputs import layer_run
+from bertviz_core.heads.fused_products import compare_fused_and_per_head
+from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.heads.weights import (
     block_norms,
@@ -100,7 +100,7 @@ def test_cut_products_are_what_the_models_own_modules_give(name: str) -> None:
     run = family_run(name)
     for tokens in run.texts:
         for layer in range(LAYERS):
-            parts, heard = head_projections(run.loaded, layer), layer_run(run.loaded, tokens, layer)
+            parts, heard = head_projections(run.loaded, layer), capture_layer_io(run.loaded, tokens, layer)
             near(linear(heard.query_input, parts.query, parts.query_bias), heard.query)
             near(linear(heard.key_input, parts.key, parts.key_bias), heard.key)
             near(linear(heard.value_input, parts.value, parts.value_bias), heard.value)
@@ -115,7 +115,7 @@ def test_heads_are_cut_where_the_model_cuts_them(name: str) -> None:
     assert run.traces is not None
     found = run.traces[1]
     for layer in range(LAYERS):
-        parts, heard = head_projections(run.loaded, layer), layer_run(run.loaded, found.tokens, layer)
+        parts, heard = head_projections(run.loaded, layer), capture_layer_io(run.loaded, found.tokens, layer)
         value = split_rows(linear(heard.value_input, parts.value, parts.value_bias).T, len(parts.value))
         near(value.transpose(0, 2, 1), found.value[layer])
         query = split_rows(linear(heard.query_input, parts.query, parts.query_bias).T, HEADS).transpose(0, 2, 1)
@@ -177,7 +177,7 @@ def test_a_head_of_bert_has_its_share_of_each_matrix() -> None:
 @pytest.mark.parametrize("block", ["query", "key", "value"])
 def test_one_product_and_many_give_the_same(name: str, block: Any) -> None:
     run = family_run(name)
-    found = one_or_many(run.loaded, run.texts[0], 1, block)
+    found = compare_fused_and_per_head(run.loaded, run.texts[0], 1, block)
     parts = head_projections(run.loaded, 1)
     assert found.one.shape == (HEADS, len(run.texts[0]), parts.blocks(block).shape[1])
     near(found.one, found.many)
@@ -193,14 +193,14 @@ def test_one_product_and_many_give_the_same(name: str, block: Any) -> None:
 def test_the_output_is_no_such_product() -> None:
     run = family_run("bert")
     with pytest.raises(ValueError, match="sums the heads"):
-        one_or_many(run.loaded, run.texts[0], 0, "output")
+        compare_fused_and_per_head(run.loaded, run.texts[0], 0, "output")
 
 
 @pytest.mark.parametrize("name", ["bert", "albert", "modernbert", "mpnet"])
 def test_listening_leaves_the_model_as_it_was(name: str) -> None:
     run = family_run(name)
     before = trace(run.loaded, run.texts[0])
-    layer_run(run.loaded, run.texts[1], 2)
+    capture_layer_io(run.loaded, run.texts[1], 2)
     modules = list(run.loaded.model.modules())
     assert not any(hook.__qualname__.startswith("_hearer") for m in modules for hook in m._forward_hooks.values())
     np.testing.assert_array_equal(trace(run.loaded, run.texts[0]).hidden_states, before.hidden_states)
@@ -208,11 +208,11 @@ def test_listening_leaves_the_model_as_it_was(name: str) -> None:
 
 def test_sessions_side_by_side_hear_their_own_text() -> None:
     run = family_run("bert")
-    alone = [[layer_run(run.loaded, tokens, layer) for layer in range(LAYERS)] for tokens in run.texts]
+    alone = [[capture_layer_io(run.loaded, tokens, layer) for layer in range(LAYERS)] for tokens in run.texts]
 
     def heard(index: int) -> tuple[int, int, Any]:
         text, layer = index % 2, index % LAYERS
-        return text, layer, layer_run(run.loaded, run.texts[text], layer)
+        return text, layer, capture_layer_io(run.loaded, run.texts[text], layer)
 
     with ThreadPoolExecutor(6) as pool:
         for text, layer, found in pool.map(heard, range(36)):
@@ -228,7 +228,7 @@ def test_a_failed_run_leaves_no_listener_behind(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(run.loaded.model.encoder.layer[0], "forward", refuse)
     with pytest.raises(UnsupportedModelError, match="no such thing"):
-        layer_run(run.loaded, run.texts[0], 1)
+        capture_layer_io(run.loaded, run.texts[0], 1)
     hooks = [hook for module in run.loaded.model.modules() for hook in module._forward_hooks.values()]
     assert not any(hook.__qualname__.startswith("_hearer") for hook in hooks)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, HeadMeasures, Reading
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, HeadMeasures, MapOptions
 
 EVIL = "<img src=x onerror=alert(1)>"
 WORDS = ("[CLS]", EVIL, "</script>", "un", "##believ", "##able", "**bold**", "\u202egnp", "the", "the", "cat", "sat")
@@ -29,7 +29,7 @@ def atlas_of(seq, layers, heads, side=64, reading=None):
     pooled = np.maximum.reduceat(np.maximum.reduceat(weights, starts, axis=2), starts, axis=3)
     axis = Axis(labels(seq), tuple((position,) for position in range(seq)))
     atlas = AttentionAtlas(
-        reading=reading or Reading(),
+        reading=reading or MapOptions(),
         queries=axis,
         keys=axis,
         thumbnails=pooled,

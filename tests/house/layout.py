@@ -1,4 +1,4 @@
-"""What the folders promise, as functions that list what breaks a promise; each is asked of the project and of a wrong tree."""
+"""What the folders promise, as functions that list what breaks a promise."""
 
 import ast
 from collections.abc import Iterator

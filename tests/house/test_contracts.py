@@ -41,7 +41,10 @@ def contracts(place: Path) -> dict[str, bool]:
     printed = subprocess.run(command, cwd=place, capture_output=True, text=True).stdout
     lines = [line.strip() for line in printed.splitlines()]
     return {
-        line.partition(f" {word}")[0]: word == "KEPT" for line in lines for word in ("KEPT", "BROKEN") if f" {word}" in line
+        line.partition(f" {word}")[0]: word == "KEPT"
+        for line in lines
+        for word in ("KEPT", "BROKEN")
+        if f" {word}" in line
     }
 
 

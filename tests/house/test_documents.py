@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-MADE = {"models", ".venv", "NAME"}
+MADE = {"models", ".venv", "org"}
 """First parts of paths that are not in the repository: a user makes them."""
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*)`|\]\(((?!https?:)[^)#]+)\)")
 
@@ -21,7 +21,7 @@ def missing(document: Path, root: Path) -> list[str]:
     """Paths that a document names and that are not there, from the root or beside the document."""
     found = []
     for name in named_paths(document.read_text(encoding="utf-8")):
-        if name.partition("/")[0] in MADE:
+        if name.removeprefix("./").partition("/")[0] in MADE:
             continue
         if not any(list(place.glob(name.rstrip("/"))) for place in (root, document.parent)):
             found.append(name)

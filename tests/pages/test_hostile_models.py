@@ -15,7 +15,6 @@ PAGES = tuple(sorted(path.stem for path in (SHELL.parents[1] / "pages").glob("[!
 
 def named(folder: Path, secret: Path) -> None:
     """A vocabulary that the settings of the tokenizer name."""
-    (folder / "vocab.txt").unlink()
     hostile.set_json(folder, "tokenizer_config.json", vocab=str(secret), vocab_file=str(secret))
 
 

@@ -43,8 +43,8 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists of more than 3 sentences are long ones, and no job is at hand."""
-    monkeypatch.setattr(cache, "SHORT", 3)
-    monkeypatch.setattr(cache, "ASK", 3)
+    monkeypatch.setattr(cache, "SHORT_LIST_SENTENCES", 3)
+    monkeypatch.setattr(cache, "CONFIRM_ABOVE_SENTENCES", 3)
     monkeypatch.setattr(cache, "BOARD_WAIT_S", 60)
     cache.jobs.clear()
 

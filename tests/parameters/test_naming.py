@@ -113,7 +113,7 @@ def test_what_stands_beside_the_wrapped_model_is_the_task_head() -> None:
 
 
 def test_the_packaged_table_is_that_of_the_installed_library() -> None:
-    """library.json is written by bertviz_core.models.catalog.generate; after a change of transformers it must be again."""
+    """library.json is written by models/catalog/generate.py; after a change of transformers it must be again."""
     import orjson
     import transformers
 

@@ -12,7 +12,7 @@ from bertviz_core.models.sources import resolve
 from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
-from bertviz_core.sentences.results import SUMS, DenseLayer, Pooling, SentencePlan, TokenPairShares
+from bertviz_core.sentences.results import ADDITIVE_POOLINGS, DenseLayer, Pooling, SentencePlan, TokenPairShares
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.sentences.token_pairs import token_pair_shares
 from bertviz_core.settings import Settings
@@ -87,7 +87,7 @@ def test_totals_words_and_the_largest_pairs() -> None:
     assert all(0 < pair.first < len(found.first_tokens) - 1 for pair in found.top)
 
 
-@pytest.mark.parametrize("pooling", SUMS)
+@pytest.mark.parametrize("pooling", ADDITIVE_POOLINGS)
 @pytest.mark.parametrize("bias", [True, False])
 def test_linear_dense_layers_keep_the_sum_exact(pooling: Pooling, bias: bool) -> None:
     run = family_run("bert")

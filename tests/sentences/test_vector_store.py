@@ -19,8 +19,8 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from bertviz_core.sentence_database import StoredVector
-from bertviz_core.sentence_store import SentenceStore
+from bertviz_core.sentences.vector_store import StoredVector
+from bertviz_core.sentences.vector_store import SentenceStore
 store, first, count = SentenceStore(Path(sys.argv[1]), 10**9), int(sys.argv[2]), int(sys.argv[3])
 for number in range(first, first + count):
     keys = [b"%d-%d" % (number, row) for row in range(50)]

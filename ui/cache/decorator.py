@@ -15,7 +15,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def kept(spinner: str = "", size: Callable[[Any], int] = held_nbytes) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def cached_by_bytes(
+    spinner: str = "", size: Callable[[Any], int] = held_nbytes
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A function whose results are kept by its arguments; an argument whose name begins with "_" is no part of those.
 
     Like st.cache_resource, which counts entries and not bytes. Results are shared between sessions and never changed.

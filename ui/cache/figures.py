@@ -5,7 +5,7 @@ import pickle  # only written, for a digest; nothing is ever read back
 from types import FunctionType
 from typing import Any
 
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from ui.cache.decorator import results
 
@@ -15,9 +15,9 @@ PER_BYTE = 4
 """Bytes of a figure in memory for one of its text, about."""
 
 
-def drawn(figure: Any, look: Theme) -> Any:
+def cached_figure(figure: Any, look: Theme) -> Any:
     """The figure of a picture in a theme, the one drawn before where it was drawn from the same; a figure as it is."""
-    if not isinstance(figure, Picture):
+    if not isinstance(figure, FigureSpec):
         return figure
     if look.name not in figure.kept:
         digest = content_digest(figure.draw)

@@ -7,7 +7,7 @@ from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.parameters.tree import parameter_tree, tree_depth
-from ui.cache.decorator import kept
+from ui.cache.decorator import cached_by_bytes
 from ui.session import settings
 
 
@@ -45,17 +45,17 @@ def tasks(name: str) -> tuple[str, ...]:
     return facts.tasks if facts else ()
 
 
-@kept("Counting parameters")
+@cached_by_bytes("Counting parameters")
 def _ledger(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> Ledger:
     current = settings()
     return source_ledger(resolve(name, current), current, task)
 
 
-@kept()
+@cached_by_bytes()
 def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str | None, depth: int) -> tuple[TreeNode, ...]:
     return parameter_tree(_ledger(name, kind, revision, has_weights, task), depth)
 
 
-@kept()
+@cached_by_bytes()
 def _depth(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> int:
     return tree_depth(_ledger(name, kind, revision, has_weights, task))

@@ -15,7 +15,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from ui.cache.byte_cache import ByteCache
-from ui.cache.decorator import kept
+from ui.cache.decorator import cached_by_bytes
 from ui.cache.traces import TraceCache
 from ui.session import model_names, settings
 
@@ -104,12 +104,12 @@ def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:
     return len(tokenizer.tokenizer) * BYTES_PER_ENTRY
 
 
-@kept("Loading the tokenizer", tokenizer_nbytes)
+@cached_by_bytes("Loading the tokenizer", tokenizer_nbytes)
 def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
     return load_tokenizer(resolve(name, settings()), settings())
 
 
-@kept()
+@cached_by_bytes()
 def _nearest(name: str, revision: str, token_id: int, count: int, _model: LoadedModel) -> NearestRows:
     try:
         return nearest_rows(_model, token_id, count)
@@ -120,7 +120,7 @@ def _nearest(name: str, revision: str, token_id: int, count: int, _model: Loaded
         ) from error
 
 
-@kept()
+@cached_by_bytes()
 def _tokens(name: str, kind: str, revision: str, text: str, pair: str | None) -> Tokens:
     return tokenize(_tokenizer(name, kind, revision), text, pair)
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import yaml  # type: ignore[import-untyped]  # the package ships no annotations
 
 from bertviz_core.errors import LessonError
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def _words(found: Mapping[str, Any], name: str, most: int, where: str, as_it_is:
         _refuse(where, name, "write a text (in quotation marks where YAML takes it for something else)")
     if len(value) > most:
         _refuse(where, name, f"it has {len(value):,} characters, more than the {most:,} allowed")
-    return value.rstrip("\n") if as_it_is else visible(" ".join(value.split()))
+    return value.rstrip("\n") if as_it_is else escape_controls(" ".join(value.split()))
 
 
 def _known(found: Mapping[Any, Any], fields: Sequence[str], where: str) -> None:
@@ -232,5 +232,5 @@ def _refuse(where: str, field: str, advice: str) -> NoReturn:
 
 def _shown(found: Any, most: int = 40) -> str:
     """What was found, short enough for a sentence."""
-    words = visible(" ".join(str(found).split()))
+    words = escape_controls(" ".join(str(found).split()))
     return f"'{words[:most]}…'" if len(words) > most else f"'{words}'"

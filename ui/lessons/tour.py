@@ -15,16 +15,16 @@ from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.reading import Lesson, Step, lesson_file, lesson_names, read_lesson
 from ui.session import PAGE, settings
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")
-GIVEN, OWN = "tour_given", "tour_own"
+APPLIED_KEY, OWN_TEXTS_KEY = "tour_given", "tour_own"
 """Keys of the session: texts that steps wrote, and the reader's that they replaced."""
 
 
-def give(step: Step) -> None:
+def apply_step_texts(step: Step) -> None:
     """Write the step's texts where the model reads them; what the reader had there is kept for the end of the tour."""
-    given, own = dict(st.session_state.get(GIVEN, {})), dict(st.session_state.get(OWN, {}))
+    given, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
     for key, text in _texts(step).items():
         now = st.session_state.get(key)
         if now is not None and now != given.get(key):
@@ -32,7 +32,7 @@ def give(step: Step) -> None:
         if key not in st.query_params:
             st.session_state[key] = text
         given[key] = text
-    st.session_state.update({GIVEN: given, OWN: own})
+    st.session_state.update({APPLIED_KEY: given, OWN_TEXTS_KEY: own})
 
 
 def _texts(step: Step) -> dict[str, str]:
@@ -46,9 +46,9 @@ def _texts(step: Step) -> dict[str, str]:
     return found
 
 
-def give_back() -> None:
+def restore_texts() -> None:
     """Bring back what the reader had; a field that the reader changed since stays."""
-    given, own = st.session_state.pop(GIVEN, {}), st.session_state.pop(OWN, {})
+    given, own = st.session_state.pop(APPLIED_KEY, {}), st.session_state.pop(OWN_TEXTS_KEY, {})
     for key, text in own.items():
         if st.session_state.get(key) == given.get(key):
             st.session_state[key] = text
@@ -64,7 +64,7 @@ Pages = Mapping[str, Any]
 """Name of a page's file -> its entry in the navigation."""
 
 
-def begin(here: str, pages: Pages) -> None:
+def follow_address(here: str, pages: Pages) -> None:
     """Follow the address: show its step, and where that is on another page go there.
 
     Args:
@@ -95,11 +95,11 @@ def begin(here: str, pages: Pages) -> None:
         st.session_state[AGAIN] = _address(lesson, place)
     st.session_state[TOUR] = (asked, str(place + 1))
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
-        give(step)
+        apply_step_texts(step)
         st.session_state[ADDRESS] = st.session_state[TOUR]
 
 
-def bar(here: str, pages: Pages) -> None:
+def step_bar(here: str, pages: Pages) -> None:
     """The step that the reader is at; nothing outside a tour."""
     at = st.session_state.get(TOUR)
     if at is None:
@@ -109,34 +109,38 @@ def bar(here: str, pages: Pages) -> None:
         place = _place(lesson, at[1])
     except LessonError as error:
         del st.session_state[TOUR]
-        st.warning(plain(str(error)), icon=":material/tour:")
+        st.warning(escape_markdown(str(error)), icon=":material/tour:")
         return
     step = lesson.steps[place]
     with st.container(border=True, key="tour_bar", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             counted = f"step {place + 1} of {len(lesson.steps)}"
-            st.markdown(f":gray[{plain(lesson.title)}, {counted}:] **{plain(step.title)}**", width="stretch")
+            st.markdown(
+                f":gray[{escape_markdown(lesson.title)}, {counted}:] **{escape_markdown(step.title)}**", width="stretch"
+            )
             again = st.session_state.get(AGAIN)
             step_links(_steps_beside(lesson, place, here), "tour_links", "Steps of the tour", again=again)
             _all_steps(lesson, place)
-            st.button("Leave", key="tour_leave", on_click=leave, help="Ends the tour; your own text comes back.")
-        st.markdown(plain(step.note) + (f"  \n**Try:** {plain(step.question)}" if step.question else ""))
+            st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour; your own text comes back.")
+        st.markdown(
+            escape_markdown(step.note) + (f"  \n**Try:** {escape_markdown(step.question)}" if step.question else "")
+        )
         if here != step.page:
-            st.caption(f"This step is on the page {plain(pages[step.page].title)}.")
+            st.caption(f"This step is on the page {escape_markdown(pages[step.page].title)}.")
     if again:
         st.stop()  # the browser opens the step's whole address now
 
 
 def _all_steps(lesson: Lesson, place: int) -> None:
     with st.popover("All steps", key="tour_list", width="content"):
-        author = f" By {plain(lesson.author)}." if lesson.author else ""
+        author = f" By {escape_markdown(lesson.author)}." if lesson.author else ""
         st.caption(f"Each step is a link of its own.{author}")
         step_links(_list(lesson, place), "tour_steps", "All steps of the tour", is_list=True)
 
 
-def leave() -> None:
+def end_tour() -> None:
     """End the tour where the reader is; texts that the reader had, and did not change since, come back."""
-    give_back()
+    restore_texts()
     st.session_state.pop(TOUR, None)
     for name in ("lesson", "step"):
         if name in st.query_params:
@@ -159,7 +163,7 @@ def lessons_button() -> None:
         st.markdown("Guided tours through the pages.")
         step_links(links, "lessons_list", "Lessons", is_list=True)
         for fault in faults:
-            st.caption(plain(fault))
+            st.caption(escape_markdown(fault))
 
 
 def entry() -> None:

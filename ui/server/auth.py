@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 NEEDED = "authlib"
 """The package that Streamlit's sign-in runs on; deploy/requirements-sign-in.txt has it."""
@@ -30,13 +30,13 @@ def require_sign_in() -> None:
     if st.user.is_logged_in:
         with st.sidebar:
             who = st.user.get("name") or st.user.get("email") or "someone"
-            st.caption(f"Signed in as {plain(str(who))}")
+            st.caption(f"Signed in as {escape_markdown(str(who))}")
             st.button("Sign out", key="sign_out", on_click=st.logout)
         return
     st.title("Inside BERT", anchor=False)
     st.write("This instance is for people who sign in.")
     for provider in providers:
-        label = "Sign in" if provider == "" else f"Sign in with {plain(provider)}"
+        label = "Sign in" if provider == "" else f"Sign in with {escape_markdown(provider)}"
         st.button(label, key=f"sign_in_{provider}", on_click=st.login, args=(provider,) if provider else ())
     st.stop()
 

@@ -5,10 +5,14 @@ import gc
 import sys
 import threading
 from collections.abc import AsyncIterator
+from importlib import import_module
 from typing import Any
 
 from streamlit.components.v2 import manifest_scanner
 
+from bertviz_core.models.skeleton import build_skeleton, import_library
+from bertviz_core.models.sources import resolve
+from bertviz_core.settings import DEFAULT_MODEL, Settings
 from ui.cache import ledgers
 from ui.cache.models import first_page_drawn, model_wanted
 
@@ -20,6 +24,12 @@ SWITCH_S = 0.0005
 """So often threads take turns at first: a file for the browser does not wait long for what is imported beside it.
 
 For good, it would hold up many sessions that compute at once."""
+
+FIRST_PAGE_MODULES = (
+    *("ui.share", "ui.lessons.tour", "ui.server.auth", "ui.server.brand", "ui.cache.models"),
+    "ui.views.parameters.views",
+)
+"""What the first page imports."""
 
 COLLECT_EVERY_S = 10.0
 """Figures and script modules are freed within this time; a collection stops all pages for about a tenth of a second."""
@@ -53,8 +63,9 @@ def _import_pages() -> None:
     """What the first page needs of Python, imported while the browser fetches what it needs itself."""
     from bertviz_core.figures.base.style import LIGHT
     from bertviz_core.figures.parameters import FORMS, tree_picture
-    from bertviz_core.settings import DEFAULT_MODEL
 
+    for name in FIRST_PAGE_MODULES:
+        import_module(name)
     ledger, nodes = ledgers.ledger(DEFAULT_MODEL), ledgers.tree(DEFAULT_MODEL, 3, None)
     tree_picture(ledger, nodes, FORMS[0]).drawn(LIGHT).to_json()
 
@@ -71,10 +82,6 @@ def _preload() -> None:
         sys.setswitchinterval(usual)
     if first_page_drawn.wait(PRELOAD_AFTER_S):
         model_wanted.wait(PAINTING_S)
-    from bertviz_core.models.skeleton import build_skeleton, import_library
-    from bertviz_core.models.sources import resolve
-    from bertviz_core.settings import DEFAULT_MODEL, Settings
-
     import_library()
     build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, Settings.from_environment()).config)
     gc.collect()

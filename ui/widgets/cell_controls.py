@@ -8,7 +8,7 @@ import streamlit as st
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.widgets.controls import BOUND, bring_along
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 NARROW, WIDE = 118, 235
 """Widths of a number with its two buttons, by the length of its label."""
@@ -54,7 +54,7 @@ def _index(label: str, count: int, key: str, default: int, help_text: str, pixel
     bring_along(key, default)
     asked = st.query_params.get(key) or _by_its_other_name(key) or "0"
     if not (asked.isascii() and asked.isdigit() and int(asked[:9]) <= most):
-        st.toast(plain(f"The address asks for {WORDS[key]} {asked[:20]}; there are 0 to {most} here."))
+        st.toast(escape_markdown(f"The address asks for {WORDS[key]} {asked[:20]}; there are 0 to {most} here."))
     if int(st.session_state.get(key) or 0) > most:
         st.session_state[key] = most
     return int(st.number_input(label, 0, most, default, step=1, key=key, help=help_text, width=pixels, **BOUND))

@@ -7,16 +7,16 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError, MissingFilesError
 from ui.widgets import model_download
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def shown_to_user() -> Iterator[None]:
     """Show a refusal of the core as one sentence and end the page there; the sidebar stays usable."""
     try:
         yield
     except BertvizError as error:
-        st.error(plain(str(error)), icon=":material/block:")
+        st.error(escape_markdown(str(error)), icon=":material/block:")
         if isinstance(error, MissingFilesError):
             _offer_download(error.model)
         st.stop()
@@ -27,4 +27,4 @@ def _offer_download(model: str) -> None:
     try:
         model_download.offer(model)
     except BertvizError as error:
-        st.caption(plain(str(error)))
+        st.caption(escape_markdown(str(error)))

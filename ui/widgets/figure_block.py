@@ -11,12 +11,12 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.export import standalone_html
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache import ledgers
-from ui.cache.figures import drawn
+from ui.cache.figures import cached_figure
 from ui.cache.models import first_page_drawn
 from ui.components.figure_download import figure_download
 from ui.widgets import chart_state, controls
@@ -41,7 +41,7 @@ def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | 
         on_select: called when a part of it was clicked.
     """
     st.plotly_chart(
-        chart_state.standing(drawn(figure, theme(session.theme_name())), key),
+        chart_state.restored_figure(cached_figure(figure, theme(session.theme_name())), key),
         key=key,
         theme=None,
         alt=_alt(figure) or alt,
@@ -73,10 +73,10 @@ def download_row(
     """
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        chosen = picture_theme(key) if isinstance(figure, Picture) else AS_SHOWN
+        chosen = picture_theme(key) if isinstance(figure, FigureSpec) else AS_SHOWN
         look = theme(session.theme_name() if chosen == AS_SHOWN else chosen)
         words = _caption(figure, look, caption, models, texts)
-        again = None if chosen == AS_SHOWN else drawn(figure, look)
+        again = None if chosen == AS_SHOWN else cached_figure(figure, look)
         figure_download(key, name, filename, words, look, _alt(figure), again)
         st.download_button(
             "HTML",
@@ -105,7 +105,7 @@ def _caption(
     """The caption of what is shown; every page's goes through here."""
     revisions = [_named(name) for name in models or (controls.model_name(),)]
     read = (texts.text, texts.pair) if isinstance(texts, Tokens) else texts
-    return caption_of(drawn(figure, look), words, revisions, read)
+    return caption_of(cached_figure(figure, look), words, revisions, read)
 
 
 def _named(name: str) -> tuple[str, str]:
@@ -118,11 +118,11 @@ def _named(name: str) -> tuple[str, str]:
 
 
 def _page(figure: Any, look: Theme, title: str, caption: Caption) -> str:
-    return standalone_html(drawn(figure, look), title, caption, look, _alt(figure))
+    return standalone_html(cached_figure(figure, look), title, caption, look, _alt(figure))
 
 
 def _alt(figure: Any) -> str:
-    return figure.alt if isinstance(figure, Picture) else ""
+    return figure.alt if isinstance(figure, FigureSpec) else ""
 
 
 def numbers_table(

@@ -12,7 +12,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|\S(?=@)", re.IGNORECA
 _MARKS = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it stands: no links, images, emphasis, formulas or icons.
 
     Addresses become links even where every mark is escaped, so a word joiner, which has no width, parts them.
@@ -42,7 +42,7 @@ def heading(title: str, question: str) -> Callable[[str, str], None]:
     place.markdown(question)
 
     def name_model(model: str, note: str) -> None:
-        place.markdown(f"{question} :gray[{plain(model)}: {plain(note)}]")
+        place.markdown(f"{question} :gray[{escape_markdown(model)}: {escape_markdown(note)}]")
 
     return name_model
 

@@ -9,7 +9,7 @@ from bertviz_core.models.download import HubFiles, download, needed_files
 from bertviz_core.models.sources import resolve
 from ui.cache.jobs import Job, JobBoard, Progress
 from ui.session import settings
-from ui.widgets.formatting import bytes_text, duration, plain
+from ui.widgets.formatting import bytes_text, duration, escape_markdown
 
 POLL_S = 1.0
 
@@ -51,7 +51,7 @@ def _watch(name: str) -> None:
     if job.state == "failed" and job.error is not None:
         if not isinstance(job.error, BertvizError):
             raise job.error
-        st.error(plain(str(job.error)), icon=":material/block:")
+        st.error(escape_markdown(str(job.error)), icon=":material/block:")
         st.button("Try again", key="retry_download", on_click=jobs().forget, args=(name,))
         return
     if job.state == "stopped":

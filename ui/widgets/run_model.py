@@ -28,7 +28,7 @@ def allow_run(run: str) -> None:
     st.session_state["long_run"] = run
 
 
-ASK_S = 8.0
+CONFIRM_ABOVE_SECONDS = 8.0
 """A run that takes longer than this begins when the reader says so."""
 QUIET_S = 0.4
 """A run shorter than this writes nothing, so that nothing flickers."""
@@ -57,9 +57,9 @@ def run_tokens(model: LoadedModel, read: Tokens) -> Trace:
     cost = run_cost(model, len(read))
     facts = (model.name, model.revision, read.text, read.pair)
     run = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
-    long = cost.seconds > ASK_S
+    long = cost.seconds > CONFIRM_ABOVE_SECONDS
     if long and not run_allowed(run):
-        _ask(cost, run)
+        _confirm(cost, run)
     return _run(model, read, cost, place, long)
 
 
@@ -68,7 +68,7 @@ def cost_words(cost: RunCost) -> str:
     return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory, about {duration(cost.seconds)}"
 
 
-def _ask(cost: RunCost, run: str) -> None:
+def _confirm(cost: RunCost, run: str) -> None:
     """Say what a long run needs and wait for the reader."""
     st.info(f"This run needs {cost_words(cost)} on this machine. It can be stopped.", icon=":material/timer:")
     st.button("Run the model", type="primary", on_click=allow_run, args=(run,), key="start_run")

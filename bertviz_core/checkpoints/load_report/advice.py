@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 FEW = 4
 """Modules whose names are written out in a sentence."""
@@ -37,9 +37,10 @@ def _repair(report: LoadReport) -> str:
     repair = report.repair
     if repair is None:
         return ""
-    words = {"strip": f"carry {shown(repair.old)} in front", "add": f"lack {shown(repair.new)} in front"}.get(
-        repair.action, f"begin with {shown(repair.old)} in place of {shown(repair.new)}"
-    )
+    words = {
+        "strip": f"carry {quoted(repair.old)} in front",
+        "add": f"lack {quoted(repair.new)} in front",
+    }.get(repair.action, f"begin with {quoted(repair.old)} in place of {quoted(repair.new)}")
     rest = repair.wanted - repair.after
     left = f" The other {rest:,} would still be new." if rest else ""
     return (

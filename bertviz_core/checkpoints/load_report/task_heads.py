@@ -43,7 +43,7 @@ def source_head_difference(source: ModelSource, task: str, num_labels: int | Non
     base_ledger = module_ledger(source.name, base, way="config")
     ledger = module_ledger(source.name, model, way="config")
     images = _images(base_ledger, ledger, model.base_model_prefix)
-    inside = _Inside(ledger, {image: name for name, image in images.items() if image})
+    inside = _Descendants(ledger, {image: name for name, image in images.items() if image})
     removed = [row for row in base_ledger.parameters if row.tied_to is None and not images[row.name]]
     nodes = [
         HeadNode("changed" if inside.added or removed else "same", 0, "", ledger.architecture, None, ledger.total, None)
@@ -64,7 +64,7 @@ def source_head_difference(source: ModelSource, task: str, num_labels: int | Non
     )
 
 
-class _Inside:
+class _Descendants:
     """What is below each module of the class with the head."""
 
     def __init__(self, ledger: Ledger, known: Mapping[str, str]) -> None:
@@ -94,7 +94,7 @@ def _images(base: Ledger, ledger: Ledger, prefix: str) -> dict[str, str]:
     return images
 
 
-def _below(module: "torch.nn.Module", path: str, depth: int, inside: _Inside) -> Iterator[HeadNode]:
+def _below(module: "torch.nn.Module", path: str, depth: int, inside: _Descendants) -> Iterator[HeadNode]:
     """The modules and parameters below one, in the order of the class; what the base model has only to a depth."""
     for name, child in module.named_children():
         at = f"{path}.{name}" if path else name

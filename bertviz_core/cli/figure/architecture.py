@@ -18,13 +18,13 @@ from bertviz_core.architecture.multiply_adds import (
 )
 from bertviz_core.architecture.results import Architecture, Holding
 from bertviz_core.architecture.sizes import describe
-from bertviz_core.cli.figure.request import Asked, Made, settings
+from bertviz_core.cli.figure.request import FigureOutput, FigureRequest, settings
 from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.figures.architecture.cost import cost_caption, cost_picture, memory_caption, memory_picture
 from bertviz_core.figures.architecture.designs import design_caption, design_picture
 from bertviz_core.figures.architecture.layer_flow import layer_caption, layer_picture
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.models.skeleton import build_skeleton, model_config
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import config_ledger, source_ledger
@@ -35,7 +35,7 @@ from bertviz_core.trace.tokenization import position_limit
 HOLDINGS: "dict[str, Holding]" = {"Inference": "inference", "Training": "training"}
 
 
-def layer(asked: Asked) -> Made:
+def layer(asked: FigureRequest) -> FigureOutput:
     """The way through one layer, with the shapes of the text, or of 128 tokens without one."""
     source, model, ledger, task = _class(asked)
     layers = len(layer_paths(ledger, source.model_type))
@@ -49,7 +49,7 @@ def layer(asked: Asked) -> Made:
     return _of(source, layer_picture(flow), layer_caption(flow), read)
 
 
-def cost(asked: Asked) -> Made:
+def cost(asked: FigureRequest) -> FigureOutput:
     """Multiply-adds by length.
 
     Raises:
@@ -69,7 +69,7 @@ def cost(asked: Asked) -> Made:
     return _of(source, picture, cost_caption(costs, crossing, counts, terms.model))
 
 
-def memory(asked: Asked) -> Made:
+def memory(asked: FigureRequest) -> FigureOutput:
     """Bytes of activations by batch and length."""
     source = _source(asked)
     holding = HOLDINGS[asked.setting("holding", list(HOLDINGS))]
@@ -77,19 +77,19 @@ def memory(asked: Asked) -> Made:
     return _of(source, memory_picture(found), memory_caption(found))
 
 
-def design(asked: Asked) -> Made:
+def design(asked: FigureRequest) -> FigureOutput:
     """Encoder, encoder with decoder, decoder; the model's own marked."""
     source, model, ledger, task = _class(asked)
     found = design_of(build_skeleton(source.name, source.config, task), ledger)
     return _of(source, design_picture(model, found), design_caption(model, found, ledger.total))
 
 
-def _source(asked: Asked) -> "ModelSource":
+def _source(asked: FigureRequest) -> "ModelSource":
 
     return resolve(asked.model, settings())
 
 
-def _class(asked: Asked) -> "tuple[ModelSource, Architecture, Ledger, str]":
+def _class(asked: FigureRequest) -> "tuple[ModelSource, Architecture, Ledger, str]":
     """The model, its sizes, and the class that its checkpoint names, or that of the task asked for."""
     source = _source(asked)
     own = source_ledger(source, settings(), None)
@@ -103,11 +103,11 @@ def _limit(source: "ModelSource") -> int | None:
     return None if found is None else found.tokens
 
 
-def _read(asked: Asked) -> "Tokens | None":
+def _read(asked: FigureRequest) -> "Tokens | None":
     """The text as the model reads it; None where none was given."""
     return tokenized(asked.model, asked.text(), asked.pair) if asked.texts else None
 
 
-def _of(source: "ModelSource", picture: "Picture", words: str, read: "Tokens | None" = None) -> Made:
+def _of(source: "ModelSource", picture: "FigureSpec", words: str, read: "Tokens | None" = None) -> FigureOutput:
     texts = () if read is None else (read.text, read.pair)
-    return Made(picture, words, ((source.name, source.revision),), texts)
+    return FigureOutput(picture, words, ((source.name, source.revision),), texts)

@@ -6,8 +6,8 @@ from typing import get_args
 from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.probabilities import require_attention
-from bertviz_core.attention.results import AttentionMap, Block, Reading, Weights
-from bertviz_core.cli.figure.request import Asked, Made, of_trace, traced
+from bertviz_core.attention.results import AttentionMap, Block, MapOptions, Weights
+from bertviz_core.cli.figure.request import FigureOutput, FigureRequest, of_trace, traced
 from bertviz_core.figures.attention.atlas import atlas_picture
 from bertviz_core.figures.attention.heatmap import attention_picture, long_picture, readings_picture
 from bertviz_core.figures.attention.lines import lines_picture
@@ -19,26 +19,26 @@ READINGS: tuple[Weights, ...] = get_args(Weights)
 BLOCKS: tuple[Block, ...] = get_args(Block)
 
 
-def attention(asked: Asked) -> Made:
+def attention(asked: FigureRequest) -> FigureOutput:
     """What one head looks at, as a map."""
     model, trace = _attending(asked)
     return of_trace(attention_picture(_map(asked, model, trace, _reading(asked)), trace), trace)
 
 
-def lines(asked: Asked) -> Made:
+def lines(asked: FigureRequest) -> FigureOutput:
     """What one head looks at, as lines."""
     model, trace = _attending(asked)
     return of_trace(lines_picture(_map(asked, model, trace, _reading(asked)), trace), trace)
 
 
-def readings(asked: Asked) -> Made:
+def readings(asked: FigureRequest) -> FigureOutput:
     """Raw weights, value-weighted ones and the rollout, side by side."""
     model, trace = _attending(asked)
     maps = [_map(asked, model, trace, replace(_reading(asked), weights=weights)) for weights in READINGS]
     return of_trace(readings_picture(maps, trace, maps[0].layer, maps[0].head or 0), trace)
 
 
-def long_text(asked: Asked) -> Made:
+def long_text(asked: FigureRequest) -> FigureOutput:
     """One head of a long text, or a part of it."""
     _, trace = _attending(asked)
     seq = len(trace.tokens)
@@ -48,7 +48,7 @@ def long_text(asked: Asked) -> Made:
     return of_trace(long_picture(found, trace, layer, head), trace)
 
 
-def atlas(asked: Asked) -> Made:
+def atlas(asked: FigureRequest) -> FigureOutput:
     """All heads at a glance."""
     import numpy as np
 
@@ -59,15 +59,15 @@ def atlas(asked: Asked) -> Made:
     return of_trace(atlas_picture(attention_atlas(trace, reading, norms), trace), trace)
 
 
-def _attending(asked: Asked) -> "tuple[LoadedModel, Trace]":
+def _attending(asked: FigureRequest) -> "tuple[LoadedModel, Trace]":
 
     model, trace = traced(asked)
     require_attention(trace)
     return model, trace
 
 
-def _reading(asked: Asked) -> Reading:
-    return Reading(
+def _reading(asked: FigureRequest) -> MapOptions:
+    return MapOptions(
         asked.setting("weights", READINGS),
         asked.words,
         asked.flag("hide_special"),
@@ -76,12 +76,12 @@ def _reading(asked: Asked) -> Reading:
     )
 
 
-def _place(asked: Asked, trace: "Trace") -> tuple[int, int]:
+def _place(asked: FigureRequest, trace: "Trace") -> tuple[int, int]:
     layer = asked.number("layer", asked.layer, trace.num_hidden_layers, 0)
     return layer, asked.number("head", asked.head, trace.num_attention_heads, 0)
 
 
-def _map(asked: Asked, model: "LoadedModel", trace: "Trace", reading: Reading) -> "AttentionMap":
+def _map(asked: FigureRequest, model: "LoadedModel", trace: "Trace", reading: MapOptions) -> "AttentionMap":
     """The map of the head asked for; rollout takes all heads together."""
     layer, head = _place(asked, trace)
     norms = value_norms(model, trace, layer) if reading.weights == "value-weighted" else None

@@ -14,9 +14,9 @@ from bertviz_core.figures.base.export import (
     in_file,
     standalone_html,
 )
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import Theme
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 
 ENDINGS = (".png", ".svg", ".html")
 SECONDS = 90
@@ -35,13 +35,15 @@ def check_file(out: Path) -> None:
         TextError: it has another ending, or its folder does not exist.
     """
     if out.suffix.lower() not in ENDINGS:
-        raise TextError(f"{visible(out.name)!r} has no ending that is written; name a file {', '.join(ENDINGS)}.")
+        raise TextError(
+            f"{escape_controls(out.name)!r} has no ending that is written; name a file {', '.join(ENDINGS)}."
+        )
     if not out.absolute().parent.is_dir():
-        raise TextError(f"There is no folder {visible(str(out.parent))!r}; make it first.")
+        raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
 
 
 def file_content(
-    ending: str, picture: "Picture", caption: "Caption", look: "Theme", width: int, height: int | None
+    ending: str, picture: "FigureSpec", caption: "Caption", look: "Theme", width: int, height: int | None
 ) -> bytes:
     """The content of a file with a figure and, below it, its caption.
 
@@ -72,13 +74,13 @@ def file_content(
     except ChromeNotFoundError as error:
         raise BertvizError(NO_BROWSER.format(ending=ending)) from error
     except (KaleidoError, TimeoutError, OSError, RuntimeError) as error:
-        said = visible(" ".join(str(error).split())[:200]) or type(error).__name__
+        said = escape_controls(" ".join(str(error).split())[:200]) or type(error).__name__
         raise BertvizError(
             f"The browser that draws {ending} files failed ({said}); try again, or write an .html file."
         ) from error
 
 
-async def _drawn(ending: str, picture: "Picture", caption: "Caption", look: "Theme", figure: object) -> bytes:
+async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", look: "Theme", figure: object) -> bytes:
     import kaleido
 
     page = kaleido.PageGenerator(mathjax=False)
@@ -104,4 +106,4 @@ def write_file(out: Path, content: bytes) -> None:
         part.write_bytes(content)
         part.replace(out)
     except OSError as error:
-        raise BertvizError(f"{visible(out.name)!r} cannot be written ({error.strerror}).") from error
+        raise BertvizError(f"{escape_controls(out.name)!r} cannot be written ({error.strerror}).") from error

@@ -1,10 +1,10 @@
 """Figures of the command line that need no text: parameters, layers, components, models, the stack."""
 
 from bertviz_core.architecture.sizes import describe
-from bertviz_core.cli.figure.request import Asked, Made, settings
+from bertviz_core.cli.figure.request import FigureOutput, FigureRequest, settings
 from bertviz_core.errors import TextError
 from bertviz_core.figures.architecture.model_stack import stack_picture, stack_words
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.parameters import (
     FORMS,
     components_picture,
@@ -17,20 +17,20 @@ from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.parameters.tree import parameter_tree, tree_depth
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 
 
-def parameters(asked: Asked) -> Made:
+def parameters(asked: FigureRequest) -> FigureOutput:
     """The tree of modules."""
     form = next((each for each in FORMS if each == asked.form), None)
     if form is None:
-        raise TextError(f"There is no --form {visible(asked.form[:20])!r}; choose {', '.join(FORMS)}.")
+        raise TextError(f"There is no --form {escape_controls(asked.form[:20])!r}; choose {', '.join(FORMS)}.")
     source, ledger = _ledger(asked)
     nodes = parameter_tree(ledger, min(asked.depth, tree_depth(ledger)))
     return _of_ledger(source, tree_picture(ledger, nodes, form), tree_words(ledger))
 
 
-def layers(asked: Asked) -> Made:
+def layers(asked: FigureRequest) -> FigureOutput:
     """The layers as stacked bars.
 
     Raises:
@@ -42,19 +42,19 @@ def layers(asked: Asked) -> Made:
     return _of_ledger(source, layers_picture(ledger))
 
 
-def components(asked: Asked) -> Made:
+def components(asked: FigureRequest) -> FigureOutput:
     """The model as one bar."""
     source, ledger = _ledger(asked)
     return _of_ledger(source, components_picture(ledger))
 
 
-def overview(asked: Asked) -> Made:
+def overview(asked: FigureRequest) -> FigureOutput:
     """The stack of the model's blocks."""
     source, ledger = _ledger(asked)
     return _of_ledger(source, stack_picture(describe(source, ledger), ledger), stack_words(ledger))
 
 
-def models(asked: Asked) -> Made:
+def models(asked: FigureRequest) -> FigureOutput:
     """Several models side by side.
 
     Raises:
@@ -66,15 +66,15 @@ def models(asked: Asked) -> Made:
     current = settings()
     sources = [resolve(name, current) for name in names]
     picture = models_picture([source_ledger(source, current, asked.task) for source in sources])
-    return Made(picture, picture.title, tuple((source.name, source.revision) for source in sources))
+    return FigureOutput(picture, picture.title, tuple((source.name, source.revision) for source in sources))
 
 
-def _ledger(asked: Asked) -> "tuple[ModelSource, Ledger]":
+def _ledger(asked: FigureRequest) -> "tuple[ModelSource, Ledger]":
 
     current = settings()
     source = resolve(asked.model, current)
     return source, source_ledger(source, current, asked.task)
 
 
-def _of_ledger(source: "ModelSource", picture: "Picture", words: str = "") -> Made:
-    return Made(picture, words or picture.title, ((source.name, source.revision),))
+def _of_ledger(source: "ModelSource", picture: "FigureSpec", words: str = "") -> FigureOutput:
+    return FigureOutput(picture, words or picture.title, ((source.name, source.revision),))

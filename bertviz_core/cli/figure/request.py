@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FigureRequest:
     """What was asked for on the command line."""
 
     model: str
@@ -71,7 +71,7 @@ class Asked:
         if not given.strip():
             return default
         if given.strip() not in map(str, range(count)):
-            what = f"There is no {option} {visible(given[:20])!r} in {self.model!r}"
+            what = f"There is no {option} {escape_controls(given[:20])!r} in {self.model!r}"
             raise TextError(f"{what}; give --{option} 0{first} to {count - 1}.")
         return int(given)
 
@@ -83,7 +83,7 @@ class Asked:
         """
         given = self.more.get(name)
         if given is not None and given not in options:
-            raise TextError(f"There is no {name}={visible(given[:30])}; choose {', '.join(options)}.")
+            raise TextError(f"There is no {name}={escape_controls(given[:30])}; choose {', '.join(options)}.")
         return next((each for each in options if each == given), options[0])
 
     def flag(self, name: str) -> bool:
@@ -98,7 +98,7 @@ class Asked:
         """
         given = self.more.get(name, str(default))
         if given not in map(str, range(count)):
-            raise TextError(f"There is no {name}={visible(given[:20])} here; give 0 to {count - 1}.")
+            raise TextError(f"There is no {name}={escape_controls(given[:20])} here; give 0 to {count - 1}.")
         return int(given)
 
     def span(self, name: str, count: int, shown: int) -> tuple[int, int]:
@@ -110,15 +110,17 @@ class Asked:
         given = self.more.get(name, f"0:{min(shown, count) - 1}")
         first, _, last = given.partition(":")
         if not (first.isdecimal() and last.isdecimal() and int(first[:9]) <= int(last[:9]) < count):
-            raise TextError(f"There is no {name}={visible(given[:20])} here; give FIRST:LAST, from 0 to {count - 1}.")
+            raise TextError(
+                f"There is no {name}={escape_controls(given[:20])} here; give FIRST:LAST, from 0 to {count - 1}."
+            )
         return int(first), int(last) + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class FigureOutput:
     """A picture and what its caption says."""
 
-    picture: "Picture"
+    picture: "FigureSpec"
     """The figure, before it is drawn."""
     words: str
     """What is seen, for the caption."""
@@ -135,21 +137,23 @@ def settings() -> Settings:
     return Settings.from_environment(any_folder=True)
 
 
-def loaded(asked: Asked) -> "LoadedModel":
+def loaded(asked: FigureRequest) -> "LoadedModel":
     """The model with its weights."""
     current = settings()
     return load_model(resolve(asked.model, current), current)
 
 
-def traced(asked: Asked) -> "tuple[LoadedModel, Trace]":
+def traced(asked: FigureRequest) -> "tuple[LoadedModel, Trace]":
     """The model, and what it makes of the text."""
     read = tokenized(asked.model, asked.text(), asked.pair)
     model = loaded(asked)
     return model, trace(model, read)
 
 
-def of_trace(picture: "Picture", trace: "Trace", words: str = "") -> Made:
+def of_trace(picture: "FigureSpec", trace: "Trace", words: str = "") -> FigureOutput:
     """A picture of one run."""
     read = trace.tokens
     notices = (*read.notices, *trace.notices)
-    return Made(picture, words or picture.title, ((trace.model, trace.revision),), (read.text, read.pair), notices)
+    return FigureOutput(
+        picture, words or picture.title, ((trace.model, trace.revision),), (read.text, read.pair), notices
+    )

@@ -1,8 +1,8 @@
 """Figures of the command line that a model makes of sentences."""
 
-from bertviz_core.cli.figure.request import Asked, Made, loaded, settings
+from bertviz_core.cli.figure.request import FigureOutput, FigureRequest, loaded, settings
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.sentences.map import map_picture
 from bertviz_core.figures.sentences.poolings import pooling_maps_picture, poolings_picture
 from bertviz_core.figures.sentences.similarity import (
@@ -32,7 +32,7 @@ from bertviz_core.sentences.results import (
 )
 from bertviz_core.sentences.similarity import block_summary, cluster_order, nearest, similarity_matrix
 from bertviz_core.sentences.token_pairs import token_pair_shares
-from bertviz_core.text import plain, visible
+from bertviz_core.text import escape_controls, repair_surrogates
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
@@ -41,7 +41,7 @@ UNITS: "tuple[Unit, ...]" = ("tokens", "words")
 ORDERS = ("as typed", "clustered")
 
 
-def sentences(asked: Asked) -> Made:
+def sentences(asked: FigureRequest) -> FigureOutput:
     """Every sentence against every other."""
     found, plan = _vectors(asked)
     measure = asked.setting("measure", MEASURES)
@@ -51,19 +51,19 @@ def sentences(asked: Asked) -> Made:
     return _of_vectors(pairs_picture(cells, found, measure, clusters), found, plan)
 
 
-def blocks(asked: Asked) -> Made:
+def blocks(asked: FigureRequest) -> FigureOutput:
     """Many sentences, similar ones put into blocks."""
     found, plan = _vectors(asked)
     return _of_vectors(blocks_picture(block_summary(found.vectors, BLOCKS), found), found, plan)
 
 
-def query(asked: Asked) -> Made:
+def query(asked: FigureRequest) -> FigureOutput:
     """The sentences that are nearest to a query.
 
     Raises:
         TextError: there is no query.
     """
-    wanted = plain(asked.more.get("query_sentence", "")).strip()
+    wanted = repair_surrogates(asked.more.get("query_sentence", "")).strip()
     if not wanted:
         raise TextError("This figure shows what is nearest to a query, and none came; give --set query_sentence=TEXT.")
     model, tokenizer = _reader(asked)
@@ -75,7 +75,7 @@ def query(asked: Asked) -> Made:
     return _of_vectors(picture, found, plan, f"{picture.title}. Query: {wanted}")
 
 
-def points(asked: Asked) -> Made:
+def points(asked: FigureRequest) -> FigureOutput:
     """Every sentence as a point.
 
     Raises:
@@ -88,7 +88,7 @@ def points(asked: Asked) -> Made:
     return _of_vectors(map_picture(sentence_map(found.vectors, method), found), found, plan)
 
 
-def vectors(asked: Asked) -> Made:
+def vectors(asked: FigureRequest) -> FigureOutput:
     """The vectors as rows of numbers."""
     found, plan = _vectors(asked)
     first = asked.place("first_row", len(found.sentences) + 1, 1) - 1
@@ -96,7 +96,7 @@ def vectors(asked: Asked) -> Made:
     return _of_vectors(vectors_picture(rows, shown, max(first, 0), found), found, plan)
 
 
-def pair(asked: Asked) -> Made:
+def pair(asked: FigureRequest) -> FigureOutput:
     """The cosine of two sentences as a sum over pairs of their tokens.
 
     Raises:
@@ -110,24 +110,24 @@ def pair(asked: Asked) -> Made:
     first, second = (trace(model, sentence_tokens(tokenizer, each, plan)) for each in given)
     found = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))
     picture = pair_picture(found, asked.setting("cells", UNITS), model.name)
-    return Made(picture, picture.title, ((model.name, model.revision),), given, (plan.reason, found.note))
+    return FigureOutput(picture, picture.title, ((model.name, model.revision),), given, (plan.reason, found.note))
 
 
-def poolings(asked: Asked) -> Made:
+def poolings(asked: FigureRequest) -> FigureOutput:
     """Sentences under every pooling and layer."""
     found, model = _compared(asked)
     picture = poolings_picture(found, model.name)
-    return Made(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
+    return FigureOutput(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
 
 
-def pooling_maps(asked: Asked) -> Made:
+def pooling_maps(asked: FigureRequest) -> FigureOutput:
     """The cosines of all pairs under every pooling and layer."""
     found, model = _compared(asked)
     picture = pooling_maps_picture(found, model.name)
-    return Made(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
+    return FigureOutput(picture, picture.title, ((model.name, model.revision),), found.sentences, (found.note,))
 
 
-def _compared(asked: Asked) -> "tuple[PoolingComparison, LoadedModel]":
+def _compared(asked: FigureRequest) -> "tuple[PoolingComparison, LoadedModel]":
 
     given, current = _sentences(asked), settings()
     if len(given) < 2:
@@ -137,7 +137,7 @@ def _compared(asked: Asked) -> "tuple[PoolingComparison, LoadedModel]":
     return pooling_comparison(model, tokenizer, given, max_seq_length=longest), model
 
 
-def _vectors(asked: Asked) -> "tuple[SentenceVectors, SentencePlan]":
+def _vectors(asked: FigureRequest) -> "tuple[SentenceVectors, SentencePlan]":
 
     given = _sentences(asked)
     model, tokenizer = _reader(asked)
@@ -145,30 +145,30 @@ def _vectors(asked: Asked) -> "tuple[SentenceVectors, SentencePlan]":
     return sentence_vectors(model, tokenizer, given, plan), plan
 
 
-def _plan(asked: Asked, model: "LoadedModel") -> "SentencePlan":
+def _plan(asked: FigureRequest, model: "LoadedModel") -> "SentencePlan":
 
     chosen = next((each for each in POOLINGS if each == asked.pooling), None)
     if asked.pooling and chosen is None:
-        raise TextError(f"There is no pooling {visible(asked.pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
+        raise TextError(f"There is no pooling {escape_controls(asked.pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
     current, last = settings(), model.num_hidden_layers
     plan = recommended(resolve(asked.model, current), current)
     layer = asked.number("layer", asked.layer, last + 1, last, " (the embedding output)")
     return adapted(plan, chosen or plan.pooling, None if layer == last else layer)
 
 
-def _reader(asked: Asked) -> "tuple[LoadedModel, TextTokenizer]":
+def _reader(asked: FigureRequest) -> "tuple[LoadedModel, TextTokenizer]":
 
     current = settings()
     return loaded(asked), load_tokenizer(resolve(asked.model, current), current)
 
 
-def _of_vectors(picture: "Picture", found: "SentenceVectors", plan: "SentencePlan", words: str = "") -> Made:
+def _of_vectors(picture: "FigureSpec", found: "SentenceVectors", plan: "SentencePlan", words: str = "") -> FigureOutput:
     models = ((found.model, found.revision),)
-    return Made(picture, words or picture.title, models, found.sentences, (plan.reason, *found.notices))
+    return FigureOutput(picture, words or picture.title, models, found.sentences, (plan.reason, *found.notices))
 
 
-def _sentences(asked: Asked) -> tuple[str, ...]:
+def _sentences(asked: FigureRequest) -> tuple[str, ...]:
 
     if not asked.texts:
         raise TextError("This figure compares sentences, and none came; give them in quotes behind the model.")
-    return tuple(plain(each) for each in asked.texts)
+    return tuple(repair_surrogates(each) for each in asked.texts)

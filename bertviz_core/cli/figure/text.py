@@ -1,6 +1,6 @@
 """Figures of the command line that a model makes of a text: hidden states, its input, its pooler."""
 
-from bertviz_core.cli.figure.request import Asked, Made, loaded, of_trace, settings, traced
+from bertviz_core.cli.figure.request import FigureOutput, FigureRequest, loaded, of_trace, settings, traced
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.figures.hidden_states.heatmaps import (
     BEFORE,
@@ -30,7 +30,7 @@ from bertviz_core.hidden_states.geometry import (
 )
 from bertviz_core.hidden_states.geometry import norms as lengths
 from bertviz_core.models.sources import resolve
-from bertviz_core.text import visible
+from bertviz_core.text import escape_controls
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, longest_piece, tokenize
 
@@ -40,7 +40,7 @@ WINDOW, NARROW = 64, 32
 MEASURES = ("length", "before", "input")
 
 
-def embedding(asked: Asked) -> Made:
+def embedding(asked: FigureRequest) -> FigureOutput:
     """What each token's input is made of."""
     model, trace = traced(asked)
     first, end = asked.span("tokens", len(trace.tokens), SHOWN_TOKENS)
@@ -48,7 +48,7 @@ def embedding(asked: Asked) -> Made:
     return of_trace(input_picture(lengths, trace, first), trace)
 
 
-def hidden(asked: Asked) -> Made:
+def hidden(asked: FigureRequest) -> FigureOutput:
     """Hidden states of one entry."""
     _, trace = traced(asked)
     last, width = trace.num_hidden_layers, trace.hidden_states.shape[-1]
@@ -59,17 +59,17 @@ def hidden(asked: Asked) -> Made:
     return of_trace(values_picture(trace, layer, asked.first, min(window, width - asked.first)), trace)
 
 
-def norms(asked: Asked) -> Made:
+def norms(asked: FigureRequest) -> FigureOutput:
     """One number per token and layer."""
     if asked.measure not in MEASURES:
-        raise TextError(f"There is no --map {visible(asked.measure[:20])!r}; choose {', '.join(MEASURES)}.")
+        raise TextError(f"There is no --map {escape_controls(asked.measure[:20])!r}; choose {', '.join(MEASURES)}.")
     _, trace = traced(asked)
     measures = ((LENGTH, lengths), (BEFORE, cosine_to_previous), (INPUT, cosine_to_embedding))
     words, measure = measures[MEASURES.index(asked.measure)]
     return of_trace(change_picture(measure(trace.hidden_states), trace, words), trace)
 
 
-def similarity(asked: Asked) -> Made:
+def similarity(asked: FigureRequest) -> FigureOutput:
     """Every token against every other."""
     _, trace = traced(asked)
     last = trace.num_hidden_layers
@@ -79,7 +79,7 @@ def similarity(asked: Asked) -> Made:
     return of_trace(similarity_picture(cosines, trace, first, layer), trace)
 
 
-def paths(asked: Asked) -> Made:
+def paths(asked: FigureRequest) -> FigureOutput:
     """The tokens' ways through the layers."""
     _, trace = traced(asked)
     first, end = asked.span("tokens", len(trace.tokens), SHOWN_PATHS)
@@ -87,7 +87,7 @@ def paths(asked: Asked) -> Made:
     return of_trace(paths_picture(found, trace, first), trace, paths_words(trace))
 
 
-def pooler(asked: Asked) -> Made:
+def pooler(asked: FigureRequest) -> FigureOutput:
     """The first token's vector, and what the pooler makes of it.
 
     Raises:
@@ -105,7 +105,7 @@ def pooler(asked: Asked) -> Made:
 NEAREST = 10
 
 
-def nearest(asked: Asked) -> Made:
+def nearest(asked: FigureRequest) -> FigureOutput:
     """The rows of the embedding table that are nearest to a token's."""
     current = settings()
     tokenizer = load_tokenizer(resolve(asked.model, current), current)
@@ -114,10 +114,10 @@ def nearest(asked: Asked) -> Made:
     found = nearest_rows(model, int(read.input_ids[position]), NEAREST)
     picture = nearest_picture(found, tokenizer.spelled(found.ids.tolist()), read.tokens[position], model.name)
     words = f"{picture.title}. Cosines of static rows."
-    return Made(picture, words, ((model.name, model.revision),), (read.text, read.pair), read.notices)
+    return FigureOutput(picture, words, ((model.name, model.revision),), (read.text, read.pair), read.notices)
 
 
-def word(asked: Asked) -> Made:
+def word(asked: FigureRequest) -> FigureOutput:
     """One word in two texts, layer by layer.
 
     Raises:
@@ -131,7 +131,7 @@ def word(asked: Asked) -> Made:
     places = [occurrences(each.tokens, looked_for) for each in (first, second)]
     for text, found in zip(asked.texts, places, strict=True):
         if not found:
-            what = f"The word {visible(looked_for[:30])!r} does not stand in {visible(text[:60])!r}"
+            what = f"The word {escape_controls(looked_for[:30])!r} does not stand in {escape_controls(text[:60])!r}"
             raise TextError(f"{what}; give a word that is in both texts.")
     picture = word_picture(compare_word(looked_for, first, places[0][0], second, places[1][0]), looked_for, model.name)
-    return Made(picture, picture.title, ((model.name, model.revision),), asked.texts)
+    return FigureOutput(picture, picture.title, ((model.name, model.revision),), asked.texts)

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import ActivationMemory, Crossover, MultiplyAdds
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 
 LINES = (
@@ -121,7 +121,7 @@ def memory_map(memory: ActivationMemory, title: str, look: Theme) -> go.Figure:
     for row, cells in enumerate(words):
         for column, text in enumerate(cells):
             share = (powers[row, column] - low) / (high - low) if high > low and known[row, column] else 0.0
-            colour = text_on(_between(scale, 0.13 + 0.87 * share)) if known[row, column] else look.muted
+            colour = text_on(_between(scale, float(0.13 + 0.87 * share))) if known[row, column] else look.muted
             font = {"size": TEXT_SIZE, "color": colour}
             notes.append({"x": column, "y": row, "text": text, "showarrow": False, "font": font})
     columns, rows = list(range(len(memory.lengths))), list(range(len(memory.batches)))
@@ -153,12 +153,12 @@ def binary_bytes(value: int) -> str:
 
 def cost_picture(
     costs: MultiplyAdds, counted: Mapping[int, int], crossing: Crossover, limit: int | None, model: str
-) -> Picture:
+) -> FigureSpec:
     """Multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
     title = f"Multiply-adds of one text - {model}"
     last, total = int(costs.lengths[-1]), int(costs.total[-1])
     alt = f"{title}: feed-forward and projections grow in lines, scores in a square; {total:,} at {last:,} tokens"
-    return Picture(title, alt, lambda look: cost_curves(costs, counted, crossing, limit, title, look))
+    return FigureSpec(title, alt, lambda look: cost_curves(costs, counted, crossing, limit, title, look))
 
 
 def cost_caption(costs: MultiplyAdds, crossing: Crossover, counted: Mapping[int, int], model: str) -> str:
@@ -176,13 +176,13 @@ def memory_title(memory: ActivationMemory) -> str:
     return f"Memory of activations in {memory.holding} - {memory.model}"
 
 
-def memory_picture(memory: ActivationMemory) -> Picture:
+def memory_picture(memory: ActivationMemory) -> FigureSpec:
     """Bytes of activations by batch and length."""
     title = memory_title(memory)
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""
     alt = f"{title}: texts in a batch by tokens of each{ends}"
-    return Picture(title, alt, lambda look: memory_map(memory, title, look))
+    return FigureSpec(title, alt, lambda look: memory_map(memory, title, look))
 
 
 def memory_caption(memory: ActivationMemory) -> str:

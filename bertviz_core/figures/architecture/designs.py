@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import Architecture, Design, DesignKind
 from bertviz_core.figures.architecture.drawing import Drawing, Edges
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import Theme, escape
 
 Column = tuple[float, float]
@@ -168,13 +168,13 @@ def _mask(drawing: Drawing, middle: float, rows: int, columns: int, causal: bool
     drawing.note(middle, top - TOKENS * CELL - 0.68, words, look.text)
 
 
-def design_picture(model: Architecture, design: Design) -> Picture:
+def design_picture(model: Architecture, design: Design) -> FigureSpec:
     """The three designs, the model's own marked."""
     title = design_title(model.model, design)
     others = "; ".join(words for kind, words in SUCH_AS.items() if kind != design.kind)
     cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""
     alt = f"{title}{cross}, marked beside the two other designs ({others})"
-    return Picture(title, alt, lambda look: encoder_and_decoder(model, design, look))
+    return FigureSpec(title, alt, lambda look: encoder_and_decoder(model, design, look))
 
 
 def design_caption(model: Architecture, design: Design, total: int) -> str:

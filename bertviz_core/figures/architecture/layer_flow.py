@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import FlowStep, LayerFlow, Shape
 from bertviz_core.figures.architecture.drawing import Drawing
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import Theme, escape
 
 MOST_EXTRAS = 2
@@ -259,11 +259,11 @@ def _draw_residuals(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence
             drawing.note(SIDE - 0.28, (start + middle) / 2, "residual", look.muted, angle=-90)
 
 
-def layer_picture(flow: LayerFlow) -> Picture:
+def layer_picture(flow: LayerFlow) -> FigureSpec:
     """The way through one layer."""
     steps = ", ".join(step.name for step in flow.steps)
     alt = f"{layer_title(flow)}, bottom to top with the sizes of each step: {steps}"
-    return Picture(layer_title(flow), alt, lambda look: layer_drawing(flow, look))
+    return FigureSpec(layer_title(flow), alt, lambda look: layer_drawing(flow, look))
 
 
 def layer_caption(flow: LayerFlow) -> str:

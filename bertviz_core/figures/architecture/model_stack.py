@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.figures.architecture.drawing import BlockRow, Box, draw_blocks
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import Theme, escape
 from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
@@ -128,7 +128,7 @@ def stack_words(ledger: Ledger) -> str:
     return f"{ledger.model}: {ledger.total:,} parameters."
 
 
-def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
+def stack_picture(architecture: Architecture, ledger: Ledger) -> FigureSpec:
     """The blocks of a model, from its token ids to its outputs."""
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
-    return Picture(f"{architecture.model}, bottom to top", alt, lambda look: model_stack(architecture, ledger, look))
+    return FigureSpec(f"{architecture.model}, bottom to top", alt, lambda look: model_stack(architecture, ledger, look))

@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
-from bertviz_core.figures.base.axes import token_axis, visible
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
@@ -68,7 +68,7 @@ def pooled_heatmap(found: PooledMap, title: str, look: Theme) -> go.Figure:
 def _names(axis: Axis, special: Collection[int]) -> list[str]:
     """One label per entry; special tokens in italics."""
     return [
-        f"<i>{visible(label)}</i>" if positions[0] in special else visible(label)
+        f"<i>{token_text(label)}</i>" if positions[0] in special else token_text(label)
         for label, positions in zip(axis.labels, axis.positions, strict=True)
     ]
 
@@ -104,23 +104,23 @@ def attention_title(found: AttentionMap, model: str) -> str:
     return f"{words} of layer {found.layer}, head {found.head} - {model}"
 
 
-def attention_picture(found: AttentionMap, trace: Trace) -> Picture:
+def attention_picture(found: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention, queries by keys."""
     title = attention_title(found, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
-    return Picture(title, f"{title}: queries by keys", lambda look: attention_heatmap(found, special, title, look))
+    return FigureSpec(title, f"{title}: queries by keys", lambda look: attention_heatmap(found, special, title, look))
 
 
-def readings_picture(maps: Sequence[AttentionMap], trace: Trace, layer: int, head: int) -> Picture:
+def readings_picture(maps: Sequence[AttentionMap], trace: Trace, layer: int, head: int) -> FigureSpec:
     """The raw weights, the value-weighted ones and the rollout, side by side."""
     title = f"Layer {layer}, head {head}: three readings - {trace.model}"
     special = np.flatnonzero(trace.tokens.special).tolist()
     alt = f"{title}: queries by keys, three maps"
-    return Picture(title, alt, lambda look: attention_triptych(maps, special, title, look))
+    return FigureSpec(title, alt, lambda look: attention_triptych(maps, special, title, look))
 
 
-def long_picture(found: PooledMap, trace: Trace, layer: int, head: int) -> Picture:
+def long_picture(found: PooledMap, trace: Trace, layer: int, head: int) -> FigureSpec:
     """One head of a long text, the largest weight of every block of cells."""
     title = f"Attention of layer {layer}, head {head} - {trace.model}"
     alt = f"{title}: positions of queries by positions of keys"
-    return Picture(title, alt, lambda look: pooled_heatmap(found, title, look))
+    return FigureSpec(title, alt, lambda look: pooled_heatmap(found, title, look))

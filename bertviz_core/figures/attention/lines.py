@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from bertviz_core.attention.results import AttentionMap, Axis
 from bertviz_core.figures.attention.heatmap import UNITS, attention_title
-from bertviz_core.figures.base.axes import token_axis, visible
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.trace.results import Trace
 
@@ -76,12 +76,12 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
 def _names(axis: Axis, special: Collection[int]) -> list[str]:
     """One label per entry; special tokens in italics."""
     shown = zip(axis.labels, axis.positions, strict=True)
-    return [f"<i>{visible(label)}</i>" if places[0] in special else visible(label) for label, places in shown]
+    return [f"<i>{token_text(label)}</i>" if places[0] in special else token_text(label) for label, places in shown]
 
 
-def lines_picture(found: AttentionMap, trace: Trace) -> Picture:
+def lines_picture(found: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention as lines from queries to keys."""
     title = attention_title(found, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
     alt = f"{title}: lines from queries to keys"
-    return Picture(title, alt, lambda look: attention_lines(found, special, title, look))
+    return FigureSpec(title, alt, lambda look: attention_lines(found, special, title, look))

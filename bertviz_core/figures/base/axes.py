@@ -1,4 +1,4 @@
-"""One look for all axes of a figure of several parts; the layout of bertviz_core.figures.base.style knows only the first two."""
+"""Axes of tokens, sentences and numbers: their labels, what fits, and one style for all axes of a figure."""
 
 import html
 import re
@@ -32,13 +32,13 @@ LABEL_PIXELS = 19
 LONGEST_TOKEN = 18
 
 
-def labels(tokens: Tokens) -> list[str]:
+def token_labels(tokens: Tokens) -> list[str]:
     """One label per token: escaped, controls made visible, special tokens in italics."""
     shown = zip(tokens.tokens, tokens.special.tolist(), strict=True)
-    return [f"<i>{visible(token)}</i>" if special else visible(token) for token, special in shown]
+    return [f"<i>{token_text(token)}</i>" if special else token_text(token) for token, special in shown]
 
 
-def visible(token: str) -> str:
+def token_text(token: str) -> str:
     """A token as text for a figure: markup escaped, invisible characters by their code, cut when very long."""
     if len(token) > LONGEST_TOKEN:
         token = f"{token[: LONGEST_TOKEN - 1]}…"
@@ -72,7 +72,7 @@ HOVERED = 80
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean distance"}
 
 
-def shown(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
+def sentence_text(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
     """The beginning of a sentence as text for a figure: markup escaped, invisible characters by their code."""
     cut = sentence if len(sentence) <= longest else f"{sentence[: longest - 1]}…"
     return escape("".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in cut))
@@ -80,7 +80,7 @@ def shown(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
 
 def sentence_labels(numbers: Sequence[int], sentences: Sequence[str]) -> list[str]:
     """Number from 1 and beginning of every sentence."""
-    return [f"{shown(text)}  {number + 1}" for number, text in zip(numbers, sentences, strict=True)]
+    return [f"{sentence_text(text)}  {number + 1}" for number, text in zip(numbers, sentences, strict=True)]
 
 
 def sentence_rows(figure: go.Figure, names: Sequence[str], pixels: int, **where: int) -> go.Figure:

@@ -15,7 +15,7 @@ STILL = "slider"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picture:
+class FigureSpec:
     """What a page shows, a file holds and the command line writes: the same figure, drawn anew in each theme."""
 
     title: str

@@ -23,7 +23,7 @@ TREES = ("sunburst", "treemap", "icicle")
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class ChartState:
     """How a chart stands."""
 
     ranges: dict[str, tuple[float, float]]
@@ -38,7 +38,7 @@ class Left:
     """Lines drawn around points: x and y by turns; a box is its four corners."""
 
 
-def read_left(word: str) -> tuple[str, Left] | None:
+def parse_chart_state(word: str) -> tuple[str, ChartState] | None:
     """(key of the chart, how it stands); None where any part of the word is malformed."""
     key, *parts = word.split(BETWEEN)
     if not _KEY.fullmatch(key) or len(parts) > MOST_PARTS:
@@ -62,10 +62,10 @@ def read_left(word: str) -> tuple[str, Left] | None:
                 outlines.append(_outline(name, _numbers(values)))
     except ValueError:
         return None
-    return key, Left(ranges, slider, level, hidden, tuple(outlines))
+    return key, ChartState(ranges, slider, level, hidden, tuple(outlines))
 
 
-def as_left(figure: go.Figure, left: Left) -> go.Figure:
+def apply_chart_state(figure: go.Figure, left: ChartState) -> go.Figure:
     """A copy of the figure that stands as its reader left it; what it does not have stays as it is."""
     found = go.Figure(figure)
     for name, ends in left.ranges.items():

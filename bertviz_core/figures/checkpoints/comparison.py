@@ -16,8 +16,8 @@ from bertviz_core.checkpoints.results import (
     TensorChange,
     TensorGrid,
 )
-from bertviz_core.figures.base.axes import even_axes, labels, token_axis
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 
@@ -126,19 +126,19 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
 
-def changes_picture(grid: TensorGrid, found: CheckpointComparison, logarithmic: bool) -> Picture:
+def changes_picture(grid: TensorGrid, found: CheckpointComparison, logarithmic: bool) -> FigureSpec:
     """How far each tensor moved."""
     title = f"Relative change, {found.first} to {found.second}"
     draw = partial(tensor_map, grid, title, "relative change", logarithmic=logarithmic)
-    return Picture(title, f"{title}: {PLACES}", draw)
+    return FigureSpec(title, f"{title}: {PLACES}", draw)
 
 
-def change_picture(drawn: ChangeHistograms, change: TensorChange, found: CheckpointComparison) -> Picture:
+def change_picture(drawn: ChangeHistograms, change: TensorChange, found: CheckpointComparison) -> FigureSpec:
     """One tensor in both checkpoints."""
     title = f"{change.name}, first and second"
     names = (f"first: {found.first}", f"second: {found.second}")
     alt = f"{title}: values in both, and their differences"
-    return Picture(title, alt, partial(change_figure, drawn, names, title))
+    return FigureSpec(title, alt, partial(change_figure, drawn, names, title))
 
 
 def most_changed(found: CheckpointComparison) -> str:
@@ -147,7 +147,7 @@ def most_changed(found: CheckpointComparison) -> str:
     return max(finite or found.tensors, key=lambda each: each.relative_change).name
 
 
-def cosines_picture(found: Behaviour) -> Picture:
+def cosines_picture(found: Behaviour) -> FigureSpec:
     """Cosine of both models' hidden states, token by token.
 
     Raises:
@@ -156,11 +156,11 @@ def cosines_picture(found: Behaviour) -> Picture:
     if found.cosines is None:
         raise ValueError("no cosines")
     title = f"Cosine of hidden states, {found.first} to {found.second}"
-    draw = partial(token_cosine_map, found.cosines, labels(found.tokens), title)
-    return Picture(title, f"{title}, a row per layer", draw)
+    draw = partial(token_cosine_map, found.cosines, token_labels(found.tokens), title)
+    return FigureSpec(title, f"{title}, a row per layer", draw)
 
 
-def divergences_picture(found: Behaviour) -> Picture:
+def divergences_picture(found: Behaviour) -> FigureSpec:
     """Divergence of both models' attention, head by head.
 
     Raises:
@@ -169,4 +169,4 @@ def divergences_picture(found: Behaviour) -> Picture:
     if found.divergences is None:
         raise ValueError("no divergences")
     title = f"Divergence of attention, {found.first} to {found.second}"
-    return Picture(title, f"{title}, layers by heads", partial(divergence_map, found.divergences, title))
+    return FigureSpec(title, f"{title}, layers by heads", partial(divergence_map, found.divergences, title))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bertviz_core.checkpoints.load_report.results import ComponentShare, HeadDifference, HeadMark, HeadNode, LoadReport
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
 STATES = (("matched", "from the file", ""), ("new", "new", "/"), ("wrong_shape", "wrong shape", "x"))
@@ -157,15 +157,15 @@ def _band(place: int, mark: HeadMark, look: Theme) -> dict[str, object]:
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 
 
-def report_picture(report: LoadReport) -> Picture:
+def report_picture(report: LoadReport) -> FigureSpec:
     """What of each component comes from the file."""
     title = f"What {report.architecture} takes from the file - {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
-    return Picture(title, alt, lambda look: share_bars(report.shares, title, look))
+    return FigureSpec(title, alt, lambda look: share_bars(report.shares, title, look))
 
 
-def head_picture(difference: HeadDifference) -> Picture:
+def head_picture(difference: HeadDifference) -> FigureSpec:
     """The tree of a class with a head beside that of the base model."""
     title = f"{difference.architecture} beside {difference.base_architecture} - {difference.model}"
     alt = f"Module tree of {difference.architecture}, the lines of the head marked"
-    return Picture(title, alt, lambda look: head_tree(difference, title, look))
+    return FigureSpec(title, alt, lambda look: head_tree(difference, title, look))

@@ -7,12 +7,12 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import even_axes, labels, token_axis
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.heads.weight_matrix import HEIGHT, SYMBOLS
-from bertviz_core.heads.results import BLOCKS, Block, OneOrMany
+from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead
 from bertviz_core.trace.results import Tokens
 
 MOST_NAMES = 14
@@ -21,7 +21,7 @@ BETWEEN = 0.03
 """Space between two of the four maps, as a share of the width."""
 
 
-def product_maps(found: OneOrMany, names: Sequence[str], title: str, look: Theme) -> go.Figure:
+def product_maps(found: FusedVsPerHead, names: Sequence[str], title: str, look: Theme) -> go.Figure:
     """All heads' vectors of all tokens twice: above from one product, below from one per head, on one scale."""
     heads, seq, dim = found.one.shape
     limit = scale_limit(found.one.reshape(-1, dim))
@@ -107,15 +107,15 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
     return {"text": words, "showarrow": False, "font": font, **place}
 
 
-def products_picture(found: OneOrMany, tokens: Tokens, layer: int, block: Block, model: str) -> Picture:
+def products_picture(found: FusedVsPerHead, tokens: Tokens, layer: int, block: Block, model: str) -> FigureSpec:
     """One product that is cut beside one product per head."""
     heads, seq, dim = found.one.shape
     title = f"x times {SYMBOLS[block]} of layer {layer}: one product, and {heads} - {model}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
-    return Picture(title, alt, lambda look: product_maps(found, labels(tokens), title, look))
+    return FigureSpec(title, alt, lambda look: product_maps(found, token_labels(tokens), title, look))
 
 
-def norms_picture(norms: Float[np.ndarray, "layers heads blocks"], model: str) -> Picture:
+def norms_picture(norms: Float[np.ndarray, "layers heads blocks"], model: str) -> FigureSpec:
     """Norms of the blocks of all heads of all layers."""
     title = f"Norms of the heads' blocks, {len(norms)} layers - {model}"
-    return Picture(title, f"{title}: four maps of layers by heads", lambda look: norm_maps(norms, title, look))
+    return FigureSpec(title, f"{title}: four maps of layers by heads", lambda look: norm_maps(norms, title, look))

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.axes import even_axes, labels, token_axis
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, text_on
 from bertviz_core.figures.heads.weight_matrix import LONGEST_IN_TITLE
-from bertviz_core.heads.results import CellArithmetic, ScoreArithmetic
-from bertviz_core.text import shortened, visible
+from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
+from bertviz_core.text import escape_controls, shortened
 from bertviz_core.trace.results import Trace
 
 WIDTH, ROW = 0.9, 0.86
@@ -27,7 +27,7 @@ class _Box(NamedTuple):
     colour: str
 
 
-def add_chain(figure: go.Figure, cell: CellArithmetic, names: Sequence[str], bottom: float, look: Theme) -> None:
+def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bottom: float, look: Theme) -> None:
     """Two rows of boxes, query above key, that run together into the score and end in the weight.
 
     Args:
@@ -63,7 +63,7 @@ def signed(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def _columns(cell: CellArithmetic, names: Sequence[str], look: Theme) -> list[tuple[_Box, ...]]:
+def _columns(cell: CellBreakdown, names: Sequence[str], look: Theme) -> list[tuple[_Box, ...]]:
     score, weight = cell.score, float(cell.score.weights[cell.key_position])
     query, key = look.colours["query"], look.colours["key"]
     inputs, dim, turned = (len(score.query_input), len(score.key_input)), len(score.query), _turned(score)
@@ -93,7 +93,7 @@ def _columns(cell: CellArithmetic, names: Sequence[str], look: Theme) -> list[tu
     return columns
 
 
-def _turned(score: ScoreArithmetic) -> tuple[str, ...]:
+def _turned(score: ScoreBreakdown) -> tuple[str, ...]:
     return {"rotated": ("turned",), "changed": ("changed",)}.get(score.positions, ())
 
 
@@ -129,7 +129,7 @@ CHAIN = 0.54
 
 
 def cell_figure(
-    cell: CellArithmetic, names: Sequence[str], title: str, look: Theme, pixels: tuple[int, int] = (480, 480)
+    cell: CellBreakdown, names: Sequence[str], title: str, look: Theme, pixels: tuple[int, int] = (480, 480)
 ) -> go.Figure:
     """From two vectors to one weight: above the steps with their shapes and numbers, below the products and the row.
 
@@ -186,7 +186,7 @@ def cell_figure(
     return even_axes(figure, look).update_yaxes(zeroline=True, zerolinecolor=look.muted)
 
 
-def _name_bar(figure: go.Figure, cell: CellArithmetic, names: Sequence[str], look: Theme) -> None:
+def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], look: Theme) -> None:
     """The chosen key's name and weight at its bar, which may be one of hundreds."""
     weight = float(cell.score.weights[cell.key_position])
     figure.add_annotation(
@@ -196,7 +196,7 @@ def _name_bar(figure: go.Figure, cell: CellArithmetic, names: Sequence[str], loo
     )  # fmt: skip
 
 
-def mix_figure(cell: CellArithmetic, title: str, look: Theme) -> go.Figure:
+def head_output_figure(cell: CellBreakdown, title: str, look: Theme) -> go.Figure:
     """Behind the weights: the mix of values, what the head hands on, and how long that is beside the other heads'."""
     mix = cell.mix
     figure = go.Figure(layout=layout(look, escape(title), height=340, showlegend=False))
@@ -235,23 +235,25 @@ def signs(values: np.ndarray, look: Theme) -> list[str]:
     return [str(scale[3][1] if value >= 0 else scale[1][1]) for value in values.tolist()]
 
 
-def cell_picture(cell: CellArithmetic, trace: Trace, layer: int, head: int) -> Picture:
+def cell_picture(cell: CellBreakdown, trace: Trace, layer: int, head: int) -> FigureSpec:
     """From two vectors to one weight."""
     query, key = cell.query_position, cell.key_position
-    looking, looked = (shortened(visible(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key))
+    looking, looked = (
+        shortened(escape_controls(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key)
+    )
     title = f"Layer {layer}, head {head}: {looking} ({query}) looks at {looked} ({key}) - {trace.model}"
-    names = labels(trace.tokens)
+    names = token_labels(trace.tokens)
     alt = f"{title}: weight {cell.score.weights[key]:.4f}"
-    return Picture(title, alt, lambda look: cell_figure(cell, names, title, look))
+    return FigureSpec(title, alt, lambda look: cell_figure(cell, names, title, look))
 
 
-def mix_picture(cell: CellArithmetic, where: str) -> Picture:
+def mix_picture(cell: CellBreakdown, where: str) -> FigureSpec:
     """What a head hands on; where names layer, head, query and model."""
     title = f"What the head hands on: {where}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
-    return Picture(title, alt, lambda look: mix_figure(cell, title, look))
+    return FigureSpec(title, alt, lambda look: head_output_figure(cell, title, look))
 
 
-def mix_place(cell: CellArithmetic, trace: Trace, layer: int, head: int) -> str:
+def mix_place(cell: CellBreakdown, trace: Trace, layer: int, head: int) -> str:
     """Layer, head, query and model in words."""
     return f"layer {layer}, head {head}, query {cell.query_position} - {trace.model}"

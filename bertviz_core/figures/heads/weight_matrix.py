@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.quantised_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
 from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.heads.results import Block, HeadProjections
@@ -157,13 +157,13 @@ CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one m
 LONGEST_IN_TITLE = 18
 
 
-def matrix_picture(parts: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> Picture:
+def matrix_picture(parts: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
     """One projection of a layer, the rows or columns of one head marked."""
     blocks, matrix = parts.blocks(block), parts.matrix(block)
     place, size = block_place(parts, head, block), blocks.shape[2 if block == "output" else 1]
     title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {parts.model}"
     alt = f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns"
-    return Picture(
+    return FigureSpec(
         title, alt, lambda look: projection_heatmap(matrix, block, len(blocks), size, place, cut, title, look)
     )
 

@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import labels, token_axis
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import token_axis, token_labels
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
@@ -162,16 +162,16 @@ LENGTH, BEFORE, INPUT = "length", "against the layer before", "against its own i
 """What one number per token and layer can be."""
 
 
-def values_picture(trace: Trace, layer: int, first: int, window: int) -> Picture:
+def values_picture(trace: Trace, layer: int, first: int, window: int) -> FigureSpec:
     """Hidden states of one entry, a window of dimensions wide."""
     values = trace.hidden_states[layer][:, first : first + window]
     last = first + values.shape[1] - 1
     title = f"Hidden states of layer {layer}, dimensions {first} to {last} - {trace.model}"
     alt = f"{title}: tokens by dimensions, symmetric scale"
-    return Picture(title, alt, lambda look: values_heatmap(values, labels(trace.tokens), first, title, look))
+    return FigureSpec(title, alt, lambda look: values_heatmap(values, token_labels(trace.tokens), first, title, look))
 
 
-def change_picture(values: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> Picture:
+def change_picture(values: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
     """One number per token and layer.
 
     Args:
@@ -182,13 +182,15 @@ def change_picture(values: Float[np.ndarray, "rows seq"], trace: Trace, measure:
     words = "Length of each token's vector" if measure == LENGTH else f"Cosine {measure}"
     title = f"{words}, layer by layer - {trace.model}"
     unit, first = ("norm" if measure == LENGTH else "cosine"), len(trace.hidden_states) - len(values)
-    names = labels(trace.tokens)
-    return Picture(title, f"{title}: tokens by layers", lambda look: layer_map(values, names, first, title, unit, look))
+    names = token_labels(trace.tokens)
+    return FigureSpec(
+        title, f"{title}: tokens by layers", lambda look: layer_map(values, names, first, title, unit, look)
+    )
 
 
 def similarity_picture(
     cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first: int, layer: int | None = None
-) -> Picture:
+) -> FigureSpec:
     """Every token against every other, with a slider that begins at a layer, the last by default.
 
     Args:
@@ -197,8 +199,8 @@ def similarity_picture(
         first: position of the first of them.
         layer: where the slider stands.
     """
-    names = labels(trace.tokens)[first : first + cosines.shape[1]]
+    names = token_labels(trace.tokens)[first : first + cosines.shape[1]]
     at = len(cosines) - 1 if layer is None else layer
     title = f"Cosine of every token to every other - {trace.model}"
     alt = f"{title}, with a slider over the layers"
-    return Picture(title, alt, lambda look: similarity_scrubber(cosines, names, at, title, look))
+    return FigureSpec(title, alt, lambda look: similarity_scrubber(cosines, names, at, title, look))

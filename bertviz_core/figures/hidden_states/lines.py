@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import label_sides, labels, token_axis
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import label_sides, token_axis, token_labels
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
 from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison
@@ -102,19 +102,19 @@ def word_curve(comparison: WordComparison, title: str, look: Theme) -> go.Figure
     return figure
 
 
-def word_picture(comparison: WordComparison, word: str, model: str) -> Picture:
+def word_picture(comparison: WordComparison, word: str, model: str) -> FigureSpec:
     """One word in two texts, layer by layer."""
     title = f'"{word}" in two texts - {model}'
     alt = f"{title}: cosine of the two occurrences at every layer"
-    return Picture(title, alt, lambda look: word_curve(comparison, title, look))
+    return FigureSpec(title, alt, lambda look: word_curve(comparison, title, look))
 
 
-def paths_picture(paths: TokenPaths, trace: Trace, first: int) -> Picture:
+def paths_picture(paths: TokenPaths, trace: Trace, first: int) -> FigureSpec:
     """The tokens' ways through the layers in the plane of largest variance; first is the first token's position."""
-    names = labels(trace.tokens)[first : first + paths.points.shape[1]]
+    names = token_labels(trace.tokens)[first : first + paths.points.shape[1]]
     title = f"Tokens' paths over the layers - {trace.model}"
     alt = f"{title}: a line per token, from the embedding to the last layer"
-    return Picture(title, alt, lambda look: path_lines(paths, names, title, look))
+    return FigureSpec(title, alt, lambda look: path_lines(paths, names, title, look))
 
 
 def paths_words(trace: Trace) -> str:
@@ -135,16 +135,16 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
     return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items() if each is not None}
 
 
-def input_picture(lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first: int) -> Picture:
+def input_picture(lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first: int) -> FigureSpec:
     """Lengths of the vectors that make the tokens' input; first is the first token's position."""
     count = len(next(iter(lengths.values())))
-    names = labels(trace.tokens)[first : first + count]
+    names = token_labels(trace.tokens)[first : first + count]
     title = f"What each token's input is made of - {trace.model}"
     alt = f"{title}: lengths of the vectors that are added"
-    return Picture(title, alt, lambda look: embedding_norms(lengths, names, title, look))
+    return FigureSpec(title, alt, lambda look: embedding_norms(lengths, names, title, look))
 
 
-def pooler_picture(check: PoolerCheck, model: str) -> Picture:
+def pooler_picture(check: PoolerCheck, model: str) -> FigureSpec:
     """The first token's last vector, and what the pooler makes of it."""
     title = f"First token and pooler output - {model}"
-    return Picture(title, f"{title}, dimension by dimension", lambda look: pooler_bars(check, title, look))
+    return FigureSpec(title, f"{title}, dimension by dimension", lambda look: pooler_bars(check, title, look))

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.axes import HOVERED, label_sides, shown
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import HOVERED, label_sides, sentence_text
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
-from bertviz_core.figures.sentences.poolings import way
+from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import SentenceMap, SentenceVectors
 
 HEIGHT = 430
@@ -42,8 +42,8 @@ def sentence_scatter(
         values: one per sentence, numbers or words; None for one colour.
     """
     figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
-    numbers = drawn(len(sentences))
-    texts = [shown(text, 24) for text in sentences] if len(sentences) <= LABELLED else None
+    numbers = drawn_points(len(sentences))
+    texts = [sentence_text(text, 24) for text in sentences] if len(sentences) <= LABELLED else None
     sides = label_sides(found.points[None], texts) if texts else None
     for name, chosen, marker in _groups(numbers, values, column, look):
         figure.add_trace(
@@ -51,14 +51,14 @@ def sentence_scatter(
                 x=found.points[chosen, 0].astype(np.float32),
                 y=found.points[chosen, 1].astype(np.float32),
                 mode="markers+text" if texts else "markers",
-                name=shown(name, 30),
+                name=sentence_text(name, 30),
                 showlegend=bool(name),
                 marker={"size": 10 if len(sentences) <= 500 else 5, "line": {"width": 0}, **marker},
                 text=[texts[index] if sides[index] else "" for index in chosen.tolist()] if texts and sides else None,
                 textposition=[sides[index] or "top center" for index in chosen.tolist()] if sides else None,
                 textfont={"size": TEXT_SIZE - 2},
                 customdata=chosen.astype(np.int32),
-                hovertext=[f"{index + 1}  {shown(sentences[index], HOVERED)}" for index in chosen.tolist()],
+                hovertext=[f"{index + 1}  {sentence_text(sentences[index], HOVERED)}" for index in chosen.tolist()],
                 hovertemplate="%{hovertext}<extra></extra>",
             )
         )
@@ -75,10 +75,10 @@ def sentence_scatter(
         room = ROOM * (high - low or 1.0)
         figure.update_xaxes(range=[low - room, high + room])
     figure.update_yaxes(title=words[1])
-    return figure.update_layout(dragmode="lasso", margin={"r": 16}, legend_title_text=shown(column))
+    return figure.update_layout(dragmode="lasso", margin={"r": 16}, legend_title_text=sentence_text(column))
 
 
-def drawn(count: int) -> np.ndarray:
+def drawn_points(count: int) -> np.ndarray:
     """Indices of the points that are drawn, evenly over the list."""
     return np.arange(0, count, -(-count // DRAWN) or 1)
 
@@ -91,7 +91,7 @@ def _groups(
         return [("", numbers, {"color": HUES[0]})]
     array = np.asarray([values[index] for index in numbers.tolist()])
     if array.dtype.kind in "iuf":
-        bar = {"title": {"text": shown(column), "side": "right"}, "thickness": 14}
+        bar = {"title": {"text": sentence_text(column), "side": "right"}, "thickness": 14}
         scale = sequential(look)[1:]
         even = [[step / (len(scale) - 1), colour] for step, (_, colour) in enumerate(scale)]
         return [("", numbers, {"color": array.astype(np.float32), "colorscale": even, "colorbar": bar})]
@@ -107,8 +107,8 @@ def _groups(
 
 def map_picture(
     placed: SentenceMap, found: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
-) -> Picture:
+) -> FigureSpec:
     """Every sentence as a point; coloured by the values of a column where there is one."""
-    title = f"Map of {len(found.sentences):,} sentences, {way(found)}"
+    title = f"Map of {len(found.sentences):,} sentences, {pooling_and_layer(found)}"
     alt = f"{title}: a point per sentence"
-    return Picture(title, alt, lambda look: sentence_scatter(placed, found.sentences, title, look, column, values))
+    return FigureSpec(title, alt, lambda look: sentence_scatter(placed, found.sentences, title, look, column, values))

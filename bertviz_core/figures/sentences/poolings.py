@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from bertviz_core.figures.base.axes import similarity_colours
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.sentences.results import PoolingComparison, SentenceVectors
 
@@ -109,20 +109,20 @@ def _plain_axes(figure: go.Figure, look: Theme) -> None:
         )
 
 
-def way(found: SentenceVectors) -> str:
+def pooling_and_layer(found: SentenceVectors) -> str:
     """Pooling, layer and model, for a title."""
     return f"{POOLING_WORDS[found.pooling]} of layer {found.layer} - {found.model}"
 
 
-def poolings_picture(found: PoolingComparison, model: str) -> Picture:
+def poolings_picture(found: PoolingComparison, model: str) -> FigureSpec:
     """Mean and spread of all cosines over the layers, a line per pooling."""
     title = f"{len(found.sentences)} sentences under every pooling - {model}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
-    return Picture(title, alt, lambda look: pooling_lines(found, title, look))
+    return FigureSpec(title, alt, lambda look: pooling_lines(found, title, look))
 
 
-def pooling_maps_picture(found: PoolingComparison, model: str) -> Picture:
+def pooling_maps_picture(found: PoolingComparison, model: str) -> FigureSpec:
     """The cosines of all pairs, a small map for every pooling and layer."""
     title = f"Cosines, pooling by layer - {model}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
-    return Picture(title, alt, lambda look: pooling_maps(found, title, look))
+    return FigureSpec(title, alt, lambda look: pooling_maps(found, title, look))

@@ -12,12 +12,12 @@ from bertviz_core.figures.base.axes import (
     number_axis,
     sentence_labels,
     sentence_rows,
-    shown,
+    sentence_text,
     similarity_colours,
 )
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
-from bertviz_core.figures.sentences.poolings import way
+from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, SentenceVectors
 
 ROW, SMALLEST, LARGEST = 30, 300, 760
@@ -132,7 +132,7 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
         hovertemplate="%{customdata}, mean cosine: %{z:.4f}<extra></extra>",
     )
     figure.update_layout(coloraxis=similarity_colours("cosine", 1.0, look))
-    examples = [shown(sentences[index], 30) for index in summary.examples.tolist()]
+    examples = [sentence_text(sentences[index], 30) for index in summary.examples.tolist()]
     names = [f"{text}  ({size:,})" for text, size in zip(examples, sizes, strict=True)]
     figure.update_xaxes(number_axis(range(count), 150), title="block", range=[-0.5, count - 0.5])
     sentence_rows(figure, names, height - 110)
@@ -152,7 +152,7 @@ def neighbour_bars(found: Neighbours, sentences: Sequence[str], title: str, look
         marker={"color": HUES[0]},
         text=[f"{score:.4f}" for score in found.score.tolist()],
         textposition="auto",
-        customdata=[shown(sentences[number], HOVERED) for number in numbers],
+        customdata=[sentence_text(sentences[number], HOVERED) for number in numbers],
         hovertemplate="%{customdata}: %{x:.4f}<extra></extra>",
     )
     figure.update_xaxes(title=MEASURE_WORDS[found.measure], rangemode="tozero")
@@ -199,11 +199,11 @@ def pairs_picture(
     found: SentenceVectors,
     measure: Measure = "cosine",
     clusters: ClusterOrder | None = None,
-) -> Picture:
+) -> FigureSpec:
     """Every sentence against every other."""
     word = MEASURE_WORDS[measure]
-    title = f"{word[0].upper()}{word[1:]} of sentences, {way(found)}"
-    return Picture(
+    title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(found)}"
+    return FigureSpec(
         title,
         f"{title}: a row and a column per sentence",
         lambda look: similarity_heatmap(cells, found.sentences, measure, title, look, clusters),
@@ -216,24 +216,24 @@ BLOCKS, NEIGHBOURS, ROWS = 24, 10, 40
 """Blocks of a long list, sentences nearest to a query, and vectors that are drawn at once."""
 
 
-def blocks_picture(summary: BlockSummary, found: SentenceVectors) -> Picture:
+def blocks_picture(summary: BlockSummary, found: SentenceVectors) -> FigureSpec:
     """Many sentences, similar ones put into blocks."""
-    title = f"Sentence blocks, {way(found)}"
+    title = f"Sentence blocks, {pooling_and_layer(found)}"
     alt = f"{title}: a row and a column per block"
-    return Picture(title, alt, lambda look: blocks_heatmap(summary, found.sentences, title, look))
+    return FigureSpec(title, alt, lambda look: blocks_heatmap(summary, found.sentences, title, look))
 
 
-def query_picture(near: Neighbours, found: SentenceVectors) -> Picture:
+def query_picture(near: Neighbours, found: SentenceVectors) -> FigureSpec:
     """The sentences of a list that are nearest to a query."""
-    title = f"Nearest to the query, {way(found)}"
+    title = f"Nearest to the query, {pooling_and_layer(found)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
-    return Picture(title, alt, lambda look: neighbour_bars(near, found.sentences, title, look))
+    return FigureSpec(title, alt, lambda look: neighbour_bars(near, found.sentences, title, look))
 
 
 def vectors_picture(
     rows: Float[np.ndarray, "rows dimensions"], sentences: Sequence[str], first: int, found: SentenceVectors
-) -> Picture:
+) -> FigureSpec:
     """Some of the vectors as rows of numbers; first is the place of the first of them."""
-    title = f"Sentence vectors, {way(found)}"
+    title = f"Sentence vectors, {pooling_and_layer(found)}"
     alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
-    return Picture(title, alt, lambda look: vectors_heatmap(rows, sentences, first, title, look))
+    return FigureSpec(title, alt, lambda look: vectors_heatmap(rows, sentences, first, title, look))

@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import token_axis, visible
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.sentences.results import TokenPairShares
@@ -34,7 +34,7 @@ def pair_heatmap(found: TokenPairShares, unit: Unit, title: str, look: Theme) ->
     else:
         cells, rows, columns = found.word_cells, found.first_words, found.second_words
         row_totals, column_totals = found.first_word_totals, found.second_word_totals
-    names, others = [visible(row) for row in rows], [visible(column) for column in columns]
+    names, others = [token_text(row) for row in rows], [token_text(column) for column in columns]
     height = max(SMALLEST, min(LARGEST, 190 + ROW * len(names)))
     figure = go.Figure(layout=layout(look, escape(title), height=height, showlegend=False))
     limit = float(np.abs(cells).max(initial=0)) or 1.0
@@ -81,9 +81,9 @@ def _add_totals(
     )
 
 
-def pair_picture(found: TokenPairShares, unit: Unit, model: str) -> Picture:
+def pair_picture(found: TokenPairShares, unit: Unit, model: str) -> FigureSpec:
     """The cosine of two sentences as a sum over pairs of their tokens or words."""
     pooling = POOLING_WORDS[found.pooling]
     title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {model}"
     alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
-    return Picture(title, alt, lambda look: pair_heatmap(found, unit, title, look))
+    return FigureSpec(title, alt, lambda look: pair_heatmap(found, unit, title, look))

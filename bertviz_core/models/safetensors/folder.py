@@ -7,7 +7,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, own_file, present, read_file
 from bertviz_core.models.safetensors.header import json_object, read_file_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
@@ -79,11 +79,11 @@ def _indexed_files(folder: Path) -> tuple[str, ...]:
     for name in files:
         if not isinstance(name, str) or not name.endswith(".safetensors") or name != Path(name).name:
             raise CheckpointError(
-                f"{INDEX_FILE} names {shown(str(name))}, which is not a .safetensors file of its own folder."
+                f"{INDEX_FILE} names {quoted(str(name))}, which is not a .safetensors file of its own folder."
             )
         if not present(folder, name):
             raise CheckpointError(
-                f"{INDEX_FILE} names the shard {shown(name)}, which is not there; fetch all {len(files)} shards."
+                f"{INDEX_FILE} names the shard {quoted(name)}, which is not there; fetch all {len(files)} shards."
             )
         own_file(folder, name)
     return tuple(sorted(files))
@@ -96,7 +96,7 @@ def _refuse_repeats(tensors: list[StoredTensor]) -> None:
     for tensor in tensors:
         if tensor.name in seen:
             raise CheckpointError(
-                f"{shown(tensor.name)} stands in two shards, {seen[tensor.name]} and {tensor.file}; "
+                f"{quoted(tensor.name)} stands in two shards, {seen[tensor.name]} and {tensor.file}; "
                 "remove the one that does not belong to this checkpoint."
             )
         seen[tensor.name] = tensor.file

@@ -18,7 +18,7 @@ import orjson
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.own_files import opened
 from bertviz_core.models.safetensors.results import StoredTensor
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 DTYPE_BITS: Mapping[str, tuple[str, int]] = {
     "BOOL": ("bool", 8),
@@ -104,7 +104,7 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
         if begin != position:
             fault = "overlaps the values before it" if begin < position else "leaves a gap before it"
             raise CheckpointError(
-                f"{file} is damaged: {shown(name)} starts at byte {begin:,} and {fault} "
+                f"{file} is damaged: {quoted(name)} starts at byte {begin:,} and {fault} "
                 f"(expected {position:,}); fetch or save the file again."
             )
         position = end
@@ -168,7 +168,7 @@ def _entries_one_by_one(file: str, header: Mapping[str, Any]) -> dict[str, Store
 
 
 def _not_counts(file: str, name: str) -> str:
-    return f"{file} is damaged: {shown(name)} has not a dtype, a shape and a range that are counts."
+    return f"{file} is damaged: {quoted(name)} has not a dtype, a shape and a range that are counts."
 
 
 def _in_order(entries: Mapping[str, StoredEntry]) -> Iterable[tuple[str, StoredEntry]]:
@@ -185,13 +185,13 @@ def _checked_nbytes(file: str, name: str, entry: StoredEntry) -> int:
     if ABSENT in (shape, entry.data_offsets) or not dtype:
         raise CheckpointError(_not_counts(file, name))
     if len(shape) > MAX_AXES:
-        raise CheckpointError(f"{file} is damaged: {shown(name)} has {len(shape)} axes, at most {MAX_AXES} are known.")
+        raise CheckpointError(f"{file} is damaged: {quoted(name)} has {len(shape)} axes, at most {MAX_AXES} are known.")
     if dtype not in DTYPE_BITS:
-        raise CheckpointError(f"{file}: {shown(name)} has the dtype {shown(dtype)}, which safetensors has not.")
+        raise CheckpointError(f"{file}: {quoted(name)} has the dtype {quoted(dtype)}, which safetensors has not.")
     bits = math.prod(shape) * DTYPE_BITS[dtype][1]
     if bits % 8 or end - begin != bits // 8:
         raise CheckpointError(
-            f"{file} is damaged: {shown(name)} of shape {shape} and dtype {dtype} needs {math.ceil(bits / 8):,} "
+            f"{file} is damaged: {quoted(name)} of shape {shape} and dtype {dtype} needs {math.ceil(bits / 8):,} "
             f"bytes, its range has {end - begin:,}."
         )
     return end - begin

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 PLACES = re.compile(
     r"(.*_)?(paths?|files?|filenames?|dirs?|folders?|repos?|repo_id|repository|urls?|uri|endpoint|checkpoint|revision"
@@ -48,11 +48,11 @@ def looks_like_place(text: str) -> bool:
 
 def _cleaned(name: str, config: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if depth == 0:
-        raise CheckpointError(f"The config of {shown(name)} is nested more than {MAX_DEPTH} deep; it is no model's.")
+        raise CheckpointError(f"The config of {quoted(name)} is nested more than {MAX_DEPTH} deep; it is no model's.")
     backbone = config.get("backbone")
     if isinstance(backbone, str) and not isinstance(config.get("backbone_config"), Mapping):
         raise CheckpointError(
-            f"The config of {shown(name)} leaves a part of the model to another repository ({shown(backbone, 40)}), "
+            f"The config of {quoted(name)} leaves a part of the model to another repository ({quoted(backbone, 40)}), "
             "which is never asked; save the model with its backbone_config."
         )
     found = {}
@@ -69,7 +69,7 @@ def _cleaned_value(name: str, value: Any, depth: int) -> Any:
         return _cleaned(name, value, depth)
     if isinstance(value, list) and any(isinstance(each, Mapping | list) for each in value):
         if depth == 0:
-            raise CheckpointError(f"The config of {shown(name)} is nested more than {MAX_DEPTH} deep.")
+            raise CheckpointError(f"The config of {quoted(name)} is nested more than {MAX_DEPTH} deep.")
         return [_cleaned_value(name, each, depth - 1) for each in value]
     return value
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bertviz_core.errors import TextError
-from bertviz_core.text import counted, shown
+from bertviz_core.text import counted, quoted
 
 Value = str | int | float | bool | None
 CELL_NBYTES, VALUE_NBYTES = 12, 64
@@ -60,14 +60,14 @@ def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
             texts.append(value.decode("utf-8") if isinstance(value, bytes) else "" if value is None else str(value))
         except UnicodeDecodeError as error:
             raise TextError(
-                f"Row {cells.codes.index(place) + 1:,} of the column {shown(column or '')} holds bytes that are no "
+                f"Row {cells.codes.index(place) + 1:,} of the column {quoted(column or '')} holds bytes that are no "
                 "UTF-8; write the column as texts."
             ) from error
     if column is not None:
         numbers = [_is_number(text) for text in texts]
         if count := sum(numbers[code] for code in cells.codes):
             notices.append(
-                f"Numbers in {counted(count, 'cell')} of the column {shown(column)} are read as they are written."
+                f"Numbers in {counted(count, 'cell')} of the column {quoted(column)} are read as they are written."
             )
     return Cells(texts, cells.codes)
 

@@ -1,11 +1,11 @@
 """Columns of a table before they are read: their names, which holds the sentences, and why one is left out."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.cells import Cells, holds_texts
-from bertviz_core.text import counted, shown
+from bertviz_core.text import counted, quoted
 
 USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
 """Columns taken where none is named, in this order."""
@@ -15,6 +15,7 @@ NAMED = 12
 """Columns that a sentence names; more are counted."""
 
 
+@runtime_checkable
 class Columns(Protocol):
     """A table whose columns are read one by one."""
 
@@ -42,7 +43,8 @@ def check_columns(name: str, count: int) -> None:
     """
     if count > MAX_COLUMNS:
         raise TextError(
-            f"{shown(name)} has {counted(count, 'column')}; at most {MAX_COLUMNS:,} are read. Give only those that you "
+            f"{quoted(name)} has {counted(count, 'column')}; at most {MAX_COLUMNS:,} are read. Give only those that "
+            f"you "
             "need, or the one with the sentences."
         )
 
@@ -71,24 +73,24 @@ def sentence_column(name: str, columns: Columns, asked: str | None, notices: lis
     """
     names = columns.names
     if not names:
-        raise TextError(f"{shown(name)} is empty; its first row must name the columns.")
+        raise TextError(f"{quoted(name)} is empty; its first row must name the columns.")
     if asked is not None and asked not in names:
-        raise TextError(f"{shown(name)} has no column {shown(asked)}; it has {listed(names)}.")
+        raise TextError(f"{quoted(name)} has no column {quoted(asked)}; it has {listed(names)}.")
     if asked is not None or len(names) == 1:
         place = names.index(asked) if asked is not None else 0
         return place, _read(name, columns, place)
     readable = [place for place in range(len(names)) if not columns.reason(place)]
     if not readable:
-        raise TextError(f"{shown(name)} has no column that can be read: {shown(names[0])} {columns.reason(0)}.")
+        raise TextError(f"{quoted(name)} has no column that can be read: {quoted(names[0])} {columns.reason(0)}.")
     usual = [place for wanted in USUAL_COLUMNS for place in readable if names[place].lower() == wanted]
     chosen = _first_of_texts(columns, readable) if not usual else (usual[0], columns.cells(usual[0]))
-    notices.append(f"The sentences are those of the column {shown(names[chosen[0]])}, since no other was named.")
+    notices.append(f"The sentences are those of the column {quoted(names[chosen[0]])}, since no other was named.")
     return chosen
 
 
 def listed(names: Sequence[str]) -> str:
     """The first of the names, quoted, and how many others there are."""
-    words = ", ".join(map(shown, names[:NAMED]))
+    words = ", ".join(map(quoted, names[:NAMED]))
     return words if len(names) <= NAMED else f"{words} and {len(names) - NAMED:,} more"
 
 
@@ -102,6 +104,6 @@ def _first_of_texts(columns: Columns, readable: Sequence[int]) -> tuple[int, Cel
 def _read(name: str, columns: Columns, place: int) -> Cells:
     if reason := columns.reason(place):
         raise TextError(
-            f"The column {shown(columns.names[place])} of {shown(name)} {reason}; choose a column of texts."
+            f"The column {quoted(columns.names[place])} of {quoted(name)} {reason}; choose a column of texts."
         )
     return columns.cells(place)

@@ -4,7 +4,7 @@ import codecs
 from pathlib import Path
 
 from bertviz_core.errors import TextError
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 """Byte-order marks and the encodings that they announce; UTF-32's begins as UTF-16's does."""
@@ -27,12 +27,12 @@ def file_bytes(name: str, data: bytes | str | Path) -> bytes:
         size = data.stat().st_size if isinstance(data, Path) else len(data)
         if size > MAX_FILE_BYTES:
             raise TextError(
-                f"{shown(name)} has {size / 1024**2:,.0f} MiB; at most {MAX_FILE_BYTES // 1024**2} MiB are read. "
+                f"{quoted(name)} has {size / 1024**2:,.0f} MiB; at most {MAX_FILE_BYTES // 1024**2} MiB are read. "
                 "Give a part of it, or only the column with the sentences."
             )
         return data.read_bytes() if isinstance(data, Path) else data
     except OSError as error:
-        raise TextError(f"{shown(name)} cannot be read ({error.strerror}); check that it is there.") from error
+        raise TextError(f"{quoted(name)} cannot be read ({error.strerror}); check that it is there.") from error
 
 
 def decoded(name: str, raw: bytes) -> str:
@@ -49,13 +49,13 @@ def decoded(name: str, raw: bytes) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise TextError(
-            f"{shown(name)} is not {encoding.removesuffix('-sig').upper()}: the byte 0x{raw[error.start]:02X} at "
+            f"{quoted(name)} is not {encoding.removesuffix('-sig').upper()}: the byte 0x{raw[error.start]:02X} at "
             f"position {error.start:,} (line {line:,}) does not belong there. Save the file as UTF-8."
         ) from error
     zero = text.find("\0")
     if zero >= 0:
         raise TextError(
-            f"{shown(name)} holds a zero byte at position {zero:,}, so it is no text in UTF-8 (perhaps UTF-16 without "
+            f"{quoted(name)} holds a zero byte at position {zero:,}, so it is no text in UTF-8 (perhaps UTF-16 without "
             "a byte-order mark, or a spreadsheet's own format). Save it as UTF-8, or as CSV."
         )
     return text

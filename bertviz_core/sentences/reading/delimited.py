@@ -8,7 +8,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.cells import Cells
 from bertviz_core.sentences.reading.columns import check_columns, unique_names
 from bertviz_core.sentences.reading.decoding import MAX_FILE_BYTES
-from bertviz_core.text import counted, shown
+from bertviz_core.text import counted, quoted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
@@ -37,7 +37,7 @@ class DelimitedTable:
                 self.names = unique_names(row)
             elif row and len(row) != len(self.names):
                 raise TextError(
-                    f"Line {begun:,} of {shown(name)} has {counted(len(row), 'cell')}, but the first row names "
+                    f"Line {begun:,} of {quoted(name)} has {counted(len(row), 'cell')}, but the first row names "
                     f"{counted(len(self.names), 'column')}; put a cell that holds the delimiter into quotation marks."
                 )
             else:
@@ -76,5 +76,5 @@ def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]
             begun = reader.line_num + 1
     except csv.Error as error:
         raise TextError(
-            f"{shown(name)} is broken in the row that begins in line {begun:,}: {error}. Close its quotation marks."
+            f"{quoted(name)} is broken in the row that begins in line {begun:,}: {error}. Close its quotation marks."
         ) from error

@@ -13,7 +13,7 @@ from bertviz_core.sentences.reading.decoding import file_bytes
 from bertviz_core.sentences.reading.table import ReadColumn, ReadLimits, ReadRequest, ReadTable, read_table
 from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 TASK = "bertviz_core.sentences.reading.table.answered"
 PACKED_NBYTES = 1024**2
@@ -40,7 +40,7 @@ def read_sentences(name: str, data: bytes | str | Path, settings: Settings, colu
     try:
         return _table(name, read_table(name, raw, _limits(settings), column))
     except MemoryError as error:
-        raise TextError(f"{shown(name)} takes more memory than this machine has. Give a part of it.") from error
+        raise TextError(f"{quoted(name)} takes more memory than this machine has. Give a part of it.") from error
 
 
 def read_upload(
@@ -66,9 +66,9 @@ def read_upload(
         del request
         return _table(name, msgspec.msgpack.decode(answer, type=ReadTable))
     except ChildError as error:
-        raise TextError(f"{shown(name)} could not be read: {error}. Give a part of it, or another format.") from error
+        raise TextError(f"{quoted(name)} could not be read: {error}. Give a part of it, or another format.") from error
     except (msgspec.MsgspecError, ValueError) as error:
-        raise TextError(f"{shown(name)} could not be read: its reader broke off. Give another format.") from error
+        raise TextError(f"{quoted(name)} could not be read: its reader broke off. Give another format.") from error
 
 
 def _limits(settings: Settings) -> ReadLimits:

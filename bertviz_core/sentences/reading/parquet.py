@@ -11,7 +11,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.cells import Cells, Value
 from bertviz_core.sentences.reading.columns import check_columns, unique_names
 from bertviz_core.sentences.reading.decoding import MAX_FILE_BYTES
-from bertviz_core.text import shown
+from bertviz_core.text import quoted
 
 ENDINGS = (".parquet", ".pq")
 MAX_UNPACKED = 2 * MAX_FILE_BYTES
@@ -120,7 +120,7 @@ class _told:  # noqa: N801  # a context, used as a word
 
         memory = isinstance(error, MemoryError)  # also one of pyarrow's
         if isinstance(error, (pyarrow.ArrowException, OSError, ValueError, IndexError, KeyError)) and not memory:
-            raise TextError(f"{shown(self._name)} is no Parquet file that can be read: {str(error)[:200]}") from error
+            raise TextError(f"{quoted(self._name)} is no Parquet file that can be read: {str(error)[:200]}") from error
 
 
 def _is_text(kind: Any) -> bool:

@@ -12,7 +12,7 @@ from bertviz_core.sentences.reading.columns import Columns, listed, sentence_col
 from bertviz_core.sentences.reading.decoding import decoded
 from bertviz_core.sentences.reading.delimited import DELIMITERS, DelimitedTable
 from bertviz_core.sentences.reading.parquet import ENDINGS, ParquetTable
-from bertviz_core.text import counted, shown
+from bertviz_core.text import counted, quoted
 
 
 class ReadLimits(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ def _kept(
     rows = [row for row, code in enumerate(cells.codes) if not blanks[code]]
     _check_count(name, len(rows), limits.sentences, limits)
     if not rows:
-        raise TextError(f"{shown(name)} has no sentence: every line is blank. Write one sentence per line.")
+        raise TextError(f"{quoted(name)} has no sentence: every line is blank. Write one sentence per line.")
     # What ends a text that a program wrote is no line left blank by someone.
     blank = len(cells.codes) - len(rows) - (table is None and blanks[cells.codes[-1]])
     most = limits.characters
@@ -177,6 +177,6 @@ def _column(table: Columns, place: int, rows: Sequence[int], most: int) -> tuple
 def _check_count(name: str, count: int, most: int, limits: ReadLimits) -> None:
     if count > most:
         raise TextError(
-            f"{shown(name)} has {counted(count, 'row')} or more; this instance takes at most "
+            f"{quoted(name)} has {counted(count, 'row')} or more; this instance takes at most "
             f"{limits.sentences:,} sentences (INSIDE_BERT_MAX_SENTENCES). Give a part of it."
         )

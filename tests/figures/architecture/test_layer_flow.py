@@ -19,7 +19,7 @@ from bertviz_core.figures.architecture.cost import (
 )
 from bertviz_core.figures.architecture.designs import design_caption, design_picture, encoder_and_decoder
 from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_caption, layer_drawing, layer_picture
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import THEMES, Theme, text_on
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture
 
@@ -296,7 +296,7 @@ def test_bytes_are_three_digits_long(value: int, words: str) -> None:
     assert binary_bytes(value) == words
 
 
-def pictures() -> list[tuple[Picture, str]]:
+def pictures() -> list[tuple[FigureSpec, str]]:
     """Every picture of the page with its caption."""
     nbytes = np.array([[1024, 5 * 1024**2], [2048, -1]])
     memory = ActivationMemory("tiny", "training", (1, 2), (8, 16), nbytes)

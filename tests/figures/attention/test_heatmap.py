@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.attention.results import AttentionMap, Axis, PooledMap, Reading
+from bertviz_core.attention.results import AttentionMap, Axis, MapOptions, PooledMap
 from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 
@@ -12,7 +12,7 @@ def made(side: int) -> AttentionMap:
     """A map of random rows that sum to 1; its tokens repeat and look like markup."""
     weights = np.random.default_rng(side).dirichlet(np.ones(side), side).astype(np.float32)
     axis = Axis(("<b>the</b>",) * side, tuple((place,) for place in range(side)))
-    return AttentionMap(1, 2, Reading(), axis, axis, weights, np.zeros(side, np.float32))
+    return AttentionMap(1, 2, MapOptions(), axis, axis, weights, np.zeros(side, np.float32))
 
 
 @pytest.mark.parametrize("look", [LIGHT, DARK])

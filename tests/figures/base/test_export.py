@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, spelled, wrapped
 from bertviz_core.figures.base.export import captioned_svg, described_png, framed, standalone_html
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, layout
 from bertviz_core.figures.hidden_states.heatmaps import layer_map, similarity_scrubber, values_heatmap
 from bertviz_core.figures.parameters import parameter_tree_figure
@@ -199,7 +199,7 @@ def test_a_described_png_is_whole() -> None:
 
 def test_print_keeps_the_layer_of_a_slider_in_words_and_nothing_to_move() -> None:
     cosines = np.eye(3, dtype=np.float32)[None].repeat(4, axis=0)
-    picture = Picture("t", "a", lambda look: similarity_scrubber(cosines, ["a", "b", "c"], 2, "t", look))
+    picture = FigureSpec("t", "a", lambda look: similarity_scrubber(cosines, ["a", "b", "c"], 2, "t", look))
     paper = picture.drawn(PRINT)
     assert not paper.layout.sliders
     assert not paper.frames
@@ -209,8 +209,8 @@ def test_print_keeps_the_layer_of_a_slider_in_words_and_nothing_to_move() -> Non
 
 
 def test_bars_and_lines_differ_in_print_by_more_than_colour() -> None:
-    bars = Picture("t", "a", lambda look: go.Figure([go.Bar(y=[1], name=name) for name in "abc"], layout(look, "t")))
-    lines = Picture(
+    bars = FigureSpec("t", "a", lambda look: go.Figure([go.Bar(y=[1], name=name) for name in "abc"], layout(look, "t")))
+    lines = FigureSpec(
         "t",
         "a",
         lambda look: go.Figure([go.Scatter(y=[1], mode="lines", name=name) for name in "abb"], layout(look, "t")),

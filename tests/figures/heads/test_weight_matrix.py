@@ -7,9 +7,9 @@ import pytest
 from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
 from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE
 from bertviz_core.figures.heads.maps import norm_maps, product_maps
-from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, signs
+from bertviz_core.figures.heads.score_breakdown import cell_figure, head_output_figure, signs
 from bertviz_core.figures.heads.weight_matrix import projection_heatmap
-from bertviz_core.heads.results import CellArithmetic, MixArithmetic, OneOrMany, ScoreArithmetic
+from bertviz_core.heads.results import CellBreakdown, FusedVsPerHead, HeadOutput, ScoreBreakdown
 
 RANDOM = np.random.default_rng(0)
 HEADS, SIZE, COLUMNS = 3, 4, 10
@@ -24,23 +24,23 @@ def whole(figure: go.Figure, axis: int) -> np.ndarray:
     return np.concatenate([trace.z for trace in figure.data], axis=axis)
 
 
-def cell(added: float = 0.0, name: str = "", remainder: bool = False) -> CellArithmetic:
+def cell(added: float = 0.0, name: str = "", remainder: bool = False) -> CellBreakdown:
     query, key = numbers(SIZE), numbers(SIZE)
     scores = numbers(len(NAMES))
     weights = np.exp(scores) / np.exp(scores).sum()
     total = float(query @ key)
-    score = ScoreArithmetic(
+    score = ScoreBreakdown(
         query_input=numbers(COLUMNS), key_input=numbers(COLUMNS), query_projected=query, key_projected=key,
         positions="as projected", query_factor=1.0, projection_difference=0.0, query=query, key=key,
         products=query * key, total=total, scaling=0.5, scaled=total / 2, added=added, added_name=name,
         is_remainder=remainder, added_peak=abs(added), score=total / 2 + added, scores=scores, weights=weights,
         model_weights=weights, max_difference=0.0,
     )  # fmt: skip
-    mix = MixArithmetic(
+    mix = HeadOutput(
         values=numbers(len(NAMES), SIZE), mix=numbers(SIZE), head_output=numbers(COLUMNS),
         head_norms=np.abs(numbers(HEADS)), mix_difference=0.0, output_difference=0.0, rest_norm=0.0,
     )  # fmt: skip
-    return CellArithmetic("model", 2, 1, 1, 4, 3, score, mix)
+    return CellBreakdown("model", 2, 1, 1, 4, 3, score, mix)
 
 
 @pytest.mark.parametrize("look", [LIGHT, DARK])
@@ -125,7 +125,7 @@ def test_weights_that_are_no_numbers_are_drawn_as_0() -> None:
 
 def test_both_ways_are_drawn_on_one_scale_with_the_cuts() -> None:
     one = numbers(HEADS, len(NAMES), SIZE)
-    found = OneOrMany("m", 0, "query", numbers(len(NAMES), COLUMNS), one, one + 1, 1.0, None, 1e-3, 2e-3, 5)
+    found = FusedVsPerHead("m", 0, "query", numbers(len(NAMES), COLUMNS), one, one + 1, 1.0, None, 1e-3, 2e-3, 5)
     figure = product_maps(found, NAMES, "x", LIGHT)
     limit = scale_limit(one.reshape(-1, SIZE))
     for trace, values in zip(figure.data, (found.one, found.many), strict=True):
@@ -179,7 +179,7 @@ def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainde
 
 def test_what_goes_back_is_drawn_as_it_is() -> None:
     shown = cell()
-    mix, part, lengths = mix_figure(shown, "x", LIGHT).data
+    mix, part, lengths = head_output_figure(shown, "x", LIGHT).data
     np.testing.assert_array_equal(mix.y, shown.mix.mix)
     np.testing.assert_array_equal(part.y, shown.mix.head_output)
     np.testing.assert_array_equal(lengths.y, shown.mix.head_norms)
@@ -191,7 +191,7 @@ def test_text_is_large_enough_for_a_slide() -> None:
         projection_heatmap(numbers(12, 10), "query", 3, 4, 0, "apart", "x", LIGHT),
         norm_maps(np.abs(numbers(2, 3, 4)), "x", LIGHT),
         cell_figure(cell(), NAMES, "x", LIGHT),
-        mix_figure(cell(), "x", LIGHT),
+        head_output_figure(cell(), "x", LIGHT),
     ]
     for figure in figures:
         assert figure.layout.font.size >= 14

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertviz_core.figures.base.axes import token_axis, visible
+from bertviz_core.figures.base.axes import token_axis, token_text
 from bertviz_core.figures.base.style import DARK, LIGHT
 from bertviz_core.figures.hidden_states.heatmaps import EXACT_CELLS, layer_map, similarity_scrubber, values_heatmap
 from bertviz_core.figures.hidden_states.lines import path_lines
@@ -48,9 +48,9 @@ def test_labels_are_thinned_before_they_meet() -> None:
 
 
 def test_unseen_characters_are_named_and_markup_is_escaped() -> None:
-    assert visible("<b>&") == "&lt;b&gt;&amp;"
-    assert visible("a\u202eb") == "aU+202Eb"
-    assert visible("") == "∅"
+    assert token_text("<b>&") == "&lt;b&gt;&amp;"
+    assert token_text("a\u202eb") == "aU+202Eb"
+    assert token_text("") == "∅"
 
 
 def test_every_layer_of_the_scrubber_is_its_own_matrix() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.figures.base.axes import shown
+from bertviz_core.figures.base.axes import sentence_text
 from bertviz_core.figures.base.style import DARK, LIGHT
-from bertviz_core.figures.sentences.map import DRAWN, GROUPS, LABELLED, drawn, sentence_scatter
+from bertviz_core.figures.sentences.map import DRAWN, GROUPS, LABELLED, drawn_points, sentence_scatter
 from bertviz_core.figures.sentences.poolings import pooling_lines, pooling_maps, shown_columns
 from bertviz_core.figures.sentences.similarity import (
     blocks_heatmap,
@@ -88,7 +88,7 @@ def test_sentences_are_shown_as_text_and_repeated_ones_keep_their_rows() -> None
         "two &amp; three  3",
         "aU+202Eb  4",
     ]
-    assert len(shown("word " * 100)) <= 40
+    assert len(sentence_text("word " * 100)) <= 40
 
 
 def test_one_sentence_and_its_tree_of_no_join_are_drawn() -> None:
@@ -183,7 +183,7 @@ def test_of_many_points_some_are_drawn_evenly_over_the_list() -> None:
     found, sentences = placed(2 * DRAWN + 1)
     (trace,) = sentence_scatter(found, sentences, "x", LIGHT, "number", list(range(len(sentences)))).data
     assert len(trace.x) <= DRAWN
-    np.testing.assert_array_equal(trace.customdata, drawn(len(sentences)))
+    np.testing.assert_array_equal(trace.customdata, drawn_points(len(sentences)))
     np.testing.assert_array_equal(trace.marker.color, trace.customdata)
     np.testing.assert_array_equal(trace.x, found.points[trace.customdata, 0])
 

@@ -6,7 +6,7 @@ import sys
 CODE = """
 import threading
 from bertviz_core.settings import Settings
-from bertviz_core.parameters import parameter_ledger
+from bertviz_core.parameters.ledger import parameter_ledger
 barrier, totals = threading.Barrier(4), []
 def count():
     barrier.wait()

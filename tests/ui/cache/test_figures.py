@@ -7,10 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.picture import Picture
+from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 from ui.cache import figures
-from ui.cache.figures import content_digest, drawn
+from ui.cache.figures import cached_figure, content_digest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,12 +25,12 @@ def heatmap(result: Result, look: Theme) -> go.Figure:
     return go.Figure(go.Heatmap(z=result.values), layout={"title": {"text": f"{result.names} {look.name}"}})
 
 
-def picture(result: Result) -> Picture:
-    return Picture("title", "alt", lambda look: heatmap(result, look))
+def picture(result: Result) -> FigureSpec:
+    return FigureSpec("title", "alt", lambda look: heatmap(result, look))
 
 
-def other_picture(result: Result) -> Picture:
-    return Picture("title", "alt", lambda look: heatmap(Result(result.values + 0, result.names), look))
+def other_picture(result: Result) -> FigureSpec:
+    return FigureSpec("title", "alt", lambda look: heatmap(Result(result.values + 0, result.names), look))
 
 
 def result(last: float = 1.0, name: str = "a") -> Result:
@@ -38,21 +38,21 @@ def result(last: float = 1.0, name: str = "a") -> Result:
 
 
 def test_a_figure_drawn_from_the_same_is_the_one_drawn_before() -> None:
-    first = drawn(picture(result()), LIGHT)
-    assert drawn(picture(result()), LIGHT) is first
+    first = cached_figure(picture(result()), LIGHT)
+    assert cached_figure(picture(result()), LIGHT) is first
     assert first.data[0].z.tolist() == [[0.0, 1.0]]
 
 
 @pytest.mark.parametrize("other", [picture(result(0.5)), picture(result(name="b")), other_picture(result())])
-def test_another_number_name_or_drawing_makes_another_figure(other: Picture) -> None:
-    assert drawn(other, LIGHT) is not drawn(picture(result()), LIGHT)
-    assert drawn(other, LIGHT).to_dict() == other.draw(LIGHT).to_dict()
+def test_another_number_name_or_drawing_makes_another_figure(other: FigureSpec) -> None:
+    assert cached_figure(other, LIGHT) is not cached_figure(picture(result()), LIGHT)
+    assert cached_figure(other, LIGHT).to_dict() == other.draw(LIGHT).to_dict()
 
 
 def test_a_theme_has_its_own_figure() -> None:
     one = picture(result())
-    assert "dark" in drawn(one, DARK).layout.title.text
-    assert "light" in drawn(one, LIGHT).layout.title.text
+    assert "dark" in cached_figure(one, DARK).layout.title.text
+    assert "light" in cached_figure(one, LIGHT).layout.title.text
 
 
 def _numbers() -> Callable[[Theme], go.Figure]:
@@ -64,8 +64,8 @@ def _numbers() -> Callable[[Theme], go.Figure]:
 def test_what_cannot_be_compared_is_drawn_each_time() -> None:
     draw = _numbers()
     assert content_digest(draw) is None
-    assert drawn(Picture("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.1)
-    assert drawn(Picture("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.2)
+    assert cached_figure(FigureSpec("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.1)
+    assert cached_figure(FigureSpec("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.2)
 
 
 def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,4 +76,4 @@ def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pyte
 
 def test_a_figure_that_is_no_picture_is_shown_as_it_is() -> None:
     figure = go.Figure()
-    assert drawn(figure, LIGHT) is figure
+    assert cached_figure(figure, LIGHT) is figure

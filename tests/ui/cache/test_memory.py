@@ -118,7 +118,7 @@ def test_a_ledger_of_many_tensors_pushes_out_others_and_not_the_reverse(
 def test_arguments_that_begin_with_a_line_are_no_part_of_the_key(models_dir: Path) -> None:
     made: list[Any] = []
 
-    @decorator.kept()
+    @decorator.cached_by_bytes()
     def doubled(number: int, _how: list[int]) -> int:
         made.append(_how)
         return 2 * number

@@ -11,7 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from ui.server import auth
 
-SCRIPT = "from ui.server.auth import require_sign_in\nimport streamlit as st\nrequire_sign_in()\nst.write('a text of someone')\n"
+SCRIPT = """
+import streamlit as st
+from ui.server.auth import require_sign_in
+
+require_sign_in()
+st.write('a text of someone')
+"""
 ONE = """
     [auth]
     redirect_uri = "http://localhost:8501/oauth2callback"

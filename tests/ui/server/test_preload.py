@@ -19,16 +19,17 @@ ROOT = Path(__file__).parents[3]
 DURING_PRELOAD = """
 import asyncio, sys
 import torch  # as a page that is half way there
-from ui import server
-from bertviz_core.parameters import parameter_ledger
+from ui.cache.models import first_page_drawn
+from ui.server import preload
+from bertviz_core.parameters.ledger import parameter_ledger
 from bertviz_core.settings import Settings
 
 def importing():
     found = sys.modules.get("transformers")
     return found is not None and getattr(found.__spec__, "_initializing", False)
 
-server.first_page_drawn.set()
-asyncio.run(server.lifespan(None).__aenter__())
+first_page_drawn.set()
+asyncio.run(preload.lifespan(None).__aenter__())
 while not importing() and "transformers.models" not in sys.modules:
     pass
 print(parameter_ledger("bert-base-uncased", Settings.from_environment()).total)

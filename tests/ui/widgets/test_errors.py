@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 ACTIVE = (
     "![x](http://evil.example/x.png)",
@@ -66,25 +66,25 @@ def visible(text: str) -> str:
 
 @pytest.mark.parametrize("text", ACTIVE)
 def test_no_punctuation_stays_active(text: str) -> None:
-    assert not set(bare(plain(text))) & set(string.punctuation)
+    assert not set(bare(escape_markdown(text))) & set(string.punctuation)
 
 
 @pytest.mark.parametrize("text", ACTIVE)
 def test_what_is_shown_is_what_was_said_on_one_line(text: str) -> None:
-    assert visible(shown(plain(text))) == " ".join(text.split())
+    assert visible(shown(escape_markdown(text))) == " ".join(text.split())
 
 
 @pytest.mark.parametrize("text", ADDRESSES)
 def test_no_address_becomes_a_link(text: str) -> None:
     assert LINKED.search(text)
-    assert not LINKED.search(shown(plain(f"of {text}, here")))
-    assert visible(shown(plain(text))) == text
+    assert not LINKED.search(shown(escape_markdown(f"of {text}, here")))
+    assert visible(shown(escape_markdown(text))) == text
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_is_one_line_without_active_punctuation(text: str) -> None:
-    found = plain(text)
+    found = escape_markdown(text)
     assert len(found.splitlines()) <= 1
     assert not set(bare(found)) & set(string.punctuation)
     assert visible(shown(found)) == visible(" ".join(text.split()))
@@ -92,33 +92,33 @@ def test_any_text_is_one_line_without_active_punctuation(text: str) -> None:
 
 
 def test_words_alone_stay_as_they_are() -> None:
-    assert plain("bert base  größer 模型") == "bert base größer 模型"
-    assert plain("") == ""
+    assert escape_markdown("bert base  größer 模型") == "bert base größer 模型"
+    assert escape_markdown("") == ""
 
 
 def refused_page() -> None:
     import streamlit
 
     from bertviz_core.errors import ModelNotFoundError
-    from ui.widgets.errors import told
+    from ui.widgets.errors import shown_to_user
 
     streamlit.text("before")
-    with told():
+    with shown_to_user():
         raise ModelNotFoundError("'![x](http://evil.example)'\nis no model here.")
     streamlit.text("after")  # type: ignore[unreachable]  # what the test is about
 
 
 def test_a_refusal_is_one_error_and_the_end_of_the_page() -> None:
     at = AppTest.from_function(refused_page).run()
-    assert [error.value for error in at.error] == [plain("'![x](http://evil.example)' is no model here.")]
+    assert [error.value for error in at.error] == [escape_markdown("'![x](http://evil.example)' is no model here.")]
     assert [text.value for text in at.text] == ["before"]
     assert not at.exception
 
 
 def broken_page() -> None:
-    from ui.widgets.errors import told
+    from ui.widgets.errors import shown_to_user
 
-    with told():
+    with shown_to_user():
         raise ValueError("a programmer's mistake")
 
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, plain, short_count
+from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, escape_markdown, short_count
 
 POWERS = {"bytes": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4}
 DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
@@ -96,5 +96,5 @@ def test_a_heading_shows_names_as_text() -> None:
     assert [title.value for title in at.title] == ["Parameters"]
     (line,) = at.markdown
     assert line.value.startswith("Where are they? ")
-    assert plain("![x](http://evil.example/x.png)") in line.value
-    assert plain("Bert<b>Model</b>, $x$") in line.value
+    assert escape_markdown("![x](http://evil.example/x.png)") in line.value
+    assert escape_markdown("Bert<b>Model</b>, $x$") in line.value

@@ -12,7 +12,7 @@ FEWEST_AHEAD = 3
 """Fewer help no one who looks through the heads."""
 
 
-def tuples(found: Any, length: int) -> list[Any]:
+def int_tuples(found: Any, length: int) -> list[Any]:
     """Those entries that are so many whole numbers from 0."""
     entries = found if isinstance(found, Sequence) and not isinstance(found, str) else []
     return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
@@ -28,24 +28,24 @@ def _is_numbers(entry: Any, length: int) -> bool:
 
 def window_within(found: Any, size: tuple[int, int]) -> Range | None:
     """A range that lies within the map and holds something."""
-    for first_query, end_query, first_key, end_key in tuples([found], 4):
+    for first_query, end_query, first_key, end_key in int_tuples([found], 4):
         if first_query < end_query <= size[0] and first_key < end_key <= size[1]:
             return (first_query, end_query, first_key, end_key)
     return None
 
 
-def led_by(opened: Head, chosen: list[Head]) -> list[Head]:
+def with_head_first(opened: Head, chosen: list[Head]) -> list[Head]:
     """The chosen heads, this one first; it alone where it is not one of them."""
     return [opened, *(head for head in chosen if head != opened)] if opened in chosen else [opened]
 
 
-def map_room(cells: int) -> int:
+def maps_sent_ahead(cells: int) -> int:
     """How many opened maps of so many cells may go ahead of their being opened."""
     room = AHEAD_BYTES // (cells * map_bits(cells) // 8)
     return room if room >= FEWEST_AHEAD else 0
 
 
-def neighbours(opened: Head, layers: int, heads: int) -> list[Head]:
+def neighbouring_heads(opened: Head, layers: int, heads: int) -> list[Head]:
     """The heads that a reader of this one is likely to open next: its layer's and, from near to far, other layers'."""
     layer, head = opened
     beside = sorted(range(heads), key=lambda other: abs(other - head))
@@ -53,7 +53,7 @@ def neighbours(opened: Head, layers: int, heads: int) -> list[Head]:
     return [(layer, other) for other in beside[1:]] + [(other, head) for other in above[1:]]
 
 
-def needed(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
+def hues_in_url(hues: tuple[Head | None, ...], chosen: list[Head]) -> tuple[Head | None, ...]:
     """The heads in the places of their hues; nothing where they are not the chosen ones, or need not be named."""
     while hues and hues[-1] is None:
         hues = hues[:-1]

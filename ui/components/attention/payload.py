@@ -16,7 +16,7 @@ from jaxtyping import Float, Int, UInt
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, PooledMap
 from bertviz_core.figures.base.style import Theme
-from bertviz_core.text import shortened, visible
+from bertviz_core.text import escape_controls, shortened
 from ui.components.attention.legend import MEASURES, colours, measure
 
 ATLAS_BYTES = 600_000
@@ -89,7 +89,7 @@ def view_payload(
         ValueError: an opened map has another shape than the atlas says, or shows another part.
     """
     name = identity(atlas) if most == ATLAS_BYTES else identity.__wrapped__(atlas)  # a file's atlas is used once
-    header: dict[str, Any] = {"identity": name, "title": visible(title), "look": colours(look)}
+    header: dict[str, Any] = {"identity": name, "title": escape_controls(title), "look": colours(look)}
     header |= {"heads": [list(head) for head in heads], "answers": answers, "offers": offers, "atlas": None, "maps": []}
     arrays: list[Codes] = []
     if with_atlas:
@@ -125,7 +125,7 @@ def _shares(row: Float[np.ndarray, " queries"]) -> list[float]:
 def _axis(axis: Axis, special: Collection[int]) -> dict[str, Any]:
     known = set(special)
     return {
-        "labels": [visible(shortened(label, LONGEST_LABEL)) or "∅" for label in axis.labels],
+        "labels": [escape_controls(shortened(label, LONGEST_LABEL)) or "∅" for label in axis.labels],
         "special": [index for index, entry in enumerate(axis.positions) if entry and known.issuperset(entry)],
     }
 

@@ -17,7 +17,7 @@ Shades = Literal["", "even", "lifted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ViewOptions:
     """How the view is drawn, and what of it is looked at; without arguments, as it begins."""
 
     lines: bool = False
@@ -60,7 +60,7 @@ _PARTS = {
 }
 
 
-def read_look(text: str) -> Look:
+def from_query(text: str) -> ViewOptions:
     """The look that this word describes; the plain one where any part of it is malformed, unknown or said twice.
 
     Whether its numbers exist in the model and the text at hand is not known here.
@@ -69,14 +69,14 @@ def read_look(text: str) -> Look:
     for part in text.split("_") if len(text) <= MOST_CHARACTERS else [""]:
         name, _, value = part.partition("-")
         if name in parts or name not in _PARTS or not re.fullmatch(_PARTS[name], value):
-            return Look()
+            return ViewOptions()
         parts[name] = value
     heads = parts["heads"].split("-") if "heads" in parts else []
     pins = parts["pins"].split("-") if "pins" in parts else []
     for named in ([each for each in heads if each], pins):
         if len(set(named)) < len(named):
-            return Look()
-    return Look(
+            return ViewOptions()
+    return ViewOptions(
         lines="lines" in parts,
         order=parts.get("order", ""),
         frame=parts.get("frame", ""),
@@ -90,7 +90,7 @@ def read_look(text: str) -> Look:
     )
 
 
-def written(look: Look) -> str:
+def to_query(look: ViewOptions) -> str:
     """The word for a look, "" for the plain one; pins are left out where they make it too long."""
     heads = ["" if head is None else _dotted(head) for head in look.heads]
     parts = [

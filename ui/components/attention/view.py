@@ -9,10 +9,17 @@ import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap
 from bertviz_core.figures.base.style import Theme
-from ui.components.attention.browser_state import led_by, map_room, needed, neighbours, tuples, window_within
+from ui.components.attention.browser_state import (
+    hues_in_url,
+    int_tuples,
+    maps_sent_ahead,
+    neighbouring_heads,
+    window_within,
+    with_head_first,
+)
 from ui.components.attention.legend import MEASURES
 from ui.components.attention.payload import identity, view_payload
-from ui.components.attention.url import Head, Look, Range, read_look
+from ui.components.attention.url import Head, Range, ViewOptions, from_query
 from ui.session import component_state
 
 PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
@@ -52,12 +59,12 @@ class ViewState:
     """The browser's own words, which the answer refers to."""
     holds_atlas: bool
     """Whether the browser holds the thumbnails."""
-    look: Look
+    look: ViewOptions
     """How the view is drawn, with the heads, the range and the cell from above: what a link restores."""
 
 
 def attention_state(
-    key: str, atlas: AttentionAtlas, opened: Head | None = None, asked: Look | None = None
+    key: str, atlas: AttentionAtlas, opened: Head | None = None, asked: ViewOptions | None = None
 ) -> ViewState:
     """What the reader has done so far in the view of this key; read it before the maps are computed.
 
@@ -68,24 +75,24 @@ def attention_state(
             that to the view, which begins with layer 0, head 0.
         asked: what an address asks for, which counts in place of what the browser said; None for the browser's word.
     """
-    said = _said(key)
+    said = _browser_state(key)
     layers, count = atlas.thumbnails.shape[:2]
     size = (len(atlas.queries), len(atlas.keys))
     same = said.get("identity") == identity(atlas)
-    look = asked or _drawn(said)
+    look = asked or _view_options(said)
     hues = tuple(head if head and head[0] < layers and head[1] < count else None for head in look.heads)
-    named = [head for head in hues if head] if asked else tuples(said.get("heads"), 2)
+    named = [head for head in hues if head] if asked else int_tuples(said.get("heads"), 2)
     chosen = [(layer, head) for layer, head in named if layer < layers and head < count][:MOST_HEADS]
-    chosen = led_by(opened, chosen) if opened else chosen or [(0, 0)]
-    held = set(tuples(said.get("held"), 2)) if same else set()
+    chosen = with_head_first(opened, chosen) if opened else chosen or [(0, 0)]
+    held = set(int_tuples(said.get("held"), 2)) if same else set()
     window = window_within(asked.zoom if asked else said.get("range") if same else None, size)
     part = window or (0, size[0], 0, size[1])
-    in_part = set(tuples(said.get("held"), 6)) if same else set()
+    in_part = set(int_tuples(said.get("held"), 6)) if same else set()
     complete = same and said.get("complete") is True
     missing = [head for head in chosen if not complete and head not in held and (*head, *part) not in in_part]
     holds_atlas = same and said.get("atlas") is True
-    near = [] if complete else neighbours(chosen[0], layers, count)[: map_room(size[0] * size[1])]
-    cell = next(iter(tuples([said.get("cell")], 4)), None) if same else None
+    near = [] if complete else neighbouring_heads(chosen[0], layers, count)[: maps_sent_ahead(size[0] * size[1])]
+    cell = next(iter(int_tuples([said.get("cell")], 4)), None) if same else None
     if asked:
         cell = (*chosen[0], *asked.cell) if asked.cell else None
     if cell and not (cell[0] < layers and cell[1] < count and cell[2] < size[0] and cell[3] < size[1]):
@@ -101,7 +108,7 @@ def attention_state(
         holds_atlas=holds_atlas,
         look=replace(
             look,
-            heads=needed(hues, chosen),
+            heads=hues_in_url(hues, chosen),
             zoom=window,
             cell=cell[2:] if cell and cell[:2] == chosen[0] else None,
             pins=tuple(pin for pin in look.pins if int(pin[1:]) < size[pin[0] == "k"]) if asked or same else (),
@@ -109,15 +116,15 @@ def attention_state(
     )
 
 
-def said_last(key: str) -> int | None:
+def last_serial(key: str) -> int | None:
     """Number of the last thing that the browser said about the view of this key; None before it said anything."""
-    found = _said(key).get("serial")
+    found = _browser_state(key).get("serial")
     return found if isinstance(found, int) else None
 
 
 def opened_head(key: str) -> Head | None:
     """The head that the reader opened last; for a callback, before the atlas is known."""
-    return next(iter(tuples(_said(key).get("heads"), 2)), None)
+    return next(iter(int_tuples(_browser_state(key).get("heads"), 2)), None)
 
 
 def attention_view(
@@ -152,7 +159,7 @@ def attention_view(
         data=view_payload(
             atlas,
             [each for each in opened if (each.layer, each.head or 0) in {*state.missing, *state.ahead}],
-            offers=not state.holds_atlas and map_room(len(atlas.queries) * len(atlas.keys)) > 0,
+            offers=not state.holds_atlas and maps_sent_ahead(len(atlas.queries) * len(atlas.keys)) > 0,
             title=title,
             look=look,
             special=special,
@@ -172,14 +179,14 @@ def _nothing() -> None:
     """Without a callback the page reads the state when it runs."""
 
 
-def _said(key: str) -> Mapping[str, Any]:
+def _browser_state(key: str) -> Mapping[str, Any]:
     """The state that the browser sent; it is a stranger's word, so every part of it is checked where it is used."""
     found = component_state(key)
     look = found.get("look") if isinstance(found, Mapping) else None
     return look if isinstance(look, Mapping) else {}
 
 
-def _drawn(said: Mapping[str, Any]) -> Look:
+def _view_options(said: Mapping[str, Any]) -> ViewOptions:
     """How the browser draws, which it says as an address does."""
     found = said.get("drawn")
-    return read_look(found) if isinstance(found, str) else Look()
+    return from_query(found) if isinstance(found, str) else ViewOptions()

@@ -30,7 +30,7 @@ def layers_ahead(
     titles: Sequence[str],
     alts: Sequence[str],
 ) -> None:
-    """Let the browser draw the layers of a chart (bertviz_core.figures.hidden_states.heatmaps.values_heatmap) as its slider moves.
+    """Let the browser draw the layers of a chart of hidden states as its slider moves.
 
     Args:
         chart_key: of the chart, which may show any of the layers; later runs must draw the same one.

@@ -26,13 +26,13 @@ from bertviz_core.parameters.results import Ledger
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import position_limit
 from ui.cache import ledgers, models
-from ui.cache.decorator import kept
+from ui.cache.decorator import cached_by_bytes
 from ui.widgets import controls
 
-Place = tuple[str, str, str, bool]
+SourceKey = tuple[str, str, str, bool]
 
 
-class Asked(NamedTuple):
+class ModelClass(NamedTuple):
     """The class that the page describes."""
 
     name: str
@@ -41,20 +41,20 @@ class Asked(NamedTuple):
     """Task of the class; "base" for the base model."""
 
 
-def asked(name: str) -> Asked:
+def chosen_class(name: str) -> ModelClass:
     """The class that the checkpoint names, or that of the task chosen for the session."""
     task = controls.chosen_task(ledgers.tasks(name))
-    return Asked(name, task or _own_task(*_place(name)))
+    return ModelClass(name, task or _own_task(*_source_key(name)))
 
 
-def tree(of: Asked, fold: bool = True) -> ModuleTree:
+def tree(of: ModelClass, fold: bool = True) -> ModuleTree:
     """The module tree of a class."""
-    return _tree(*_place(of.name), of.task, fold)
+    return _tree(*_source_key(of.name), of.task, fold)
 
 
-def class_ledger(of: Asked) -> Ledger:
+def class_ledger(of: ModelClass) -> Ledger:
     """The ledger of a class."""
-    return _class_ledger(*_place(of.name), of.task)
+    return _class_ledger(*_source_key(of.name), of.task)
 
 
 def read(name: str) -> Tokens | None:
@@ -65,21 +65,21 @@ def read(name: str) -> Tokens | None:
         return None
 
 
-def shapes(of: Asked) -> ShapeRun:
+def shapes(of: ModelClass) -> ShapeRun:
     """Shapes of the session's text through the modules of a class; of a stated length without a tokenizer."""
     found = read(of.name)
-    return _shapes(*_place(of.name), of.task, _text(found), found)
+    return _shapes(*_source_key(of.name), of.task, _text(found), found)
 
 
-def layer_count(of: Asked) -> int:
+def layer_count(of: ModelClass) -> int:
     """Layers of the encoder that can be drawn."""
     return len(layer_paths(class_ledger(of), ledgers.source(of.name).model_type))
 
 
-def flow(of: Asked, layer: int) -> LayerFlow:
+def flow(of: ModelClass, layer: int) -> LayerFlow:
     """The way through one layer of a class."""
     found = read(of.name)
-    return _flow(*_place(of.name), of.task, _text(found), layer, found)
+    return _flow(*_source_key(of.name), of.task, _text(found), layer, found)
 
 
 def whole_config(name: str) -> Mapping[str, Any]:
@@ -94,24 +94,24 @@ def most_tokens(name: str) -> int | None:
     return None if limit is None else limit.tokens
 
 
-def design(of: Asked) -> Design:
+def design(of: ModelClass) -> Design:
     """Whether a class is an encoder, a decoder or both."""
-    return _design(*_place(of.name), of.task)
+    return _design(*_source_key(of.name), of.task)
 
 
 def terms(name: str) -> OperationTerms:
     """The terms of the formula for multiply-adds."""
-    return _terms(*_place(name))
+    return _terms(*_source_key(name))
 
 
 def counts(name: str, lengths: tuple[int, ...]) -> dict[int, int]:
     """PyTorch's own count of multiply-adds for some lengths."""
-    return _counts(*_place(name), lengths)
+    return _counts(*_source_key(name), lengths)
 
 
 def memory(name: str, holding: Holding, batches: tuple[int, ...], lengths: tuple[int, ...]) -> ActivationMemory:
     """Bytes of activations by batch and length."""
-    return _memory(*_place(name), holding, batches, lengths)
+    return _memory(*_source_key(name), holding, batches, lengths)
 
 
 def _text(found: Tokens | None) -> tuple[str, str | None] | None:
@@ -119,7 +119,7 @@ def _text(found: Tokens | None) -> tuple[str, str | None] | None:
     return None if found is None else (found.text, found.pair)
 
 
-def _place(name: str) -> Place:
+def _source_key(name: str) -> SourceKey:
     found = ledgers.source(name)
     return found.name, found.kind, found.revision, found.has_weights
 
@@ -128,28 +128,28 @@ def _source(name: str) -> ModelSource:
     return ledgers.source(name)
 
 
-@kept()
+@cached_by_bytes()
 def _own_task(name: str, kind: str, revision: str, has_weights: bool) -> str:
     return task_of_class(name, _source(name).config, ledgers.ledger(name).architecture)
 
 
-@kept("Building the modules")
+@cached_by_bytes("Building the modules")
 def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str, fold: bool) -> ModuleTree:
     return module_tree(name, _source(name).config, task, fold)
 
 
-@kept()
+@cached_by_bytes()
 def _class_ledger(name: str, kind: str, revision: str, has_weights: bool, task: str) -> Ledger:
     return config_ledger(name, _source(name).config, task)
 
 
-@kept()
+@cached_by_bytes()
 def _design(name: str, kind: str, revision: str, has_weights: bool, task: str) -> Design:
     model = build_skeleton(name, _source(name).config, task)
     return design_of(model, _class_ledger(name, kind, revision, has_weights, task))
 
 
-@kept()
+@cached_by_bytes()
 def _flow(
     name: str,
     kind: str,
@@ -166,7 +166,7 @@ def _flow(
     return layer_flow(tree, _class_ledger(*place), run, model, config, layer)
 
 
-@kept("Following the shapes")
+@cached_by_bytes("Following the shapes")
 def _shapes(
     name: str,
     kind: str,
@@ -181,17 +181,17 @@ def _shapes(
     return module_shapes(name, _source(name).config, min(row, limit or row) if isinstance(row, int) else row, task)
 
 
-@kept("Reading the formula off the modules")
+@cached_by_bytes("Reading the formula off the modules")
 def _terms(name: str, kind: str, revision: str, has_weights: bool) -> OperationTerms:
     return operation_terms(name, _source(name).config)
 
 
-@kept("Counting operations")
+@cached_by_bytes("Counting operations")
 def _counts(name: str, kind: str, revision: str, has_weights: bool, lengths: tuple[int, ...]) -> dict[int, int]:
     return counted(name, _source(name).config, lengths)
 
 
-@kept("Measuring memory on runs without values")
+@cached_by_bytes("Measuring memory on runs without values")
 def _memory(
     name: str,
     kind: str,

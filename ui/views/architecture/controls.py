@@ -25,7 +25,7 @@ def find_module() -> str:
     return str(st.text_input("Search modules", key="find", placeholder=words, **BOUND) or "").strip()
 
 
-def looked_at(ids: Sequence[str], words: Callable[[str], str]) -> str:
+def selected_module(ids: Sequence[str], words: Callable[[str], str]) -> str:
     """The module whose details are shown, also set by a click in the tree; "" is the model itself."""
     if st.session_state.get("looked_at", "") not in ids:
         st.session_state["looked_at"] = ""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bertviz_core.architecture.multiply_adds import multiply_adds
 from bertviz_core.architecture.results import Architecture, Crossover, Design, Holding, LayerFlow, OperationTerms
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 TREE = (
     "The class is built from the config on PyTorch's meta device, where tensors have shapes and no values, and printed "
@@ -106,7 +106,7 @@ def layer_words(flow: LayerFlow, design: Design) -> str:
         lines.append(
             f"Of the text's {flow.seq:,} tokens {flow.vectors:,} vectors enter it: it is pooled or padded before."
         )
-    return f"**{plain(flow.class_name)}**, {flow.total:,} parameters. " + " ".join(lines)
+    return f"**{escape_markdown(flow.class_name)}**, {flow.total:,} parameters. " + " ".join(lines)
 
 
 def _attention_words(flow: LayerFlow, design: Design) -> list[str]:
@@ -158,12 +158,12 @@ def cost_words(
         names = ", ".join(dict.fromkeys(path.rpartition(".")[2] for path in terms.left_out))
         why = f", such as {names} for distances or blocks" if names else ""
         lines.append(f"PyTorch's own count differs by {more} tokens: work that the formula leaves out{why}.")
-    return plain(" ".join(lines)).replace("\\*\\*", "**")
+    return escape_markdown(" ".join(lines)).replace("\\*\\*", "**")
 
 
 def design_words(model: Architecture, design: Design) -> str:
     """What the three designs differ in, said of this model."""
-    name = plain(model.model)
+    name = escape_markdown(model.model)
     if design.kind == "encoder":
         return (
             f"**{name} is an encoder alone.** It reads the whole text at once and gives a vector for every token; it "

@@ -14,10 +14,10 @@ from ui.cache import ledgers
 from ui.components.module_tree import module_tree
 from ui.views.architecture import cache, controls, texts
 from ui.widgets.figure_block import csv_text, explained, folded, folded_table
-from ui.widgets.formatting import plain, short_count
+from ui.widgets.formatting import escape_markdown, short_count
 
 
-def tree_view(asked: cache.Asked) -> None:
+def tree_view(asked: cache.ModelClass) -> None:
     """The tree with its controls, the chosen module, the printed text and the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         single = controls.one_by_one()
@@ -63,12 +63,12 @@ def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
     )
 
 
-def _shapes(asked: cache.Asked) -> ShapeRun | None:
+def _shapes(asked: cache.ModelClass) -> ShapeRun | None:
     """The shapes; None with a word to the reader where this class cannot be run without its values."""
     try:
         return cache.shapes(asked)
     except BertvizError as error:
-        st.warning(plain(f"{error} The tree stands without shapes."), icon=":material/info:")
+        st.warning(escape_markdown(f"{error} The tree stands without shapes."), icon=":material/info:")
         return None
 
 
@@ -111,28 +111,29 @@ def _moved(row: ModuleRow, run: ShapeRun | None) -> ModuleShape | None:
 def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     """All there is to say of one module."""
     rows = {row.id: row for row in tree.rows}
-    chosen = controls.looked_at(list(rows), lambda each: each or f"{tree.architecture} (the model itself)")
+    chosen = controls.selected_module(list(rows), lambda each: each or f"{tree.architecture} (the model itself)")
     row = rows[chosen]
     moved = _moved(row, run)
     times = len(row.paths)
     each = f", {row.numel // times:,} in each of {times}" if times > 1 and row.numel % times == 0 else ""
     lines = [
-        f"**{plain(row.class_name)}** with **{row.numel:,} parameters** ({short_count(row.numel)}, "
+        f"**{escape_markdown(row.class_name)}** with **{row.numel:,} parameters** ({short_count(row.numel)}, "
         f"{_share(row, tree)} of the model{each})"
     ]
-    lines.append(f"Weights of its own: {plain(_weights(row)) or 'none'}")
+    lines.append(f"Weights of its own: {escape_markdown(_weights(row)) or 'none'}")
     if moved:
         calls = "once" if moved.calls == 1 else f"{moved.calls} times"
-        lines.append(f"Goes in: {plain(_inputs(moved)) or 'no tensor'}")
+        lines.append(f"Goes in: {escape_markdown(_inputs(moved)) or 'no tensor'}")
         lines.append(
-            f"Comes out: {plain(', '.join(map(_shape, moved.outputs))) or 'no tensor'}, called {calls} in one run"
+            f"Comes out: {escape_markdown(', '.join(map(_shape, moved.outputs))) or 'no tensor'}, called {calls} in "
+            f"one run"
         )
     elif run:
         lines.append("The run does not call it: it holds other modules, or another part takes its weights.")
     st.markdown("  \n".join(lines))
 
 
-def _take_away(asked: cache.Asked, frame: pd.DataFrame) -> None:
+def _take_away(asked: cache.ModelClass, frame: pd.DataFrame) -> None:
     """The printed text, to copy or to save, and the table as CSV."""
     text = printed(cache.tree(asked))
     with st.container(horizontal=True):
@@ -146,7 +147,7 @@ def _take_away(asked: cache.Asked, frame: pd.DataFrame) -> None:
             st.code(text, language=None)
 
 
-def _source_words(asked: cache.Asked, tree: ModuleTree, run: ShapeRun | None) -> str:
+def _source_words(asked: cache.ModelClass, tree: ModuleTree, run: ShapeRun | None) -> str:
     """What the shapes are of, and whether the file holds another count than the class."""
     words = []
     if run:
@@ -165,7 +166,7 @@ def _source_words(asked: cache.Asked, tree: ModuleTree, run: ShapeRun | None) ->
             f"The class has {tree.total:,} parameters, the file {stored.total:,}; the page Checkpoint says which."
         )
     words.append("Click a row for its details; arrow keys fold and unfold.")
-    return plain(" ".join(words))
+    return escape_markdown(" ".join(words))
 
 
 def _share(row: ModuleRow, tree: ModuleTree) -> str:

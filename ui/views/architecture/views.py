@@ -26,12 +26,12 @@ from ui.cache import ledgers
 from ui.views.architecture import cache, controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import chart, download_row, explained, folded_table
-from ui.widgets.formatting import bytes_text, plain, short_count
+from ui.widgets.formatting import bytes_text, escape_markdown, short_count
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
 
 
-def layer_view(asked: cache.Asked) -> None:
+def layer_view(asked: cache.ModelClass) -> None:
     """The drawn way through one layer."""
     layer = controls.drawn_layer(cache.layer_count(asked))
     flow = cache.flow(asked, layer)
@@ -62,7 +62,7 @@ def flow_frame(flow: LayerFlow) -> pd.DataFrame:
     )
 
 
-def cost_view(asked: cache.Asked) -> None:
+def cost_view(asked: cache.ModelClass) -> None:
     """Multiply-adds by length, and memory of activations by batch and length."""
     name = asked.name
     terms, limit = cache.terms(name), cache.most_tokens(name)
@@ -95,7 +95,7 @@ def cost_view(asked: cache.Asked) -> None:
         folded_table("architecture_cost", frame, "Multiply-adds by tokens and part")
     else:
         found = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
-        st.info(plain(f"{texts.NOT_COVERED} PyTorch counts {found or 'no run short enough'}."))
+        st.info(escape_markdown(f"{texts.NOT_COVERED} PyTorch counts {found or 'no run short enough'}."))
     explained("architecture_cost", *texts.COST)
     _memory(name, limit)
 
@@ -136,7 +136,7 @@ def _memory(name: str, limit: int | None) -> None:
     explained("architecture_memory", *texts.MEMORY_MADE)
 
 
-def encoder_view(asked: cache.Asked) -> None:
+def encoder_view(asked: cache.ModelClass) -> None:
     """An encoder, an encoder with a decoder, a decoder; the model's own marked."""
     model, ledger = ledgers.architecture(asked.name), cache.class_ledger(asked)
     design = cache.design(asked)

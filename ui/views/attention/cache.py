@@ -8,12 +8,12 @@ import streamlit as st
 
 from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap, Reading
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.heads.value_norms import value_norms
 from bertviz_core.trace.results import Trace
 from ui.cache import models
-from ui.cache.decorator import kept
+from ui.cache.decorator import cached_by_bytes
 
 ATLAS_CELLS = 250_000_000
 """Cells of all maps together up to which all heads are shown at once without asking."""
@@ -34,7 +34,7 @@ def atlas_words(trace: Trace) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def atlas(trace: Trace, reading: Reading, progress: Progress | None = None) -> AttentionAtlas:
+def atlas(trace: Trace, reading: MapOptions, progress: Progress | None = None) -> AttentionAtlas:
     """All heads at a glance.
 
     Args:
@@ -50,7 +50,7 @@ def atlas(trace: Trace, reading: Reading, progress: Progress | None = None) -> A
     return found[0]
 
 
-def one_map(trace: Trace, layer: int, head: int, reading: Reading) -> AttentionMap:
+def one_map(trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
     """The map of one head, read as asked; rollout takes all heads together."""
     if reading.weights == "rollout":
         return attention_map(trace, layer, None, reading, rollout=_rollout(_key(trace), trace))
@@ -75,13 +75,13 @@ def _found(key: Key, how: tuple[object, ...]) -> list[AttentionAtlas]:
     return []
 
 
-@kept()
+@cached_by_bytes()
 def _norms(key: Key, _trace: Trace) -> np.ndarray:
     """||f(x)|| of every layer, head and token."""
     loaded = models.loaded(_trace.model)
     return np.stack([value_norms(loaded, _trace, layer) for layer in range(_trace.num_hidden_layers)])
 
 
-@kept()
+@cached_by_bytes()
 def _rollout(key: Key, _trace: Trace) -> np.ndarray:
     return attention_rollout(_trace)

@@ -4,19 +4,19 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from bertviz_core.attention.results import Block, Reading, Weights
-from ui.components.attention.url import Look, read_look, written
+from bertviz_core.attention.results import Block, MapOptions, Weights
+from ui.components.attention.url import ViewOptions, from_query, to_query
 from ui.widgets.controls import BOUND, bring_along, choice
 
 WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout")
 SWITCHES = {"words": "Merge words", "hide_special": "Hide special", "hide_punctuation": "Hide punctuation"}
-LOOK, TAKEN_LOOK = "look", "attention_look"
+OPTIONS_KEY, RESTORED_KEY = "look", "attention_look"
 Shown = tuple[str, tuple[int, int]]
 """Identity of what the view shows, and (layer, head) of the opened head."""
 
 
 @dataclass(frozen=True, slots=True)
-class TakenLook:
+class RestoredOptions:
     """The look that the address names, and what was so when it was taken from it or written into it."""
 
     text: str = ""
@@ -40,7 +40,7 @@ def weights_choice() -> Weights:
     )
 
 
-def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> Reading:
+def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> MapOptions:
     """How the maps are read; the part of a pair only where there is a pair."""
     switches = {key: st.toggle(label, key=key, **BOUND) for key, label in SWITCHES.items()}
     block: Block = "all"
@@ -48,10 +48,10 @@ def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> Reading:
         if st.session_state.get("part", "all") not in blocks:
             st.session_state["part"] = "all"
         block = choice("Part of the pair", blocks, "part", help="Queries of one text, keys of one text.")
-    return Reading(weights, block=block, **switches)
+    return MapOptions(weights, block=block, **switches)
 
 
-def take_opened(head: tuple[int, int] | None, with_head: bool) -> None:
+def store_opened(head: tuple[int, int] | None, with_head: bool) -> None:
     """Let the selects of layer and head follow a head that was opened in the view."""
     if head is not None:
         st.session_state["at"] = head[0]
@@ -59,7 +59,7 @@ def take_opened(head: tuple[int, int] | None, with_head: bool) -> None:
             st.session_state["head"] = head[1]
 
 
-def take_look(said: int | None) -> None:
+def restore_options(said: int | None) -> None:
     """Take the look from an address that something else than the view has changed: a link, or the way back.
 
     To be called when the whole page runs. What the browser says at the same time counts more: it sends the address
@@ -68,39 +68,39 @@ def take_look(said: int | None) -> None:
     Args:
         said: number of the last thing that the browser said about the view.
     """
-    held, text = _taken_look(), st.query_params.get(LOOK, "")
+    held, text = _restored_options(), st.query_params.get(OPTIONS_KEY, "")
     if text != held.text and said in (None, held.said):
-        st.session_state[TAKEN_LOOK] = TakenLook(text, said, None, held.taken + 1)
+        st.session_state[RESTORED_KEY] = RestoredOptions(text, said, None, held.taken + 1)
 
 
-def asked_look(said: int | None, shown: Shown) -> Look | None:
+def requested_options(said: int | None, shown: Shown) -> ViewOptions | None:
     """The look that the address asks for; None where the browser has said something since.
 
     Places in another text mean nothing in this one, and a clicked cell is one of the head that was open.
     """
-    held = _taken_look()
+    held = _restored_options()
     if said not in (None, held.said):
         return None
-    look = read_look(held.text)
+    look = from_query(held.text)
     if held.shown is None or held.shown == shown:
         return look
     return replace(look, cell=None) if held.shown[0] == shown[0] else replace(look, zoom=None, cell=None, pins=())
 
 
-def keep_look(look: Look, said: int | None, shown: Shown) -> int:
+def store_options(look: ViewOptions, said: int | None, shown: Shown) -> int:
     """Let the address name this look, without a run for it; how many times a look was taken from it so far."""
-    text, taken = written(look), _taken_look().taken
-    st.session_state[TAKEN_LOOK] = TakenLook(text, said, shown, taken)
-    if text and st.query_params.get(LOOK) != text:
-        st.query_params[LOOK] = text
-    elif not text and LOOK in st.query_params:
-        del st.query_params[LOOK]
+    text, taken = to_query(look), _restored_options().taken
+    st.session_state[RESTORED_KEY] = RestoredOptions(text, said, shown, taken)
+    if text and st.query_params.get(OPTIONS_KEY) != text:
+        st.query_params[OPTIONS_KEY] = text
+    elif not text and OPTIONS_KEY in st.query_params:
+        del st.query_params[OPTIONS_KEY]
     return taken
 
 
-def _taken_look() -> TakenLook:
-    found = st.session_state.get(TAKEN_LOOK)
-    return found if isinstance(found, TakenLook) else TakenLook()
+def _restored_options() -> RestoredOptions:
+    found = st.session_state.get(RESTORED_KEY)
+    return found if isinstance(found, RestoredOptions) else RestoredOptions()
 
 
 def position_range(label: str, key: str, seq: int) -> tuple[int, int]:

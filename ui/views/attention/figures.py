@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Reading
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions
 from bertviz_core.figures.attention.atlas import atlas_picture
 from bertviz_core.figures.attention.heatmap import attention_picture, readings_picture
 from bertviz_core.figures.attention.lines import lines_picture
@@ -13,7 +13,7 @@ from bertviz_core.trace.results import Trace
 from ui.components.attention.legend import MEASURES
 from ui.views.attention import cache
 from ui.views.attention.texts import LABELS
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, folded, numbers_table
 
 KEY = "attention_heads"
@@ -61,12 +61,12 @@ def head_figure(found: AttentionMap, trace: Trace, lines: bool) -> None:
             download_row(picture, "attention_figure", title, title, table, trace.tokens)
 
 
-def three_readings(trace: Trace, layer: int, head: int, reading: Reading) -> None:
+def three_readings(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:
     """The raw weights, the value-weighted ones and the rollout, side by side."""
     key = "attention_beside"
     with folded("Raw, value-weighted and rollout side by side", key) as place:
         if place.open:
-            with told():
+            with shown_to_user():
                 maps = [cache.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
             picture = readings_picture(maps, trace, layer, head)
             title = picture.title

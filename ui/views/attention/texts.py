@@ -1,7 +1,7 @@
 """How the numbers of the attention page are made, and what they do not mean."""
 
 from bertviz_core.attention.maps import NORMS_RULE, PUNCTUATION_RULE, SIDES_RULE, WORDS_RULE
-from bertviz_core.attention.results import Reading, Weights
+from bertviz_core.attention.results import MapOptions, Weights
 from bertviz_core.attention.rollout import ROLLOUT_RULE
 
 LABELS: dict[Weights, str] = {
@@ -37,7 +37,7 @@ MEASURES = (
 )
 
 
-def explanation(reading: Reading) -> str:
+def explanation(reading: MapOptions) -> str:
     """How the cells of this reading are computed."""
     words = [FORMULAS[reading.weights]]
     if reading.words:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from bertviz_core.attention.maps import blocks_of
 from bertviz_core.attention.probabilities import attention_rows
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, PooledMap, Reading
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.figures.attention.heatmap import UNITS, attention_title, long_picture
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.style import theme
@@ -16,24 +16,24 @@ from bertviz_core.trace.results import Trace
 from ui import session
 from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import identity
-from ui.components.attention.view import ViewState, attention_state, attention_view, opened_head, said_last
+from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
 from ui.views.attention.controls import (
-    asked_look,
-    keep_look,
     position,
     position_range,
     reading_controls,
-    take_look,
-    take_opened,
+    requested_options,
+    restore_options,
+    store_opened,
+    store_options,
     weights_choice,
 )
 from ui.views.attention.figures import KEY, atlas_figure, frame_of, head_figure, three_readings
 from ui.views.attention.texts import CODE, FORMULAS, LABELS, explanation
 from ui.widgets.cell_controls import head_select, layer_select
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, csv_text, download_row, explained, file_name, folded_table, numbers_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 LONG_KEY = "attention_long"
 NEAREST = 20
@@ -70,7 +70,7 @@ def _row(trace: Trace, layer: int, head: int) -> None:
     row = attention_rows(trace, layer, head, slice(query, query + 1))[0]
     most = np.argsort(-row, kind="stable")[:NEAREST]
     st.markdown(
-        f"Token {query} **{plain(trace.tokens.tokens[query])}** looks at these {len(most)} tokens with "
+        f"Token {query} **{escape_markdown(trace.tokens.tokens[query])}** looks at these {len(most)} tokens with "
         f"**{row[most].sum():.4f}** of a row that sums to {row.sum():.4f}."
     )
     frame = pd.DataFrame({"key": most, "token": [trace.tokens.tokens[key] for key in most], "weight": row[most]})
@@ -79,7 +79,7 @@ def _row(trace: Trace, layer: int, head: int) -> None:
 
 def heads_view(trace: Trace) -> None:
     """The atlas with the opened heads; short texts in every reading, long ones as they are."""
-    take_look(said_last(KEY))
+    restore_options(last_serial(KEY))
     _heads(trace)
 
 
@@ -90,12 +90,12 @@ def _heads(trace: Trace) -> None:
         weights = "attention" if long else weights_choice()
         layer = layer_select(trace.num_hidden_layers)
         head = 0 if weights == "rollout" else head_select(trace.num_attention_heads)
-        reading = Reading() if long else reading_controls(weights, blocks_of(trace.tokens))
+        reading = MapOptions() if long else reading_controls(weights, blocks_of(trace.tokens))
     st.caption(LABELS[weights])
-    with told():
+    with shown_to_user():
         atlas = cache.atlas(trace, reading, _progress(trace) if long else None)
-    said, shown = said_last(KEY), (identity(atlas), (layer, head))
-    state = attention_state(KEY, atlas, (layer, head), asked_look(said, shown))
+    said, shown = last_serial(KEY), (identity(atlas), (layer, head))
+    state = attention_state(KEY, atlas, (layer, head), requested_options(said, shown))
     special = np.flatnonzero(trace.tokens.special).tolist()
     attention_view(
         atlas,
@@ -105,7 +105,7 @@ def _heads(trace: Trace) -> None:
         title=trace.model,
         look=theme(session.theme_name()),
         special=special,
-        taken=keep_look(state.look, said, shown),
+        taken=store_options(state.look, said, shown),
         on_change=partial(_follow, weights != "rollout"),
     )
     if long:
@@ -122,7 +122,7 @@ def _heads(trace: Trace) -> None:
 
 
 def _map(
-    trace: Trace, layer: int, head: int, reading: Reading, state: ViewState, long: bool
+    trace: Trace, layer: int, head: int, reading: MapOptions, state: ViewState, long: bool
 ) -> AttentionMap | PooledMap:
     if long:
         return cache.part_map(trace, layer, head, state.range)
@@ -130,10 +130,10 @@ def _map(
 
 
 def _follow(with_head: bool) -> None:
-    take_opened(opened_head(KEY), with_head)
+    store_opened(opened_head(KEY), with_head)
 
 
-def _exact(trace: Trace, reading: Reading, state: ViewState) -> None:
+def _exact(trace: Trace, reading: MapOptions, state: ViewState) -> None:
     """The exact value of the cell that was clicked; the view itself says that one can."""
     if state.cell is None:
         return
@@ -143,7 +143,8 @@ def _exact(trace: Trace, reading: Reading, state: ViewState) -> None:
     total = f"; the row shows {row.sum():.4f} and hides {found.hidden_share[query]:.4f}"
     st.markdown(
         f"Layer {layer}{'' if reading.weights == 'rollout' else f', head {head}'}: "
-        f"{query} **{plain(found.queries.labels[query])}** looks at {key} **{plain(found.keys.labels[key])}** "
+        f"{query} **{escape_markdown(found.queries.labels[query])}** looks at {key} "
+        f"**{escape_markdown(found.keys.labels[key])}** "
         f"with **{row[key]:.7f}**{total}."
     )
 
@@ -160,7 +161,7 @@ def _hidden(found: AttentionMap) -> None:
 
 
 def _downloads(
-    trace: Trace, atlas: AttentionAtlas, found: AttentionMap, reading: Reading, title: str, special: list[int]
+    trace: Trace, atlas: AttentionAtlas, found: AttentionMap, reading: MapOptions, title: str, special: list[int]
 ) -> None:
     """The whole view as one file that opens without a network, and the opened map as numbers."""
     look = theme(session.theme_name())

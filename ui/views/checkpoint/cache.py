@@ -16,21 +16,21 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
 from bertviz_core.checkpoints.results import ChangeHistograms, CheckpointComparison, CheckpointStatistics, Histogram
 from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
-from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, placed_tensors
+from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, tensor_slices
 from ui.cache.ledgers import source
 from ui.session import settings
-from ui.widgets.formatting import bytes_text, plain
+from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.run_model import allow_run, run_allowed
 
 T = TypeVar("T")
 Key = tuple[str, ...]
-ASK_NBYTES = 4 * 1024**3
+CONFIRM_ABOVE_NBYTES = 4 * 1024**3
 """More than this is read when the reader says so: about ten seconds."""
 QUIET_S, EVERY_S, WAIT_S = 0.4, 0.1, 0.05
-KEPT = 8
+RECENT_RESULTS = 8
 
 
-class _Kept:
+class _RecentResults:
     """The results used last; may be used from many threads."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class _Kept:
     def put(self, key: Key, value: object) -> None:
         with self._lock:
             self._held[key] = value
-            while len(self._held) > KEPT:
+            while len(self._held) > RECENT_RESULTS:
                 self._held.popitem(last=False)
 
 
@@ -84,13 +84,13 @@ def changes(first: Checkpoint, name: str, second: Checkpoint, second_name: str) 
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _kept() -> _Kept:
-    return _Kept()
+def _recent_results() -> _RecentResults:
+    return _RecentResults()
 
 
 @st.cache_resource(max_entries=64, show_spinner="Reading the tensor")
 def _histogram(model: str, revision: str, name: str, low: float, high: float, _found: Checkpoint) -> Histogram:
-    return tensor_histogram(placed_tensors(_found)[name], low, high)
+    return tensor_histogram(tensor_slices(_found)[name], low, high)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Reading the tensor")
@@ -104,17 +104,17 @@ def _changes(
     _first: Checkpoint,
     _second: Checkpoint,
 ) -> ChangeHistograms:
-    return change_histograms(placed_tensors(_first)[name], placed_tensors(_second)[other_name])
+    return change_histograms(tensor_slices(_first)[name], tensor_slices(_second)[other_name])
 
 
 def _made(key: Key, nbytes: int, make: Callable[[Tell], T]) -> T:
     """A result at hand, or made with progress; one at a time, and not for a reader who has left."""
-    place, kept = st.empty(), _kept()
+    place, kept = st.empty(), _recent_results()
     found = kept.get(key)
     if found is not None:
         return found  # type: ignore[return-value]  # what is kept under a key is what its maker made
     run = sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()
-    if nbytes > ASK_NBYTES and not run_allowed(run):
+    if nbytes > CONFIRM_ABOVE_NBYTES and not run_allowed(run):
         st.info(f"{bytes_text(nbytes)} of weights are read for this, piece by piece.", icon=":material/timer:")
         st.button("Read the weights", type="primary", on_click=allow_run, args=(run,), key="start_reading")
         st.stop()
@@ -142,7 +142,7 @@ def _teller(place: DeltaGenerator) -> Tell:
             return
         written = now
         left = (now - started) / max(done, 1) * (total - done)
-        words = f"{plain(name)}: {bytes_text(done)} of {bytes_text(total)}, about {left:.0f} s left"
+        words = f"{escape_markdown(name)}: {bytes_text(done)} of {bytes_text(total)}, about {left:.0f} s left"
         place.progress(done / max(total, 1), text=words)
 
     return tell

@@ -22,9 +22,9 @@ from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
 from ui.views.checkpoint.texts import ALONE, BEHAVIOUR, COMPARE, EQUAL
 from ui.widgets import controls, run_model
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded, folded_table, numbers_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 COSINES, DIVERGENCES = "checkpoint_cosines", "checkpoint_divergences"
 
@@ -44,7 +44,7 @@ def behaviour_view(name: str, other: str) -> None:
     found = behaviour(first, second, tell)
     place.empty()
     for notice in found.notices:
-        st.warning(plain(notice))
+        st.warning(escape_markdown(notice))
     _cosines(found)
     _divergences(found)
     explained("checkpoint_behaviour", *BEHAVIOUR)
@@ -123,7 +123,9 @@ def _names(found: CheckpointComparison) -> None:
         st.metric("Resized", f"{len(found.resized):,}", help="In both, with another shape.")
     for model, prefix in zip((found.first, found.second), found.prefixes, strict=True):
         if prefix:
-            st.markdown(f"Names of {plain(model)} are read without their prefix **{plain(prefix)}**")
+            st.markdown(
+                f"Names of {escape_markdown(model)} are read without their prefix **{escape_markdown(prefix)}**"
+            )
     rows = [("added", each.name, "", _shape(each.shape)) for each in found.added]
     rows += [("removed", each.name, _shape(each.shape), "") for each in found.removed]
     rows += [("resized", each.name, _shape(each.first), _shape(each.second)) for each in found.resized]
@@ -135,7 +137,7 @@ def _names(found: CheckpointComparison) -> None:
 
 
 @st.fragment
-@told()
+@shown_to_user()
 def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison) -> None:
     """The map of relative changes, the clicked tensor and the table."""
     if not found.tensors:

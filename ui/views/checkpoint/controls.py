@@ -153,10 +153,10 @@ def _likest(first: str, names: Sequence[str]) -> str:
     if not others:
         return first
     own = resolve(first, settings())
-    return max(others, key=lambda name: _alike(own, resolve(name, settings())))
+    return max(others, key=lambda name: _likeness(own, resolve(name, settings())))
 
 
-def _alike(first: ModelSource, second: ModelSource) -> tuple[bool, int]:
+def _likeness(first: ModelSource, second: ModelSource) -> tuple[bool, int]:
     sizes = ("hidden_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
     same = sum(first.config.get(size) == second.config.get(size) for size in sizes)
     return first.model_type == second.model_type, same

@@ -15,7 +15,7 @@ from ui.session import settings
 from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
-from ui.widgets.formatting import bytes_text, count, plain
+from ui.widgets.formatting import bytes_text, count, escape_markdown
 
 KEY, HEAD_KEY = "checkpoint_report", "checkpoint_head"
 MAX_ROWS = 20_000
@@ -40,7 +40,7 @@ def report_view(name: str) -> None:
     try:
         report = _report(*_source_key(name), task, labels)
     except BertvizError as error:
-        st.warning(plain(str(error)), icon=":material/description:")
+        st.warning(escape_markdown(str(error)), icon=":material/description:")
     else:
         _reported(report)
     _difference(_head(*_source_key(name), task, labels))
@@ -59,7 +59,7 @@ def _reported(report: LoadReport) -> None:
             st.metric(label, value, help=texts.HELP[label])
     sound = report.matched == report.wanted
     told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
-    told(plain(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
+    told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     _repair(report)
     picture = report_picture(report)
     chart(picture, KEY)
@@ -81,7 +81,8 @@ def _repair(report: LoadReport) -> None:
     if repair is None:
         return
     st.markdown(
-        f":material/build: **{plain(repair.words)}: {repair.before:,} → {repair.after:,} of {repair.wanted:,}** "
+        f":material/build: **{escape_markdown(repair.words)}: {repair.before:,} → {repair.after:,} of "
+        f"{repair.wanted:,}** "
         f"tensors match once {repair.keys:,} keys are renamed."
     )
     st.code(repair.code, language="python")

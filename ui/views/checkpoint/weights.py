@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.checkpoints.health import CHECKED, weight_signs
+from bertviz_core.checkpoints.health import CHECKED, diagnose_weights
 from bertviz_core.checkpoints.results import CheckpointStatistics, TensorStatistics
 from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.values import Checkpoint
@@ -18,9 +18,9 @@ from bertviz_core.figures.checkpoints.weights import (
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache, controls
 from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded_table
-from ui.widgets.formatting import bytes_text, plain
+from ui.widgets.formatting import bytes_text, escape_markdown
 
 MAP, VALUES = "checkpoint_weights", "checkpoint_values"
 
@@ -35,20 +35,20 @@ def weights_view(name: str) -> None:
 
 def _findings(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     """Signs of trouble, or what was looked for in vain."""
-    signs = weight_signs(statistics, found.config)
+    signs = diagnose_weights(statistics, found.config)
     for sign in signs:
-        st.warning(plain(sign.sentence), icon=":material/warning:")
+        st.warning(escape_markdown(sign.sentence), icon=":material/warning:")
     if not signs:
         st.success(f"Nothing suspicious in {len(statistics.tensors):,} tensors.", icon=":material/check_circle:")
     read = f"{len(statistics.tensors):,} tensors, {bytes_text(statistics.nbytes)}, were read piece by piece. Looked for"
     st.caption(f"{read}: {'; '.join(CHECKED)}.")
     if statistics.unread:
-        count, first = len(statistics.unread), plain(statistics.unread[0])
+        count, first = len(statistics.unread), escape_markdown(statistics.unread[0])
         st.caption(f"Not read, being in a format without plain numbers: {count:,} ({first}, ...).")
 
 
 @st.fragment
-@told()
+@shown_to_user()
 def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     """The map, the clicked tensor and the table."""
     statistic = controls.statistic_choice()

@@ -5,17 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.heads.fused_products import one_or_many
-from bertviz_core.heads.results import Block, CellArithmetic, HeadProjections, OneOrMany
-from bertviz_core.heads.score_breakdown import LayerHeads, cell_arithmetic, layer_heads
+from bertviz_core.heads.fused_products import compare_fused_and_per_head
+from bertviz_core.heads.results import Block, CellBreakdown, FusedVsPerHead, HeadProjections
+from bertviz_core.heads.score_breakdown import LayerHeads, break_down_cell, layer_heads
 from bertviz_core.heads.weights import block_norms, head_projections
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
 from ui.cache import models
-from ui.cache.decorator import kept
+from ui.cache.decorator import cached_by_bytes
 
 
-class Place(NamedTuple):
+class CellAddress(NamedTuple):
     """A cell of attention: layer, head, and the positions of query and key."""
 
     layer: int
@@ -41,37 +41,37 @@ def norms(name: str) -> Float[np.ndarray, "layers heads blocks"]:
     return _norms(model.name, model.revision, model)
 
 
-def products(name: str, text: str, pair: str | None, layer: int, block: Block) -> OneOrMany:
+def products(name: str, text: str, pair: str | None, layer: int, block: Block) -> FusedVsPerHead:
     """One projection of one layer computed both ways on a text."""
     model = models.loaded(name)
     return _products(model.name, model.revision, text, pair, layer, block, model)
 
 
-def cell(name: str, trace: Trace, place: Place) -> CellArithmetic:
+def cell(name: str, trace: Trace, place: CellAddress) -> CellBreakdown:
     """The arithmetic of one cell; what its layer's other cells share is kept."""
     model = models.loaded(name)
     heads = _heads(model.name, model.revision, trace.tokens.text, trace.tokens.pair, place.layer, model, trace)
-    return cell_arithmetic(model, trace, place.layer, place.head, place.query, place.key, heads)
+    return break_down_cell(model, trace, place.layer, place.head, place.query, place.key, heads)
 
 
-@kept()
+@cached_by_bytes()
 def _projections(name: str, revision: str, layer: int, _model: LoadedModel) -> HeadProjections:
     return head_projections(_model, layer)
 
 
-@kept()
+@cached_by_bytes()
 def _norms(name: str, revision: str, _model: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]:
     return block_norms(_model)
 
 
-@kept("Running the layer both ways")
+@cached_by_bytes("Running the layer both ways")
 def _products(
     name: str, revision: str, text: str, pair: str | None, layer: int, block: Block, _model: LoadedModel
-) -> OneOrMany:
-    return one_or_many(_model, models.tokens(name, text, pair), layer, block)
+) -> FusedVsPerHead:
+    return compare_fused_and_per_head(_model, models.tokens(name, text, pair), layer, block)
 
 
-@kept("Listening to the layer")
+@cached_by_bytes("Listening to the layer")
 def _heads(
     name: str, revision: str, text: str, pair: str | None, layer: int, _model: LoadedModel, _trace: Trace
 ) -> LayerHeads:

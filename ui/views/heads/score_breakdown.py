@@ -6,12 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.heads.score_breakdown import cell_picture, mix_picture, mix_place
-from bertviz_core.heads.results import CellArithmetic, ScoreArithmetic
+from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
 from bertviz_core.trace.results import Trace
 from ui.views.heads import cache
 from ui.views.heads.texts import CELL_CODE, CELL_WORDS, POSITIONS, REMAINDER
 from ui.widgets import cell_controls, controls, run_model
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded, folded_table, numbers_table
 
 KEY, MIX = "heads_cell", "heads_mix"
@@ -27,13 +27,13 @@ def cell_view(name: str) -> None:
 
 
 @st.fragment
-@told()
+@shown_to_user()
 def _cell(name: str, trace: Trace) -> None:
     with st.container(horizontal=True, vertical_alignment="top"):
         layer = cell_controls.layer_select(trace.num_hidden_layers)
         head = cell_controls.head_select(cache.projections(name, layer).num_heads)
         query, key = cell_controls.query_position(trace.tokens), cell_controls.key_position(trace.tokens)
-    cell = cache.cell(name, trace, cache.Place(layer, head, query, key))
+    cell = cache.cell(name, trace, cache.CellAddress(layer, head, query, key))
     picture = cell_picture(cell, trace, layer, head)
     title = picture.title
     chart(picture, KEY, on_select=partial(cell_controls.take_key, KEY, ROW_OF_WEIGHTS))
@@ -54,7 +54,7 @@ def _cell(name: str, trace: Trace) -> None:
     explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
 
 
-def _checks(cell: CellArithmetic) -> None:
+def _checks(cell: CellBreakdown) -> None:
     """What was compared with the model, in a line, and what stands between."""
     score = cell.score
     weight, own = score.weights[cell.key_position], score.model_weights[cell.key_position]
@@ -70,7 +70,7 @@ def _checks(cell: CellArithmetic) -> None:
         st.caption(remark)
 
 
-def _remarks(score: ScoreArithmetic) -> list[str]:
+def _remarks(score: ScoreBreakdown) -> list[str]:
     found = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
     if score.query_factor != 1:
         found.append(f"This family multiplies the query with {score.query_factor:.4g} before the product.")
@@ -79,7 +79,7 @@ def _remarks(score: ScoreArithmetic) -> list[str]:
     return found
 
 
-def _mix(cell: CellArithmetic, trace: Trace, where: str) -> None:
+def _mix(cell: CellBreakdown, trace: Trace, where: str) -> None:
     """What goes back: the mix of the values, through the head's columns of W_o."""
     st.header("What goes back", anchor=False)
     mix, picture = cell.mix, mix_picture(cell, where)

@@ -7,7 +7,7 @@ from bertviz_core.architecture.results import Architecture
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.heads.maps import norms_picture, products_picture
 from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, block_place, matrix_picture
-from bertviz_core.heads.results import BLOCKS, Block, HeadParameters, HeadProjections, OneOrMany
+from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead, HeadParameters, HeadProjections
 from bertviz_core.heads.weights import head_parameters
 from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
@@ -22,9 +22,9 @@ from ui.views.heads.texts import (
     PRODUCTS_WORDS,
 )
 from ui.widgets import cell_controls, controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded_table
-from ui.widgets.formatting import count, plain
+from ui.widgets.formatting import count, escape_markdown
 
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
 
@@ -46,7 +46,7 @@ def sizes(model: Architecture) -> str:
 
 
 @st.fragment
-@told()
+@shown_to_user()
 def matrix_view(name: str) -> None:
     """One projection of one layer, whole, cut, or pulled apart."""
     with st.container(horizontal=True, vertical_alignment="top"):
@@ -81,7 +81,7 @@ def steps(parts: HeadProjections, block: Block) -> None:
     size = blocks.shape[2 if block == "output" else 1]
     words = f"`{stored.name}` `{stored.shape}`"
     if stored.form != "as stored":
-        words += f" → {plain(stored.form)} `{matrix.shape}`"
+        words += f" → {escape_markdown(stored.form)} `{matrix.shape}`"
     words += f" → cut by {axis}, {len(blocks)} heads of {size} → `{blocks.shape}`"
     if len(blocks) < parts.num_heads:
         words += f"; each is shared by {parts.num_heads // len(blocks)} of the {parts.num_heads} heads"
@@ -106,7 +106,7 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
 
 
 @st.fragment
-@told()
+@shown_to_user()
 def products_view(name: str) -> None:
     """The proof: one product that is cut, and one product per head, on this text."""
     with st.container(horizontal=True, vertical_alignment="top"):
@@ -129,7 +129,7 @@ def products_view(name: str) -> None:
     explained(key, PRODUCTS_WORDS, PRODUCTS_CODE.format(layer=layer, inputs=shape, heads=heads, dim=dim))
 
 
-def _times(found: OneOrMany) -> None:
+def _times(found: FusedVsPerHead) -> None:
     heads, seq, dim = found.one.shape
     width, rows = found.inputs.shape[1], heads * dim
     difference = f"{found.max_difference:.1e}" if found.max_difference else "0"

@@ -17,9 +17,9 @@ from bertviz_core.parameters.results import Ledger, Parameter
 from ui.cache import ledgers as cache_ledgers
 from ui.views.parameters import texts
 from ui.widgets import controls
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, first_chart_first, numbers_table
-from ui.widgets.formatting import bytes_text, plain, short_count
+from ui.widgets.formatting import bytes_text, escape_markdown, short_count
 
 MAX_ROWS = 20_000
 GROUPS = {"All": "", "Embedding layer": "embeddings", "First encoder": "first", "Output layer": "output"}
@@ -37,7 +37,7 @@ def table_view(ledger: Ledger, module: str, wanted: str) -> None:
     ]
     counted = [row for row in rows if row.tied_to is None]
     total = sum(row.numel for row in counted)
-    where = f"{plain(module)}: " if module else ""
+    where = f"{escape_markdown(module)}: " if module else ""
     share = f"{total / ledger.total:.1%} of the model" if ledger.total else ""
     st.markdown(f"{where}**{len(counted):,} tensors, {total:,} parameters** ({short_count(total)}, {share})")
     frame = rows_frame(rows[:MAX_ROWS])
@@ -91,12 +91,12 @@ def balance(ledger: Ledger) -> None:
 @st.fragment
 def tree_view(name: str, task: str | None) -> None:
     """The module tree; a click on a module shows its rows."""
-    with told():
+    with shown_to_user():
         ledger, deepest = cache_ledgers.ledger(name, task), cache_ledgers.depth(name, task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         form = controls.choice("Form", FORMS, "form")
         depth = controls.level("Depth", deepest, 3, "depth", "Levels of modules that are drawn.")
-        with told():
+        with shown_to_user():
             nodes = cache_ledgers.tree(name, depth, task)
         module = controls.module_select([node.id for node in nodes if node.id and not node.folded])
         wanted = controls.search("Search names", "search")
@@ -176,7 +176,7 @@ def compare_view(name: str, task: str | None) -> None:
         except BertvizError as error:
             refused.append(str(error))
     for message in refused:
-        st.warning(plain(message))
+        st.warning(escape_markdown(message))
     if not ledgers:
         st.info("Choose at least one model to see its bar.")
         return

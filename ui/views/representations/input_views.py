@@ -11,16 +11,16 @@ from bertviz_core.trace.results import Trace
 from ui.cache import models
 from ui.views.representations import controls
 from ui.widgets import run_model
-from ui.widgets.errors import told
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, numbers_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
-MANY = 64
+LONG_TEXT_TOKENS = 64
 
 
 def embedding_view(trace: Trace) -> None:
     """How entry 0 is made: the vectors that are added, their sum, its normalisation."""
-    first, last = controls.token_range(len(trace.tokens), MANY)
+    first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
     shown = slice(first, last + 1)
     parts = embedding_sum(models.loaded(trace.model), trace)
     lengths = embedding_lengths(parts, shown)
@@ -39,7 +39,7 @@ def embedding_view(trace: Trace) -> None:
             f"{parts.max_difference:.2e}."
         )
     if parts.note:
-        st.caption(plain(parts.note))
+        st.caption(escape_markdown(parts.note))
     columns = {f"length of {name}": values for name, values in lengths.items()}
     frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
     if parts.output.shape == trace.hidden_states[0].shape:
@@ -61,7 +61,7 @@ def embedding_view(trace: Trace) -> None:
 def pooler_view(trace: Trace) -> None:
     """The first token's last vector, and what the pooler makes of it."""
     hidden = trace.hidden_states.shape[-1]
-    first = plain(trace.tokens.tokens[0])
+    first = escape_markdown(trace.tokens.tokens[0])
     st.markdown(f"`last_hidden_state[:, 0:1, :]` has the shape `(1, 1, {hidden})`: the vector of **{first}**.")
     if trace.pooler_output is None:
         st.info("This model has no pooler: a vector for the whole text is made from token vectors, often their mean.")
@@ -100,13 +100,14 @@ def pooler_view(trace: Trace) -> None:
 def word_view(trace: Trace) -> None:
     """One word in two texts, layer by layer."""
     word, first_text, second_text = controls.word_inputs()
-    with told():
+    with shown_to_user():
         first, second = (run_model.traced(trace.model, text, None) for text in (first_text, second_text))
     places = [occurrences(each.tokens, word) for each in (first, second)]
     missing = [text for text, found in zip((first_text, second_text), places, strict=True) if not found]
     if missing:
         st.info(
-            f"The word {plain(repr(word))} does not stand in {plain(repr(missing[0]))}; write a word that is in both."
+            f"The word {escape_markdown(repr(word))} does not stand in {escape_markdown(repr(missing[0]))}; write a "
+            f"word that is in both."
         )
         return
     comparison = compare_word(word, first, places[0][0], second, places[1][0])

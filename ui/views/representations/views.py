@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.base.axes import labels
+from bertviz_core.figures.base.axes import token_labels
 from bertviz_core.figures.base.style import escape
 from bertviz_core.figures.hidden_states.heatmaps import (
     BEFORE,
@@ -29,11 +29,11 @@ from ui.components.layers_ahead import fit_ahead, layers_ahead
 from ui.views.representations import controls
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 WINDOWS = (32, 64, 128, 256)
-MANY = 64
-Begun = dict[tuple[int, int, str], int]
+LONG_TEXT_TOKENS = 64
+FirstChart = dict[tuple[int, int, str], int]
 """First dimension, window and theme of a chart -> the layer that it was drawn at."""
 MAPS = {
     LENGTH: "How long each vector is.",
@@ -48,7 +48,7 @@ def values_view(trace: Trace) -> None:
 
 
 @st.fragment
-def _values(trace: Trace, begun: Begun) -> None:
+def _values(trace: Trace, begun: FirstChart) -> None:
     """The view; `begun` is empty in each run of the whole page, and kept by the runs of this part alone."""
     hidden = trace.hidden_states.shape[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -56,7 +56,7 @@ def _values(trace: Trace, begun: Begun) -> None:
         window = controls.window_select([*(size for size in WINDOWS if size < hidden), hidden])
         first = controls.first_dimension(hidden, window)
     values = trace.hidden_states[layer][:, first : first + window]
-    names = labels(trace.tokens)
+    names = token_labels(trace.tokens)
     picture = values_picture(trace, layer, first, window)
     title, key = picture.title, "representations_values"
     _values_chart(trace, key, layer, first, window, begun)
@@ -65,7 +65,7 @@ def _values(trace: Trace, begun: Begun) -> None:
         token, dimension = cell
         value = trace.hidden_states[layer][token, dimension]
         st.markdown(
-            f"Token {token} **{plain(trace.tokens.tokens[token])}**, dimension {dimension}, layer {layer}: "
+            f"Token {token} **{escape_markdown(trace.tokens.tokens[token])}**, dimension {dimension}, layer {layer}: "
             f"**{value:.7f}**"
         )
     else:
@@ -91,7 +91,7 @@ def _values(trace: Trace, begun: Begun) -> None:
     )
 
 
-def _values_chart(trace: Trace, key: str, layer: int, first: int, window: int, begun: Begun) -> None:
+def _values_chart(trace: Trace, key: str, layer: int, first: int, window: int, begun: FirstChart) -> None:
     """The chart; where the browser has room for all layers it goes on from the one that it began with by itself."""
     states = trace.hidden_states[:, :, first : first + window]
     if not fit_ahead(states):
@@ -132,7 +132,7 @@ def change_view(trace: Trace) -> None:
 @st.fragment
 def similarity_view(trace: Trace) -> None:
     """Token by token cosine; the layers run through in the browser."""
-    first, last = controls.token_range(len(trace.tokens), MANY)
+    first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
     cosines = token_cosines(trace.hidden_states[:, first : last + 1])
     shown = trace.tokens.tokens[first : last + 1]
     picture = similarity_picture(cosines, trace, first)

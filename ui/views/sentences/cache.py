@@ -32,16 +32,16 @@ from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
 from ui.cache.byte_cache import held_nbytes
-from ui.cache.decorator import kept
+from ui.cache.decorator import cached_by_bytes
 from ui.cache.jobs import Job, JobBoard, Progress
 from ui.session import settings
 from ui.views.sentences.controls import allow_job, job_allowed
 from ui.widgets.formatting import duration
 from ui.widgets.run_model import run_tokens
 
-SHORT = 512
+SHORT_LIST_SENTENCES = 512
 """Up to so many sentences the page waits for the vectors."""
-COMPARED = 64
+COMPARED_SENTENCES = 64
 """Most sentences whose poolings are compared, so that every pair can be drawn."""
 
 
@@ -60,7 +60,7 @@ def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
     """The first sentences under every pooling and layer."""
     model = models.loaded(name)
     own = plan(name)
-    first = sentences[:COMPARED]
+    first = sentences[:COMPARED_SENTENCES]
     digest = sha256(repr(first).encode("utf-8", "backslashreplace")).hexdigest()
     return _compared(model.name, model.revision, digest, own.max_seq_length, own.pooling, first)
 
@@ -74,7 +74,7 @@ def tokenizer_of(name: str) -> TextTokenizer:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def jobs() -> JobBoard[SentenceVectors]:
     """The jobs of this server."""
-    return JobBoard(long=SHORT, nbytes=held_nbytes)
+    return JobBoard(long=SHORT_LIST_SENTENCES, nbytes=held_nbytes)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -88,40 +88,40 @@ def _plan(name: str, kind: str, revision: str) -> SentencePlan:
     return recommended(resolve(name, settings()), settings())
 
 
-@kept("Loading the tokenizer", models.tokenizer_nbytes)
+@cached_by_bytes("Loading the tokenizer", models.tokenizer_nbytes)
 def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
     """One of its own: jobs cut and pad with it in their threads."""
     return load_tokenizer(resolve(name, settings()), settings())
 
 
-@kept("Comparing the poolings")
+@cached_by_bytes("Comparing the poolings")
 def _compared(
     name: str, revision: str, digest: str, max_seq_length: int | None, own: Pooling, _sentences: tuple[str, ...]
 ) -> PoolingComparison:
     return pooling_comparison(models.loaded(name), tokenizer_of(name), _sentences, "all", max_seq_length, own=own)
 
 
-@kept("Placing the sentences")
+@cached_by_bytes("Placing the sentences")
 def placed(key: str, method: MapMethod, _found: SentenceVectors) -> SentenceMap:
     """Vectors, named by the key of their job, as points."""
     return sentence_map(_found.vectors, method)
 
 
-@kept("Putting similar sentences together")
+@cached_by_bytes("Putting similar sentences together")
 def in_blocks(key: str, blocks: int, _found: SentenceVectors) -> BlockSummary:
     """Vectors, named by the key of their job, as blocks of similar ones."""
     return block_summary(_found.vectors, blocks)
 
 
-@kept()
+@cached_by_bytes()
 def closest(key: str, count: int, measure: Measure, _found: SentenceVectors, _tell: Progress) -> ScoredPairs:
     """The pairs of vectors most alike, the vectors named by the key of their job; tells how far the search is."""
     return closest_pairs(_found.vectors, count, measure, _tell)
 
 
-ASK = 4_000
+CONFIRM_ABOVE_SENTENCES = 4_000
 """A list of more begins when the reader says so."""
-QUIET_S, LOOK_S, BOARD_WAIT_S = 0.4, 0.05, 1.0
+QUIET_S, CHECK_EVERY_S, BOARD_WAIT_S = 0.4, 0.05, 1.0
 POLL_S = 1.0
 
 
@@ -136,8 +136,8 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     model = models.loaded(name)
     key = job_key(name, sentences, chosen, dtype)
     board = jobs()
-    if board.find(key) is None and len(sentences) > ASK and not job_allowed(key):
-        _ask(len(sentences), key)
+    if board.find(key) is None and len(sentences) > CONFIRM_ABOVE_SENTENCES and not job_allowed(key):
+        _confirm(len(sentences), key)
     tokenizer, store = tokenizer_of(name), vector_store()
 
     def work(tell: Progress) -> SentenceVectors:
@@ -176,8 +176,8 @@ def progress_words(job: Job[SentenceVectors]) -> str:
 def _wait(job: Job[SentenceVectors]) -> None:
     """Wait for a short job to its end and for a long one a moment; every word written lets a superseded page stop."""
     started, place = perf_counter(), st.empty()
-    short = job.total <= SHORT
-    while not job.wait(LOOK_S):
+    short = job.total <= SHORT_LIST_SENTENCES
+    while not job.wait(CHECK_EVERY_S):
         spent = perf_counter() - started
         if not short and spent > BOARD_WAIT_S:
             break
@@ -209,7 +209,7 @@ def _resume(key: str) -> None:
     jobs().forget(key)
 
 
-def _ask(count: int, key: str) -> None:
+def _confirm(count: int, key: str) -> None:
     st.info(
         f"{count:,} sentences take a while the first time; what this model has computed before comes from the store. "
         "You see how far it is, and can cancel.",

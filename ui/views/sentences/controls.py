@@ -12,9 +12,9 @@ from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, POOLINGS, MapMethod, Measure, Pooling
 from ui.examples import EXAMPLES
 from ui.widgets.controls import BOUND, choice
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
-TYPED, FILE = "typed", "file"
+TYPED_KEY, FILE_KEY = "typed", "file"
 RECOMMENDED = "recommended"
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
@@ -24,7 +24,7 @@ VIEWS = ("Similarity", "Poolings", "Why alike?", "Query", "Map", "Vectors")
 
 def source_choice() -> str:
     """Where the sentences come from: typed, or a file."""
-    return choice("Sentences", (TYPED, FILE), "source", label_visibility="collapsed")
+    return choice("Sentences", (TYPED_KEY, FILE_KEY), "source", label_visibility="collapsed")
 
 
 def typed_sentences() -> str:
@@ -138,7 +138,7 @@ def prompt_select(prompts: Mapping[str, str], own: str) -> str:
     if st.session_state.get("prompt", names[0]) not in names:
         st.session_state["prompt"] = names[0]
     words = "A text that the checkpoint was trained with in front of every sentence. Offered: "
-    words += "; ".join(f"{plain(name)}: {plain(text)}" for name, text in prompts.items())
+    words += "; ".join(f"{escape_markdown(name)}: {escape_markdown(text)}" for name, text in prompts.items())
     return texts[str(st.selectbox("Prompt", names, key="prompt", help=words, width=150, **BOUND))]
 
 
@@ -266,7 +266,7 @@ def colour_column(columns: Sequence[str]) -> str:
     )
 
 
-def encircled(
+def selected_points(
     event: Any, points: Float[np.ndarray, "sentences 2"], in_link: Sequence[Sequence[float]] = ()
 ) -> list[int]:
     """Places in the list of all points inside what was drawn, also of those that are not drawn themselves.
@@ -279,9 +279,9 @@ def encircled(
     selection = event["selection"] if event else {}
     inside = np.zeros(len(points), dtype=bool)
     for line in in_link:
-        inside |= within(points, np.array(line, dtype=np.float64).reshape(-1, 2))
+        inside |= inside_polygon(points, np.array(line, dtype=np.float64).reshape(-1, 2))
     for lasso in selection.get("lasso", ()):
-        inside |= within(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
+        inside |= inside_polygon(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
     for box in selection.get("box", ()):
         (left, right), (low, high) = sorted(box["x"]), sorted(box["y"])
         x, y = points.T
@@ -291,7 +291,7 @@ def encircled(
     return [int(place) for place in np.flatnonzero(inside)]
 
 
-def within(
+def inside_polygon(
     points: Float[np.ndarray, "sentences 2"], corners: Float[np.ndarray, "corners 2"]
 ) -> Bool[np.ndarray, " sentences"]:
     """Whether each point is inside a closed line: a ray from it to the right meets the line an odd number of times."""

@@ -11,11 +11,11 @@ from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.reading.files import read_sentences, read_upload
 from bertviz_core.sentences.results import Measure, SentenceDtype, SentencePlan, SentenceTable
 from ui.cache import models
-from ui.cache.decorator import kept
+from ui.cache.decorator import cached_by_bytes
 from ui.examples import EXAMPLES
 from ui.session import settings
 from ui.views.sentences import cache, controls
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 TYPED_NAME = "The list"
 QUIET_S = 1.0
@@ -30,8 +30,8 @@ def sentence_input() -> SentenceTable:
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         source = controls.source_choice()
-        example = controls.example_select() if source == controls.TYPED else ""
-    if source == controls.FILE:
+        example = controls.example_select() if source == controls.TYPED_KEY else ""
+    if source == controls.FILE_KEY:
         return _from_file()
     text = controls.typed_sentences()
     if text == EXAMPLES[example][1]:
@@ -39,10 +39,10 @@ def sentence_input() -> SentenceTable:
     return read_sentences(TYPED_NAME, _within_upload(text), settings())
 
 
-def told_about(table: SentenceTable) -> None:
+def table_summary(table: SentenceTable) -> None:
     """How many sentences there are and what was done to them, in one line."""
     count = len(table.sentences)
-    st.caption(f"{count:,} sentence{'s' if count != 1 else ''}. {plain(' '.join(table.notices))}")
+    st.caption(f"{count:,} sentence{'s' if count != 1 else ''}. {escape_markdown(' '.join(table.notices))}")
 
 
 def _from_file() -> SentenceTable:
@@ -62,7 +62,7 @@ def _from_file() -> SentenceTable:
         st.stop()
     name, digest = kept_file
     if handed is None:
-        st.caption(plain(name))
+        st.caption(escape_markdown(name))
     table = _table(digest, name, None)
     column = controls.column_select(table.columns, table.column or "")
     return table if column in (None, table.column) else _table(digest, name, column)
@@ -82,7 +82,7 @@ def _within_upload(text: str) -> str:
     return text
 
 
-@kept()
+@cached_by_bytes()
 def _content(digest: str, _content: bytes | None) -> bytes:
     """The bytes of a file handed over before; those used longest ago make room."""
     if _content is None:
@@ -90,7 +90,7 @@ def _content(digest: str, _content: bytes | None) -> bytes:
     return _content
 
 
-@kept()
+@cached_by_bytes()
 def _table(digest: str, name: str, column: str | None) -> SentenceTable:
     """A stranger's file as a table; the reading ends with its reader."""
     place, started = st.empty(), perf_counter()
@@ -106,11 +106,11 @@ def _table(digest: str, name: str, column: str | None) -> SentenceTable:
     return found
 
 
-MANY = 2_000
+LONG_LIST = 2_000
 """Above so many sentences shorter numbers are offered."""
 
 
-def asked_for(name: str, count: int) -> tuple[SentencePlan, Measure, bool, SentenceDtype]:
+def vector_options(name: str, count: int) -> tuple[SentencePlan, Measure, bool, SentenceDtype]:
     """Plan, measure, whether clustered, and number format, from widgets in two rows.
 
     Raises:
@@ -126,5 +126,5 @@ def asked_for(name: str, count: int) -> tuple[SentencePlan, Measure, bool, Sente
     with st.container(horizontal=True, vertical_alignment="bottom"):
         measure = controls.measure_choice()
         clustered = controls.clustered()
-        fast = count > MANY and fast_bfloat16(model.device) and controls.bfloat16_toggle()
+        fast = count > LONG_LIST and fast_bfloat16(model.device) and controls.bfloat16_toggle()
     return adapted(own, pooling, layer, prompt), measure, clustered, "bfloat16" if fast else "float32"

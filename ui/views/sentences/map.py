@@ -8,16 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme
-from bertviz_core.figures.sentences.map import GROUPS, drawn, map_picture
+from bertviz_core.figures.sentences.map import GROUPS, drawn_points, map_picture
 from bertviz_core.sentences.export import formula_safe
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
 from ui import session
 from ui.views.sentences import cache, controls
-from ui.views.sentences.similarity import Asked
+from ui.views.sentences.similarity import SentenceQuery
 from ui.widgets import chart_state
 from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 KEY = "sentences_map"
 HOW: Mapping[MapMethod, tuple[str, str]] = {
@@ -38,7 +38,7 @@ HOW: Mapping[MapMethod, tuple[str, str]] = {
 MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False}
 
 
-def map_view(asked: Asked) -> None:
+def map_view(asked: SentenceQuery) -> None:
     """Every sentence as a point; a lasso lists what it encircles."""
     found = asked.vectors()
     if len(found.sentences) < 3:
@@ -53,19 +53,19 @@ def map_view(asked: Asked) -> None:
     title = picture.title
     figure = picture.drawn(theme(session.theme_name()))
     event = st.plotly_chart(
-        chart_state.standing(figure, KEY),
+        chart_state.restored_figure(figure, KEY),
         key=KEY,
         theme=None,
         config=MAP_CONFIG,
-        on_select=partial(chart_state.let_go, KEY),
+        on_select=partial(chart_state.forget_selection, KEY),
         selection_mode=("points", "box", "lasso"),
         alt=picture.alt,
     )
     st.caption(_note(placed))
-    shown = len(drawn(len(found.sentences)))
+    shown = len(drawn_points(len(found.sentences)))
     if shown < len(found.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
-    chosen = controls.encircled(event, placed.points, chart_state.encircled_in_link(figure, KEY))
+    chosen = controls.selected_points(event, placed.points, chart_state.selection_in_link(figure, KEY))
     if chosen:
         st.markdown(f"**{len(chosen):,} sentences encircled**")
         numbers_table(_listed(asked, chosen), "The encircled sentences", 240)
@@ -88,11 +88,11 @@ def _values(column: pd.Series) -> list[Any]:
 
 def _note(placed: SentenceMap) -> str:
     if placed.explained is None:
-        return plain(placed.note)
-    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {plain(placed.note)}"
+        return escape_markdown(placed.note)
+    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
 
 
-def _listed(asked: Asked, chosen: list[int]) -> pd.DataFrame:
+def _listed(asked: SentenceQuery, chosen: list[int]) -> pd.DataFrame:
     listed = [index for index in chosen if index < len(asked.table.sentences)]
     frame = pd.DataFrame({"number": [index + 1 for index in listed]})
     frame["sentence"] = [asked.table.sentences[index] for index in listed]

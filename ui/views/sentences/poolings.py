@@ -7,9 +7,9 @@ import streamlit as st
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS, pooling_maps_picture, poolings_picture
 from bertviz_core.sentences.results import PoolingComparison
 from ui.views.sentences import cache
-from ui.views.sentences.similarity import Asked
+from ui.views.sentences.similarity import SentenceQuery
 from ui.widgets.figure_block import chart, download_row, explained, folded_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 WHY_CLS = (
     "**Why [CLS] of a raw BERT is a poor sentence vector.** In pre-training the [CLS] vector is asked one thing only, "
@@ -21,7 +21,7 @@ WHY_CLS = (
 )
 
 
-def pooling_view(asked: Asked) -> None:
+def pooling_view(asked: SentenceQuery) -> None:
     """Mean and spread of all cosines over the layers, and the maps as small multiples."""
     sentences = asked.table.sentences
     if len(sentences) < 2:
@@ -34,7 +34,7 @@ def pooling_view(asked: Asked) -> None:
     title, key = picture.title, "sentences_poolings"
     chart(picture, key)
     st.markdown(f"{WHY_CLS}{_read(found)}")
-    st.caption(plain(found.note))
+    st.caption(escape_markdown(found.note))
     frame = _frame(found)
     download_row(picture, key, f"poolings {asked.model}", title, frame, found.sentences)
     folded_table(key, frame, title)

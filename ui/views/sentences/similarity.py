@@ -30,15 +30,15 @@ from ui.components.cell_click import cell_click
 from ui.views.sentences import cache, controls
 from ui.views.sentences.texts import SIMILARITY, nearest_code, similarity_code
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
-PAIRS = 20
+LISTED_PAIRS = 20
 SEARCHED_AT_ONCE = 4_000
 """Up to so many sentences the closest pairs are there in a moment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class SentenceQuery:
     """What the reader asks about which sentences."""
 
     model: str
@@ -63,11 +63,11 @@ class Asked:
         """Vectors of the sentences; the page ends here until they are there."""
         found = cache.vectors(self.model, self.table.sentences, self.plan, self.dtype)
         for notice in found.notices:
-            st.caption(plain(notice))
+            st.caption(escape_markdown(notice))
         return found
 
 
-def similarity_view(asked: Asked) -> None:
+def similarity_view(asked: SentenceQuery) -> None:
     """Every sentence against every other, or blocks of them where they are many."""
     found = asked.vectors()
     (_blocks if len(found.sentences) > EVERY_PAIR else _every_pair)(asked, found)
@@ -75,7 +75,7 @@ def similarity_view(asked: Asked) -> None:
     explained("sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.measure, found.pooling))
 
 
-def _every_pair(asked: Asked, found: SentenceVectors) -> None:
+def _every_pair(asked: SentenceQuery, found: SentenceVectors) -> None:
     cells = similarity_matrix(found.vectors, asked.measure)
     clusters = None
     if asked.clustered and len(cells) > 1:
@@ -105,12 +105,13 @@ def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"{word[0].upper()}{word[1:]} **{cells[row, column]:.7f}**: {row + 1} "
-            f"*{plain(found.sentences[row][:200])}* and {column + 1} *{plain(found.sentences[column][:200])}*"
+            f"*{escape_markdown(found.sentences[row][:200])}* and {column + 1} "
+            f"*{escape_markdown(found.sentences[column][:200])}*"
         )
         st.button("Why alike?", key="explain_pair", on_click=controls.explain_pair, args=(row, column))
 
 
-def _blocks(asked: Asked, found: SentenceVectors) -> None:
+def _blocks(asked: SentenceQuery, found: SentenceVectors) -> None:
     summary = cache.in_blocks(asked.key, BLOCKS, found)
     picture = blocks_picture(summary, found)
     st.caption(
@@ -139,7 +140,7 @@ def _members(summary: BlockSummary, block: int) -> list[int]:
     return [int(index) for index in summary.order[start : start + size]]
 
 
-def _closest(asked: Asked, found: SentenceVectors) -> None:
+def _closest(asked: SentenceQuery, found: SentenceVectors) -> None:
     if len(found.sentences) < 2:
         st.caption("One sentence has no pairs: add another to compare it with.")
         return
@@ -150,7 +151,7 @@ def _closest(asked: Asked, found: SentenceVectors) -> None:
         if len(found.sentences) > SEARCHED_AT_ONCE:
             place.progress(done / total, text="Comparing every sentence with every other")
 
-    pairs = cache.closest(asked.key, PAIRS, asked.measure, found, tell)
+    pairs = cache.closest(asked.key, LISTED_PAIRS, asked.measure, found, tell)
     place.empty()
     numbers_table(_pair_frame(pairs, found), "The closest pairs, the most alike first", 240)
 
@@ -163,7 +164,7 @@ def _pair_frame(pairs: ScoredPairs, found: SentenceVectors) -> pd.DataFrame:
     )
 
 
-def query_view(asked: Asked) -> None:
+def query_view(asked: SentenceQuery) -> None:
     """The sentences of the list nearest to one that is typed."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = controls.query_input()

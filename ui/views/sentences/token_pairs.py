@@ -6,35 +6,38 @@ import streamlit as st
 from bertviz_core.figures.sentences.token_pairs import Unit, pair_picture
 from bertviz_core.sentences.results import TokenPairShares
 from ui.views.sentences import cache, controls
-from ui.views.sentences.similarity import Asked
+from ui.views.sentences.similarity import SentenceQuery
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 LISTED, SUMMED = 12, 3
 MENU = 500
 """Up to so many sentences are chosen from a menu, more by their number."""
 
 
-def pair_view(asked: Asked) -> None:
+def pair_view(asked: SentenceQuery) -> None:
     """The cosine of two sentences as a sum over pairs of their tokens."""
     sentences = asked.table.sentences
     select = controls.pair_select if len(sentences) <= MENU else None
     first, second = select(sentences) if select else controls.pair_numbers(len(sentences))
     if not select:
-        st.markdown(f"{first + 1} *{plain(sentences[first][:300])}*  \n{second + 1} *{plain(sentences[second][:300])}*")
+        st.markdown(
+            f"{first + 1} *{escape_markdown(sentences[first][:300])}*  \n{second + 1} "
+            f"*{escape_markdown(sentences[second][:300])}*"
+        )
     found = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
     units: tuple[Unit, ...] = ("tokens", "words")
     with st.container(horizontal=True, vertical_alignment="center"):
         unit = widgets_controls.choice("Cells", units, "cells", label_visibility="collapsed")
         st.markdown(_sum_words(found))
     if not found.exact:
-        st.warning(f"An approximation. {plain(found.note)}")
+        st.warning(f"An approximation. {escape_markdown(found.note)}")
     picture = pair_picture(found, unit, asked.model)
     title, key = picture.title, "sentences_pair"
     chart(picture, key)
     if found.exact:
-        st.caption(plain(found.note))
+        st.caption(escape_markdown(found.note))
     if asked.measure != "cosine":
         st.caption("The cells add up to the cosine, whatever measure is chosen above.")
     frame = _cells(found, unit)
@@ -65,7 +68,8 @@ def _sum_words(found: TokenPairShares) -> str:
     """The score as a sum: its largest terms, and the rest of the cells as one."""
     terms = found.top[:SUMMED]
     words = [
-        f"{pair.share:.4f} :gray[({plain(found.first_tokens[pair.first])} · {plain(found.second_tokens[pair.second])})]"
+        f"{pair.share:.4f} :gray[({escape_markdown(found.first_tokens[pair.first])} · "
+        f"{escape_markdown(found.second_tokens[pair.second])})]"
         for pair in terms
     ]
     # Of what is printed, so that the line adds up for one who adds it up.

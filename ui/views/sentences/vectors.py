@@ -13,16 +13,16 @@ from bertviz_core.sentences.export import about_json, csv_bytes, npy_bytes, parq
 from bertviz_core.sentences.results import SentenceVectors
 from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
-from ui.views.sentences.similarity import Asked
+from ui.views.sentences.similarity import SentenceQuery
 from ui.views.sentences.texts import similarity_code
 from ui.widgets.figure_block import chart, download_row, explained, folded_table
-from ui.widgets.formatting import plain
+from ui.widgets.formatting import escape_markdown
 
 KEY = "sentences_vectors"
 WITH_SIDE_FILE = {"CSV": csv_bytes, ".npy": npy_bytes}
 
 
-def vectors_view(asked: Asked) -> None:
+def vectors_view(asked: SentenceQuery) -> None:
     """The vectors as rows of numbers, a window of sentences at a time, and the whole of them as files."""
     found = asked.vectors()
     first = controls.first_row(len(found.sentences), ROWS)
@@ -34,7 +34,7 @@ def vectors_view(asked: Asked) -> None:
     if cell and cell[0] < len(rows) and cell[1] < found.dimensions:
         row, dimension = cell
         st.markdown(
-            f"Sentence {first + row + 1} *{plain(sentences[row][:200])}*, dimension {dimension}: "
+            f"Sentence {first + row + 1} *{escape_markdown(sentences[row][:200])}*, dimension {dimension}: "
             f"**{rows[row, dimension]:.7f}**"
         )
     else:

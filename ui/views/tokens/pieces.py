@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bertviz_core.text import is_right_to_left, shortened, visible
+from bertviz_core.text import escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Tokens
 
 LONGEST_PIECE, LONGEST_GAP, LONGEST_CUT = 60, 40, 400
@@ -18,10 +18,10 @@ def runs(tokens: Tokens, below: str) -> list[dict[str, Any]]:
         tokens: the tokens of a text or pair.
         below: what stands below each piece: "id", "token" or "position".
     """
-    return list(_Walk(tokens, below).runs())
+    return list(_TokenWalk(tokens, below).runs())
 
 
-class _Walk:
+class _TokenWalk:
     """One pass over the tokens, which remembers how far each text has been read."""
 
     def __init__(self, tokens: Tokens, below: str) -> None:
@@ -59,7 +59,7 @@ class _Walk:
         text = self._text(position, place, span)
         chip = {
             "at": position,
-            "text": shortened(visible(text), LONGEST_PIECE) or "∅",
+            "text": shortened(escape_controls(text), LONGEST_PIECE) or "∅",
             "below": self._note(position),
             "marks": self._marks(position, follows),
             "label": self._label(position),
@@ -102,7 +102,7 @@ class _Walk:
 
     def _note(self, position: int) -> str:
         if self.below == "token":
-            return shortened(visible(self.tokens.tokens[position]), LONGEST_PIECE)
+            return shortened(escape_controls(self.tokens.tokens[position]), LONGEST_PIECE)
         return str(position if self.below == "position" else int(self.tokens.input_ids[position]))
 
     def _marks(self, position: int, follows: bool) -> str:
@@ -117,10 +117,10 @@ class _Walk:
     def _label(self, position: int) -> str:
         kind = ", special token" if self.tokens.special[position] else ""
         kind = ", not in the vocabulary" if self.tokens.unknown[position] else kind
-        spelling = visible(shortened(self.tokens.tokens[position], LONGEST_PIECE))
+        spelling = escape_controls(shortened(self.tokens.tokens[position], LONGEST_PIECE))
         return f"position {position}, {spelling}, id {int(self.tokens.input_ids[position])}{kind}"
 
 
 def _spaced(text: str) -> str:
     """Line breaks and tabs as spaces, other invisible characters by their codes."""
-    return visible(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))
+    return escape_controls(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))

@@ -6,7 +6,7 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.tokens import nearest_picture
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.text import shortened, visible
+from bertviz_core.text import escape_controls, shortened
 from bertviz_core.trace.results import Tokens
 from ui.cache import ledgers, models
 from ui.components.token_text import token_text
@@ -14,7 +14,7 @@ from ui.views.tokens import controls
 from ui.views.tokens.pieces import runs
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import chart, csv_text, download_row, folded
-from ui.widgets.formatting import count, plain
+from ui.widgets.formatting import count, escape_markdown
 
 SHOWN_IN_CODE = 120
 ROLES = {
@@ -77,7 +77,7 @@ def _special_lines(name: str, tokens: Tokens) -> list[str]:
     roles = models.special_tokens(name)
     present = zip(tokens.tokens, (tokens.special | tokens.unknown).tolist(), strict=True)
     found = dict.fromkeys(token for token, marked in present if marked)
-    return [f"**{plain(token)}** {ROLES[roles[token]]}" for token in found if roles.get(token) in ROLES]
+    return [f"**{escape_markdown(token)}** {ROLES[roles[token]]}" for token in found if roles.get(token) in ROLES]
 
 
 def _type_lines(tokens: Tokens) -> list[str]:
@@ -100,23 +100,24 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
     other = controls.tokenizer_select(here, name)
     if other is None:
         st.caption(
-            f"The pieces of {plain(name)} and of the second tokenizer will stand here side by side. No other tokenizer "
+            f"The pieces of {escape_markdown(name)} and of the second tokenizer will stand here side by side. No "
+            f"other tokenizer "
             "is on this machine yet: put a model into the models folder, or name one."
         )
         return
     try:
         second = models.tokens(other, text, pair)
     except BertvizError as error:
-        st.warning(plain(str(error)), icon=":material/block:")
+        st.warning(escape_markdown(str(error)), icon=":material/block:")
         return
     with st.container(key="halves_second"):
         places = st.columns([1, 1], gap="medium")
     for place, each, found in zip(places, (name, other), (tokens, second), strict=True):
         with place:
-            st.markdown(f"**{plain(each)}**: {_counts(found)}")
+            st.markdown(f"**{escape_markdown(each)}**: {_counts(found)}")
             token_text(runs(found, "token"), f"second_{places.index(place)}", f"The text in tokens of {each}")
     for notice in second.notices:
-        st.warning(f"{plain(other)}: {plain(notice)}")
+        st.warning(f"{escape_markdown(other)}: {escape_markdown(notice)}")
     same = set(tokens.tokens) & set(second.tokens)
     st.caption(f"{len(same):,} spellings are in both. An id means something only to the model it belongs to.")
 
@@ -147,7 +148,7 @@ def sizes(tokens: Tokens) -> None:
         words = len({place for place in numbered if place[1] is not None})
     with st.container(horizontal=True):
         st.metric("Tokens", count(len(tokens)), help="Rows that the model reads, special tokens included.")
-        st.metric("At most", count(tokens.limit), help=f"What sets this: {plain(tokens.limit_reason)}.")
+        st.metric("At most", count(tokens.limit), help=f"What sets this: {escape_markdown(tokens.limit_reason)}.")
         st.metric("Words", count(words), help="What the tokenizer takes for words before it cuts them into pieces.")
         st.metric("Pieces", count(own), help="Tokens of the text itself.")
         st.metric("Special", count(int(tokens.special.sum())), help="Tokens that stand for no word.")
@@ -181,7 +182,7 @@ def token_table(name: str, tokens: Tokens) -> None:
     """Every token with all that is known about it."""
     frame = tokens_frame(tokens)
     ids = {column: st.column_config.NumberColumn(format="%d") for column in ("position", "id", "word", "type id")}
-    shown = frame.assign(token=[shortened(visible(token), 60) for token in frame["token"]])
+    shown = frame.assign(token=[shortened(escape_controls(token), 60) for token in frame["token"]])
     st.dataframe(
         shown,
         hide_index=True,
@@ -227,13 +228,15 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
         found = models.nearest(name, token_id)
         spelled = models.spelled(name, found.ids.tolist())
     except BertvizError as error:
-        st.info(plain(f"The neighbours of a token need the model's weights. {error}"))
+        st.info(escape_markdown(f"The neighbours of a token need the model's weights. {error}"))
         return
-    short = shortened(visible(token), 24)
+    short = shortened(escape_controls(token), 24)
     picture = nearest_picture(found, spelled, token, name)
     title = picture.title
     chart(picture, CHART_KEY)
-    st.markdown(f"Row {token_id} of the embedding table, **{plain(short)}**, has the norm **{found.norm:.4f}**.")
+    st.markdown(
+        f"Row {token_id} of the embedding table, **{escape_markdown(short)}**, has the norm **{found.norm:.4f}**."
+    )
     frame = pd.DataFrame(
         {"token": list(spelled), "id": found.ids, "cosine": found.cosine.round(4), "norm": found.norms.round(4)}
     )
@@ -241,7 +244,7 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
     with folded("The neighbours as a table", f"{CHART_KEY}_table"):
         form = {"id": "%d", "cosine": "%.4f", "norm": "%.4f"}
         config = {column: st.column_config.NumberColumn(format=each) for column, each in form.items()}
-        shown = frame.assign(token=[shortened(visible(each), 60) for each in spelled])
+        shown = frame.assign(token=[shortened(escape_controls(each), 60) for each in spelled])
         st.dataframe(shown, hide_index=True, alt="Nearest rows with cosine and norm", column_config=config)
     st.caption(
         "Static rows: before any layer, and without any context. Near rows were used alike in training; that is not "

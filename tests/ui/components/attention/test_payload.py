@@ -12,11 +12,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from bertviz_core.attention.results import Axis, PooledMap, Reading
+from bertviz_core.attention.results import Axis, MapOptions, PooledMap
 from bertviz_core.figures.base.style import DARK, LIGHT
 from tests.helpers.hand_made_attention import EVIL, atlas_of, map_of
 from ui.components.attention import view
-from ui.components.attention.browser_state import AHEAD_BYTES, map_room
+from ui.components.attention.browser_state import AHEAD_BYTES, maps_sent_ahead
 from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import codes, identity, map_bits, view_payload
 
@@ -148,7 +148,7 @@ def test_the_identity_is_the_content():
     assert identity(one) == identity(same)
     changed = one.thumbnails.copy()
     changed[1, 2, 3, 4] += 0.01
-    read_otherwise = replace(one, reading=Reading(words=True))
+    read_otherwise = replace(one, reading=MapOptions(words=True))
     assert len({identity(each) for each in (one, replace(one, thumbnails=changed), read_otherwise)}) == 3
 
 
@@ -218,8 +218,8 @@ def test_heads_that_may_be_opened_next_go_ahead_of_the_click(monkeypatch):
 def test_what_goes_ahead_is_little(seq):
     cells = seq * seq
     size = cells * map_bits(cells) // 8
-    assert map_room(cells) * size <= AHEAD_BYTES
-    assert (map_room(cells) == 0) == (3 * size > AHEAD_BYTES)
+    assert maps_sent_ahead(cells) * size <= AHEAD_BYTES
+    assert (maps_sent_ahead(cells) == 0) == (3 * size > AHEAD_BYTES)
 
 
 @pytest.mark.parametrize(

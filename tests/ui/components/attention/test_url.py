@@ -8,9 +8,9 @@ import pytest
 from tests.helpers.hand_made_attention import atlas_of
 from tests.pages.opened import opened
 from ui.components.attention import view
-from ui.components.attention.url import MOST_CHARACTERS, Look, read_look, written
+from ui.components.attention.url import MOST_CHARACTERS, ViewOptions, from_query, to_query
 
-FULL = Look(
+FULL = ViewOptions(
     lines=True,
     order="entropy",
     frame="share-on-the-diagonal",
@@ -29,22 +29,22 @@ WORD = (
 
 
 def test_a_look_and_its_word_are_one() -> None:
-    assert written(FULL) == WORD
-    assert read_look(WORD) == FULL
+    assert to_query(FULL) == WORD
+    assert from_query(WORD) == FULL
     assert quote_plus(WORD) == WORD, "an address holds it as it is"
 
 
-@pytest.mark.parametrize("name", Look.__dataclass_fields__)
+@pytest.mark.parametrize("name", ViewOptions.__dataclass_fields__)
 def test_every_part_of_a_look_stands_for_itself(name: str) -> None:
-    alone = replace(Look(), **{name: getattr(FULL, name)})
-    assert read_look(written(alone)) == alone
-    rest = replace(FULL, **{name: getattr(Look(), name)})
-    assert read_look(written(rest)) == rest
+    alone = replace(ViewOptions(), **{name: getattr(FULL, name)})
+    assert from_query(to_query(alone)) == alone
+    rest = replace(FULL, **{name: getattr(ViewOptions(), name)})
+    assert from_query(to_query(rest)) == rest
 
 
 def test_the_plain_look_needs_no_word() -> None:
-    assert written(Look()) == ""
-    assert read_look("") == Look()
+    assert to_query(ViewOptions()) == ""
+    assert from_query("") == ViewOptions()
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_the_plain_look_needs_no_word() -> None:
     ],
 )
 def test_a_malformed_word_is_ignored_as_a_whole(text: str) -> None:
-    assert read_look(text) == Look()
+    assert from_query(text) == ViewOptions()
 
 
 def test_pins_give_way_where_a_word_becomes_too_long() -> None:
     many = replace(FULL, pins=tuple(f"q{token}" for token in range(200)))
-    assert len(written(many)) <= MOST_CHARACTERS
-    assert read_look(written(many)) == replace(FULL, pins=())
+    assert len(to_query(many)) <= MOST_CHARACTERS
+    assert from_query(to_query(many)) == replace(FULL, pins=())
 
 
 def test_an_address_counts_in_place_of_what_the_browser_said() -> None:

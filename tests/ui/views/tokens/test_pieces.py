@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertviz_core.text import is_right_to_left, shortened, visible
+from bertviz_core.text import escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Tokens
 from ui.views.tokens.pieces import runs
 
@@ -81,11 +81,11 @@ def test_without_offsets_every_token_stands_as_it_is_spelled() -> None:
 
 
 def test_what_acts_on_a_page_is_named() -> None:
-    assert visible("a\x1b\u202e\x00b\n") == "aU+001BU+202EU+0000bU+000A"
+    assert escape_controls("a\x1b\u202e\x00b\n") == "aU+001BU+202EU+0000bU+000A"
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
-    assert visible(family) == family
-    assert visible("\u200d") == "U+200D"
-    assert visible("שלום <b> *x*") == "שלום <b> *x*"
+    assert escape_controls(family) == family
+    assert escape_controls("\u200d") == "U+200D"
+    assert escape_controls("שלום <b> *x*") == "שלום <b> *x*"
     assert shortened("abcdef", 4) == "abcd… (2 more characters)"
     assert shortened("abcd", 4) == "abcd"
     assert [is_right_to_left(text) for text in ("שלום", "1. سلام", "abc שלום", "", "12")] == [
