@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bertviz_core.attention.maps import MapSelection, RowSource, key_norms, row_source, select_entries
-from bertviz_core.attention.probabilities import attention_block, attention_rows, head_batches, row_tiles
+from bertviz_core.attention.probabilities import attention_rows, head_batches, row_tiles
 from bertviz_core.attention.results import AttentionAtlas, HeadMeasures, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.trace.results import Trace
@@ -18,32 +18,6 @@ Progress = Callable[[int, int], None]
 MEASURES = ("entropy", "distance", "special_share", "diagonal_share")
 SMALLEST = np.finfo(np.float32).tiny
 """Instead of 0 in a logarithm, whose product with 0 is 0."""
-
-
-def measures_of_head(trace: Trace, layer: int, head: int) -> Float[np.ndarray, " measures"]:
-    """The four MEASURES of one head, computed tile by tile; units as in HeadMeasures.
-
-    Raises:
-        UnsupportedModelError: this model's attention is not known.
-        ValueError: there is no such layer or head.
-    """
-    found: np.ndarray = _measures(trace, layer, slice(head, head + 1))[0]
-    return found
-
-
-def head_measures(trace: Trace, progress: Progress | None = None) -> HeadMeasures:
-    """The four measures of every head; a mean over all queries of the attention over all tokens.
-
-    Raises:
-        UnsupportedModelError: this model's attention is not known.
-    """
-    layers, heads = trace.num_hidden_layers, max(trace.num_attention_heads, 1)
-    found = np.empty((layers, heads, len(MEASURES)), dtype=np.float32)
-    for layer in range(layers):
-        for batch in head_batches(heads, len(trace.tokens)):
-            found[layer, batch] = _measures(trace, layer, batch)
-            report(progress, layer, batch, found.shape)
-    return stacked_measures(found)
 
 
 def report(progress: Progress | None, layer: int, batch: slice, shape: Sequence[int]) -> None:
@@ -80,15 +54,6 @@ def mean_measures(sums: Float[np.ndarray, " measures"], seq: int) -> Float[np.nd
 def stacked_measures(found: Float[np.ndarray, "layers heads measures"]) -> HeadMeasures:
     """Measures of all heads, each as its own array."""
     return HeadMeasures(*(np.ascontiguousarray(found[..., which]) for which in range(len(MEASURES))))
-
-
-def _measures(trace: Trace, layer: int, heads: slice) -> Float[np.ndarray, "heads measures"]:
-    seq, special = len(trace.tokens), trace.tokens.special
-    sums = np.zeros((heads.stop - heads.start, len(MEASURES)))
-    for rows in row_tiles(seq):
-        block = attention_block(trace, layer, heads, rows)
-        sums += [measure_sums(each, rows.start, special) for each in block]
-    return np.array([mean_measures(each, seq) for each in sums])
 
 
 def pool_starts(length: int, side: int) -> Int[np.ndarray, " blocks"]:

@@ -161,7 +161,7 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
         raise CheckpointError(f"The {CONFIG_FILE} of {quoted(name)} has no model_type, so its family is not known.")
-    if catalog.type_facts(model_type) is None:
+    if not catalog.is_known(model_type):
         custom = " It needs code of its own from the Hub, which is never run here." if "auto_map" in config else ""
         raise CheckpointError(
             f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "

@@ -227,7 +227,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     parameters = [row for order in sorted(ordered) for _, row in ordered[order]]
     if ties:
         parameters += left_out(ties, parameters, names, places)
-    own = wrapped or base_only or any(source in names for source in catalog.ties_of(architecture).values())
+    own = wrapped or base_only or any(source in names for source in facts.tied.get(architecture, {}).values())
     shown = architecture if own or not facts.base_class else facts.base_class
     return balanced_ledger(
         name,

@@ -172,10 +172,10 @@ def name_classifier(model_type: str, prefix: str, wrapped: bool) -> NameClassifi
 
 def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
     """Names that the class can tie, and the base model in it, each with the name that it is tied to."""
-    inner = catalog.ties_of(facts.base_class).items()
+    inner = facts.tied.get(facts.base_class, {}).items()
     return {
         **{f"{facts.prefix}.{alias}": f"{facts.prefix}.{to}" for alias, to in inner},
-        **catalog.ties_of(architecture),
+        **facts.tied.get(architecture, {}),
     }
 
 

@@ -67,13 +67,6 @@ def tree_depth(ledger: Ledger) -> int:
     return max(deep(_grown(ledger.parameters)) - 1, 1)
 
 
-def rows_below(ledger: Ledger, node_id: str) -> tuple[Parameter, ...]:
-    """The rows of one module, tied ones included; the rows of the whole model for ""."""
-    if not node_id:
-        return ledger.parameters
-    return tuple(row for row in ledger.parameters if row.name == node_id or row.name.startswith(f"{node_id}."))
-
-
 def _grown(rows: Iterable[Parameter]) -> _Node:
     """The whole tree, chains of single modules joined."""
     root = _Node()

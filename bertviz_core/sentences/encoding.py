@@ -122,7 +122,7 @@ class SentenceRun:
         """What the model gives, and which of its tokens are pooled."""
         import torch
 
-        loaded, seq = self._loaded, inputs["input_ids"].shape[1]
+        loaded, seq = self._loaded, max(len(row) for row in batch)
         reset_model_state(self._model, seq)
         try:
             output = self._model(**inputs, output_hidden_states=states, return_dict=True)

@@ -1,7 +1,7 @@
 """What a run leaves in tensors, brought once to NumPy: recorded layers, and the maps of families that do not record."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +21,7 @@ WORTH_TRIMMING = 4 * 1024**2
 
 
 class Rows(NamedTuple):
-    """The recorded layers of one text of a batch, as in Trace."""
+    """The recorded layers of a text, as in Trace."""
 
     query: tuple[Any, ...]
     key: tuple[Any, ...]
@@ -47,35 +47,31 @@ def to_numpy(tensor: "torch.Tensor", copy: bool = False) -> Any:
     return array
 
 
-def recorded_rows(records: list[LayerRecord], lengths: Sequence[int]) -> list[Rows]:
-    """The recorded layers of every text, padding cut off; masks that layers share stay shared."""
-    rows = []
-    for row, length in enumerate(lengths):
-        masks: dict[tuple[int, int, bool], Any] = {}
-        for record in records:
-            key = (id(record.mask), id(record.bias), record.causal)
-            if key not in masks:
-                masks[key] = _mask(record, row, length)
-        rows.append(
-            Rows(
-                query=tuple(to_numpy(record.query[row, :, :length]) for record in records),
-                key=tuple(to_numpy(record.key[row, :, :length]) for record in records),
-                value=tuple(to_numpy(record.value[row, :, :length]) for record in records),
-                masks=tuple(masks[id(record.mask), id(record.bias), record.causal] for record in records),
-                scaling=tuple(record.scaling for record in records),
-            )
-        )
-    return rows
+def recorded_rows(records: list[LayerRecord]) -> Rows:
+    """The recorded layers of the text that was run; masks that layers share stay shared."""
+    masks: dict[tuple[int, int, bool], Any] = {}
+    for record in records:
+        key = (id(record.mask), id(record.bias), record.causal)
+        if key not in masks:
+            masks[key] = _mask(record)
+    return Rows(
+        query=tuple(to_numpy(record.query[0]) for record in records),
+        key=tuple(to_numpy(record.key[0]) for record in records),
+        value=tuple(to_numpy(record.value[0]) for record in records),
+        masks=tuple(masks[id(record.mask), id(record.bias), record.causal] for record in records),
+        scaling=tuple(record.scaling for record in records),
+    )
 
 
-def _mask(record: LayerRecord, row: int, length: int) -> Any:
-    """Mask and bias of one layer for one text as one array (1 or heads, seq, seq); None where all may see all."""
-    mask = _part(record.mask, row, length)
+def _mask(record: LayerRecord) -> Any:
+    """Mask and bias of one layer as one array (1 or heads, seq, seq); None where all may see all."""
+    length = record.query.shape[2]
+    mask = _part(record.mask, length)
     if mask is not None and (mask.all() if mask.dtype == np.bool_ else not mask.any()):
         mask = None
     if record.causal and length > 1:
         mask = np.tri(length, dtype=np.bool_)[None]
-    bias = _part(record.bias, row, length)
+    bias = _part(record.bias, length)
     if bias is not None:
         if mask is not None and mask.dtype == np.bool_:
             mask = np.where(mask, np.float32(0), np.float32(-np.inf))
@@ -85,10 +81,10 @@ def _mask(record: LayerRecord, row: int, length: int) -> Any:
     return mask
 
 
-def _part(mask: "torch.Tensor | None", row: int, length: int) -> Any:
+def _part(mask: "torch.Tensor | None", length: int) -> Any:
     if mask is None:
         return None
-    rows = mask[row if mask.shape[0] > 1 else 0]
+    rows = mask[0]
     if rows.stride(0) == 0:
         rows = rows[:1]
     array = to_numpy(rows[:, :length, :length], copy=True)
@@ -96,26 +92,23 @@ def _part(mask: "torch.Tensor | None", row: int, length: int) -> Any:
     return array if array.shape == full else np.broadcast_to(array, full).copy()
 
 
-def eager_maps(attentions: Any, layers: int, lengths: Sequence[int], model_type: str) -> list[tuple[Any, ...]] | None:
-    """Per text and layer the probabilities (heads, seq, seq); None where the model's maps are no such thing."""
+def eager_maps(attentions: Any, layers: int, length: int, model_type: str) -> tuple[Any, ...] | None:
+    """Per layer the probabilities (heads, seq, seq); None where the model's maps are no such thing."""
     if not attentions or len(attentions) != layers or any(layer is None or layer.ndim != 4 for layer in attentions):
         return None
     form = text_family(model_type).attention_maps
-    found = []
-    for row, length in enumerate(lengths):
-        maps = []
-        for layer in attentions:
-            weights = layer[row].float()
-            if form == "scores":
-                weights = weights.softmax(dim=-1)
-            elif form == "band":
-                weights = _square(weights)
-            weights = weights[:, :length, :length]
-            if weights.shape[1:] != (length, length) or not _rows_sum_to_one(weights):
-                return None
-            maps.append(to_numpy(weights))
-        found.append(tuple(maps))
-    return found
+    maps = []
+    for layer in attentions:
+        weights = layer[0].float()
+        if form == "scores":
+            weights = weights.softmax(dim=-1)
+        elif form == "band":
+            weights = _square(weights)
+        weights = weights[:, :length, :length]
+        if weights.shape[1:] != (length, length) or not _rows_sum_to_one(weights):
+            return None
+        maps.append(to_numpy(weights))
+    return tuple(maps)
 
 
 def _rows_sum_to_one(weights: "torch.Tensor") -> bool:

@@ -46,37 +46,20 @@ def trace(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None) -> Trac
 
 
 def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None) -> Trace:
-    """As trace, for one who holds RUN_LOCK already."""
-    return _run(loaded, (tokens,), tell)[0]
-
-
-def trace_batch(loaded: LoadedModel, batch: Sequence[Tokens]) -> tuple[Trace, ...]:
-    """Several texts in one run, padded to the longest and cut again; the same numbers as one by one.
-
-    A family whose other tokens would feel the padding is run text by text.
-    """
-    with RUN_LOCK:
-        if text_family(loaded.model_type).padding_acts:
-            return tuple(_run(loaded, (tokens,))[0] for tokens in batch)
-        return _run(loaded, tuple(batch))
-
-
-def _run(loaded: LoadedModel, batch: tuple[Tokens, ...], tell: Tell | None = None) -> tuple[Trace, ...]:
-    """The traces of a batch; falls back from recorded to eager to none when the run shows that it must."""
+    """As trace, for one who holds RUN_LOCK already; falls back from recorded to eager to none when the run must."""
     import torch
 
     started = perf_counter()
-    inputs = model_inputs(loaded, batch)
-    reset_model_state(loaded.model, inputs["input_ids"].shape[1])
-    lengths = [len(tokens) for tokens in batch]
+    inputs = model_inputs(loaded, (tokens,))
+    reset_model_state(loaded.model, len(tokens))
     told = None if tell is None else partial(_tell_of, tell, loaded.num_hidden_layers)
     with torch.inference_mode(), recording(told) as records:
         output = _forward(loaded, inputs)
         layers = len(output["hidden_states"]) - 1
-        rows: list[Rows] | None = None
+        rows: Rows | None = None
         if loaded.attention_way == "recorded":
-            if _complete(records, layers, inputs["input_ids"].shape):
-                rows = recorded_rows(records, lengths)
+            if _complete(records, layers, len(tokens)):
+                rows = recorded_rows(records)
             else:
                 # Part of the model goes another way: its own maps are asked for instead, now and from here on.
                 loaded.model.set_attn_implementation("eager")
@@ -85,15 +68,11 @@ def _run(loaded: LoadedModel, batch: tuple[Tokens, ...], tell: Tell | None = Non
         records.clear()
         maps = None
         if loaded.attention_way == "eager":
-            maps = eager_maps(output.get("attentions"), layers, lengths, loaded.model_type)
+            maps = eager_maps(output.get("attentions"), layers, len(tokens), loaded.model_type)
         pooled, states = _pooled(loaded, output), list(output["hidden_states"])
         del output
-        hidden = _hidden_states(loaded, states, lengths)
-    seconds = perf_counter() - started
-    return tuple(
-        _trace(loaded, tokens, hidden[i], _at(pooled, i), _at(rows, i), _at(maps, i), seconds)
-        for i, tokens in enumerate(batch)
-    )
+        hidden = _hidden_states(loaded, states, len(tokens))
+    return _trace(loaded, tokens, hidden, pooled, rows, maps, perf_counter() - started)
 
 
 def _tell_of(tell: Tell, layers: int, calls: int) -> None:
@@ -121,43 +100,36 @@ def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mappi
     return output
 
 
-def _complete(records: Sequence[LayerRecord], layers: int, shape: Sequence[int]) -> bool:
+def _complete(records: Sequence[LayerRecord], layers: int, seq: int) -> bool:
     """Whether every layer recorded once, over all tokens."""
-    seq = shape[1]
     return len(records) == layers and all(
-        record.query.shape[0] == shape[0] and record.query.shape[2] == record.key.shape[2] == seq for record in records
+        record.query.shape[0] == 1 and record.query.shape[2] == record.key.shape[2] == seq for record in records
     )
 
 
-def _hidden_states(loaded: LoadedModel, states: list[Any], lengths: Sequence[int]) -> list[Any]:
-    """Per text one array (states, seq, hidden)."""
+def _hidden_states(loaded: LoadedModel, states: list[Any], length: int) -> Any:
+    """One array (states, seq, hidden)."""
     widths = {tuple(state.shape[2:]) for state in states}
-    short = sorted({int(state.shape[1]) for state in states if state.shape[1] < max(lengths)})
-    if short or len(widths) > 1 or states[0].shape[0] != len(lengths):
-        found = f"{short[0]} of {max(lengths)} tokens" if short else f"the widths {sorted(widths)}"
+    short = sorted({int(state.shape[1]) for state in states if state.shape[1] < length})
+    if short or len(widths) > 1 or states[0].shape[0] != 1:
+        found = f"{short[0]} of {length} tokens" if short else f"the widths {sorted(widths)}"
         raise UnsupportedModelError(
             f"{_title(loaded)} does not keep one row of one width per token in every layer (a layer has {found}), "
             "so no token can be followed through it."
         )
     give_back_memory(sum(state.nbytes for state in states))
-    arrays = [np.empty((len(states), length, *states[0].shape[2:]), dtype=np.float32) for length in lengths]
+    array = np.empty((len(states), length, *states[0].shape[2:]), dtype=np.float32)
     for index in range(len(states)):
-        for row, array in enumerate(arrays):
-            array[index] = to_numpy(states[index][row, : array.shape[1]])
+        array[index] = to_numpy(states[index][0, :length])
         # One by one, so that the states are never in memory twice.
         states[index] = None
-    for array in arrays:
-        array.setflags(write=False)
-    return arrays
+    array.setflags(write=False)
+    return array
 
 
-def _pooled(loaded: LoadedModel, output: Mapping[str, Any]) -> list[Any] | None:
+def _pooled(loaded: LoadedModel, output: Mapping[str, Any]) -> Any:
     vectors = output.get("pooler_output") if loaded.has_pooler else None
-    return None if vectors is None else [to_numpy(vector, copy=True) for vector in vectors]
-
-
-def _at(rows: Sequence[Any] | None, index: int) -> Any:
-    return None if rows is None else rows[index]
+    return None if vectors is None else to_numpy(vectors[0], copy=True)
 
 
 def _title(loaded: LoadedModel) -> str:

@@ -64,10 +64,6 @@ class RunQueue:
             self._places.append(place)
             return place
 
-    def locked(self) -> bool:
-        """Whether it is anyone's turn."""
-        return bool(self._places)
-
     def __enter__(self) -> None:
         """Wait for a turn."""
         self._mine.place = self.place()

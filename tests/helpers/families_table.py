@@ -22,7 +22,7 @@ from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
 from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.run import trace, trace_batch
+from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
 
@@ -62,8 +62,6 @@ class FamilyRun:
     """A text, and a longer pair."""
     traces: tuple[Trace, Trace] | None
     """Each run alone; None where the family refuses."""
-    batch: tuple[Trace, ...]
-    """Both in one padded run."""
     refusal: str
     own: Sequence[Any]
     """The model's own eager output: of the text, of the pair, of both padded."""
@@ -83,10 +81,9 @@ def family_run(model_type: str) -> FamilyRun:
         try:
             traces = (trace(loaded, texts[0]), trace(loaded, texts[1]))
         except UnsupportedModelError as error:
-            return FamilyRun(model_type, source, loaded, tokenizer, texts, None, (), str(error), (), counted)
-        batch = trace_batch(loaded, texts)
+            return FamilyRun(model_type, source, loaded, tokenizer, texts, None, str(error), (), counted)
         own = [own_output(path, loaded, chosen) for chosen in (texts[:1], texts[1:], texts)]
-        return FamilyRun(model_type, source, loaded, tokenizer, texts, traces, batch, "", own, counted)
+        return FamilyRun(model_type, source, loaded, tokenizer, texts, traces, "", own, counted)
 
 
 def own_output(path: Path, loaded: LoadedModel, texts: Sequence[Tokens]) -> Any:

@@ -1,8 +1,16 @@
 """Names: old and prefixed ones become the module's; parts of a layer are told from names of many families."""
 
+import subprocess
+import sys
+from dataclasses import asdict
+
+import orjson
 import pytest
+import transformers
 
 from bertviz_core.models import catalog
+from bertviz_core.models.catalog.generate import TABLE, TEXT_TASKS, model_type_row, model_type_ties, table_bytes
+from bertviz_core.models.families import FAMILIES, TEXT_FAMILIES
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.parameters.components import component_of, part_of
 from bertviz_core.parameters.ledger import header_ledger
@@ -114,12 +122,39 @@ def test_what_stands_beside_the_wrapped_model_is_the_task_head() -> None:
 
 def test_the_packaged_table_is_that_of_the_installed_library() -> None:
     """library.json is written by models/catalog/generate.py; after a change of transformers it must be again."""
-    import orjson
-    import transformers
-
-    from bertviz_core.models.catalog.generate import TABLE, model_type_row
-
     table = orjson.loads(TABLE.read_bytes())
     assert table["transformers"] == transformers.__version__
     for model_type in ("bert", "roformer", "nomic_bert", "t5", "gpt2", "modernbert", "deberta-v2", "albert"):
         assert table["types"][model_type] == orjson.loads(orjson.dumps(model_type_row(model_type)))
+        assert model_type_ties(model_type).items() <= table["tied"].items()
+    assert TABLE.read_bytes() == table_bytes(table)
+
+
+def test_text_models_are_packaged_and_nothing_else() -> None:
+    table = orjson.loads(TABLE.read_bytes())
+    assert {*FAMILIES, *TEXT_FAMILIES} <= set(table["types"])
+    assert [name for name, row in table["types"].items() if TEXT_TASKS.isdisjoint(row["tasks"])] == []
+    assert {"vit", "whisper", "clip", "pegasus"} <= set(table["other_types"])
+
+
+@pytest.mark.parametrize("model_type", ["bert", "xlm-roberta", "t5", "deberta-v2"])
+def test_what_is_packaged_is_what_would_be_asked(model_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/parameters/test_three_ways.py counts a type that is not packaged: pegasus."""
+    packaged = facts(model_type)
+    empty = {"types": {}, "tied": {}, "other_types": [model_type]}
+    monkeypatch.setattr(catalog, "_library", lambda: empty)
+    asked = catalog.type_facts.__wrapped__(model_type)
+    assert asked is not None
+    assert {**asdict(asked), "tied": {}} == {**asdict(packaged), "tied": {}}
+    assert asked.tied
+    assert asked.tied.items() <= packaged.tied.items()
+
+
+def test_a_name_is_known_or_not_without_the_library() -> None:
+    code = (
+        "import sys; from bertviz_core.models.catalog import is_known, type_facts; "
+        "print(is_known('vit'), is_known('no-such-type'), type_facts('no-such-type'), type_facts('bert').prefix, "
+        "[name for name in ('torch', 'transformers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True False None bert []"

@@ -82,7 +82,7 @@ def test_rows_layers_and_components_add_up(model_type: str) -> None:
         assert layer.total == layer.attention + layer.feed_forward + layer.layer_norm + layer.other
 
 
-@pytest.mark.parametrize("model_type", sorted(set(CONFIGS) - {"fnet", "funnel", "t5", "albert"}))
+@pytest.mark.parametrize("model_type", sorted(set(CONFIGS) - {"fnet", "funnel", "t5", "albert", "pegasus"}))
 def test_every_layer_is_found_with_its_attention_and_feed_forward(model_type: str) -> None:
     layers = config_ledger("tiny", tiny_config(model_type)).layers
     assert [layer.layer for layer in layers] == [0, 1, 2]

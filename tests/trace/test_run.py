@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel
+from transformers import AutoModel, ViTConfig, ViTModel
 
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
@@ -19,10 +19,12 @@ from bertviz_core.hidden_states.embeddings import pooler_check
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.recording import recording
 from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
 from bertviz_core.trace.cost import run_cost
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.run import Tell, trace, trace_batch
+from bertviz_core.trace.run import Tell, trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
 from ui.cache import traces
@@ -106,19 +108,16 @@ def test_the_bundled_model_equals_its_own_eager_run() -> None:
     }
     with torch.no_grad():
         expected = own(**inputs, output_hidden_states=True, output_attentions=True)
-    for found in (
-        trace(loaded, tokens),
-        trace_batch(loaded, [tokens, tokenize(load_tokenizer(source, SETTINGS), "x" * 90)])[0],
-    ):
-        assert found.num_hidden_layers == 6
-        assert found.num_attention_heads == 12
-        for state, wanted in zip(found.hidden_states, expected.hidden_states, strict=True):
-            np.testing.assert_allclose(state, wanted[0], atol=1e-5)
-        for layer in range(6):
-            np.testing.assert_allclose(attention_probs(found, layer), expected.attentions[layer][0], atol=1e-5)
-        check = pooler_check(loaded, found)
-        assert check is not None
-        assert check.max_difference < 1e-5
+    found = trace(loaded, tokens)
+    assert found.num_hidden_layers == 6
+    assert found.num_attention_heads == 12
+    for state, wanted in zip(found.hidden_states, expected.hidden_states, strict=True):
+        np.testing.assert_allclose(state, wanted[0], atol=1e-5)
+    for layer in range(6):
+        np.testing.assert_allclose(attention_probs(found, layer), expected.attentions[layer][0], atol=1e-5)
+    check = pooler_check(loaded, found)
+    assert check is not None
+    assert check.max_difference < 1e-5
 
 
 def test_two_threads_inside_the_same_model_never_mix(bert: Opened) -> None:
@@ -236,6 +235,17 @@ def test_a_model_that_needs_more_than_a_text_says_so(tmp_path: Path, bert: Opene
         trace(loaded, tokenize(bert[1], TEXT))
 
 
+def test_a_model_of_pictures_says_that_it_reads_no_text(tmp_path: Path, bert: Opened) -> None:
+    """Whatever tokenizer lies in its folder."""
+    sizes = {"hidden_size": 12, "num_attention_heads": 2, "intermediate_size": 14, "image_size": 16, "patch_size": 8}
+    ViTModel(ViTConfig(num_hidden_layers=3, **sizes)).save_pretrained(tmp_path)
+    loaded = load_model(folder_source("tiny", tmp_path), SETTINGS)
+    with pytest.raises(UnsupportedModelError, match="cannot be run on a text alone"):
+        trace(loaded, tokenize(bert[1], TEXT))
+    with pytest.raises(UnsupportedModelError, match="cannot be run on a text alone"):
+        sentence_vectors(loaded, bert[1], [TEXT], SentencePlan("mean"))
+
+
 def cached(cache: TraceCache, pair: Opened, text: str) -> Trace:
     return cache.trace(pair[0], tokenize(pair[1], text))
 
@@ -317,7 +327,8 @@ def test_a_run_tells_its_layers_and_ends_where_it_is_no_longer_wanted(bert: Open
     with pytest.raises(SupersededError):
         cache.trace(bert[0], tokens, tell=tell)
     assert told == [(1, layers), (2, layers)]
-    assert not traces.RUN_LOCK.locked()
+    with traces.RUN_LOCK.place() as next_one:
+        assert next_one.ahead == 0
     assert len(cache) == 0
 
 

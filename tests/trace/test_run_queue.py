@@ -20,7 +20,7 @@ def test_turns_come_in_the_order_of_asking() -> None:
     assert places[2].wait(0)
     places[2].leave()
     places[3].leave()
-    assert not queue.locked()
+    assert queue.place().ahead == 0
 
 
 def test_an_error_in_a_turn_ends_it() -> None:
@@ -28,7 +28,7 @@ def test_an_error_in_a_turn_ends_it() -> None:
     for turn in (queue.place(), queue):
         with pytest.raises(KeyError), turn:
             raise KeyError
-    assert not queue.locked()
+    assert queue.place().ahead == 0
 
 
 def test_only_so_many_may_wait() -> None:

@@ -1,4 +1,4 @@
-"""What is packaged: configs of well-known architectures, and what transformers says of its classes."""
+"""Configs of well-known architectures, and what transformers says of its classes; that of text models is packaged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeFacts:
-    """What transformers says of one model type; written by `bertviz_core.models.catalog.generate`."""
+    """What transformers says of one model type; asked of it by `bertviz_core.models.catalog.generate`."""
 
     model_type: str
     """Hugging Face's word for the family."""
@@ -50,6 +50,8 @@ class TypeFacts:
     """Parameters that are never trained, digits as *."""
     buffers: tuple[str, ...]
     """Buffers that a file keeps, digits as *."""
+    tied: Mapping[str, Mapping[str, str]]
+    """Tied names by class: alias -> the parameter whose values it shares."""
 
 
 @cache
@@ -69,13 +71,18 @@ def find(name: str) -> CatalogueEntry | None:
 
 @cache
 def type_facts(model_type: str) -> TypeFacts | None:
-    """Facts of a model type; None where transformers does not know it."""
+    """Facts of a model type; None where transformers does not know it.
+
+    Those of text models are packaged; for any other type transformers is imported and asked, once.
+    """
+    if not is_known(model_type):
+        return None
     library = _library()
-    row = library["types"].get(model_type)
+    row, tied = library["types"].get(model_type), library["tied"]
     if row is None:
-        if model_type not in library["other_types"]:
-            return None
-        row = {}
+        from bertviz_core.models.catalog.generate import model_type_row, model_type_ties
+
+        row, tied = model_type_row(model_type) or {}, {**tied, **model_type_ties(model_type)}
     return TypeFacts(
         model_type=model_type,
         base_class=row.get("class", ""),
@@ -86,19 +93,14 @@ def type_facts(model_type: str) -> TypeFacts | None:
         renames=tuple(row.get("renames", ())),
         frozen=tuple(row.get("frozen", ())),
         buffers=tuple(row.get("buffers", ())),
+        tied=tied,
     )
 
 
-def model_types() -> tuple[str, ...]:
-    """Every model type that transformers knows."""
+def is_known(model_type: str) -> bool:
+    """Whether transformers knows a model type; imports nothing."""
     library = _library()
-    return (*library["types"], *library["other_types"])
-
-
-def ties_of(architecture: str) -> Mapping[str, str]:
-    """Tied names of a class: alias -> the parameter whose values it shares."""
-    ties: Mapping[str, str] = _library()["tied"].get(architecture, {})
-    return ties
+    return model_type in library["types"] or model_type in library["other_types"]
 
 
 @cache

@@ -1,18 +1,23 @@
-"""Write library.json: what transformers says of its classes, so that a checkpoint can be read without importing it.
+"""What transformers says of its classes, by type; run as a program, it writes the text models' to library.json.
 
+A checkpoint of a type in that file is read without importing transformers; of any other it is asked when it is needed.
 Run again after a change of the pinned transformers: `python -m bertviz_core.models.catalog.generate`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from bertviz_core.models.skeleton import TASK_CLASSES, task_class
+from bertviz_core.models.files import quietly
+from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, task_class
 
 TABLE = Path(__file__).with_name("library.json")
+TEXT_TASKS = frozenset(("masked-lm", "next-sentence", "token-classification", "question-answering", "multiple-choice"))
+"""A type with a class for one of these works on the tokens of a text, and is packaged; classes for pretraining and for
+the base model alone are had by what sees and hears, too."""
 TASK_TABLES = (
     "MODEL_FOR_PRETRAINING_MAPPING_NAMES",
     "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
@@ -28,53 +33,92 @@ LITERAL_NAME = re.compile(r"[A-Za-z0-9_.]+")
 
 
 def library_table() -> dict[str, Any]:
-    """The table: per model type its base class, prefix, renames and non-parameters; per class its tied names."""
+    """The table: of every text model its row, the names of all other types, and the tied names of each class."""
+    import_library()
     import transformers
     from transformers.models.auto import configuration_auto, modeling_auto
 
-    types = {}
+    types: dict[str, dict[str, Any]] = {}
+    tied: dict[str, dict[str, str]] = {}
     for model_type in sorted(modeling_auto.MODEL_MAPPING_NAMES):
-        row = model_type_row(model_type)
-        if row:
+        row = None if TEXT_TASKS.isdisjoint(_tasks(model_type)) else model_type_row(model_type)
+        if row is not None:
             types[model_type] = row
-    classes = {name for table in TASK_TABLES for name in _names(modeling_auto, table)}
-    classes |= {row["class"] for row in types.values()}
-    tied = {name: ties for name in sorted(classes) if (ties := _ties(name))}
-    configs = set(configuration_auto.CONFIG_MAPPING_NAMES) - set(types)
-    return {"transformers": transformers.__version__, "types": types, "other_types": sorted(configs), "tied": tied}
+            tied |= model_type_ties(model_type)
+    others = sorted(set(configuration_auto.CONFIG_MAPPING_NAMES) - set(types))
+    version = transformers.__version__
+    return {"transformers": version, "types": types, "tied": dict(sorted(tied.items())), "other_types": others}
+
+
+def table_bytes(table: Mapping[str, Any]) -> bytes:
+    """The table as JSON, a type or a class in a line."""
+    parts = [
+        _member(key, b"{\n" + _lines(value) + b"\n}" if isinstance(value, dict) else orjson.dumps(value))
+        for key, value in table.items()
+    ]
+    return b"{\n" + b",\n".join(parts) + b"\n}\n"
 
 
 def model_type_row(model_type: str) -> dict[str, Any] | None:
     """What is to be known of one model type; None where transformers has no base class of it."""
+    import_library()
     import transformers
-    from transformers.models.auto import configuration_auto, modeling_auto
+    from transformers.models.auto import configuration_auto
 
-    name = modeling_auto.MODEL_MAPPING_NAMES[model_type]
-    name = name if isinstance(name, str) else name[0]
+    name = _base_class(model_type)
     base: Any = getattr(transformers, name, None)
     config_class = getattr(transformers, configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, ""), None)
     if config_class is None or base is None or not _is_model_class(base):
         return None
-    row: dict[str, Any] = {"class": name, "prefix": base.base_model_prefix}
-    row["defaults"] = _defaults(config_class)
-    row["attention"] = bool(getattr(base, "_supports_attention_backend", False))
-    row["tasks"] = _tasks(model_type)
-    row["renames"] = _renames(name, model_type)
-    row["frozen"], row["buffers"] = _not_trained(base, config_class)
+    with BUILD_LOCK, quietly():  # the library warns of its own defaults
+        defaults, (frozen, buffers) = _defaults(config_class), _not_trained(base, config_class)
+    row = {
+        "class": name,
+        "prefix": base.base_model_prefix,
+        "defaults": defaults,
+        "attention": bool(getattr(base, "_supports_attention_backend", False)),
+        "tasks": _tasks(model_type),
+        "renames": _renames(name, model_type),
+        "frozen": frozen,
+        "buffers": buffers,
+    }
     return {key: value for key, value in row.items() if value not in ([], {})}
 
 
-def _names(modeling_auto: Any, table: str) -> Iterator[str]:
-    for names in getattr(modeling_auto, table).values():
-        yield from (names,) if isinstance(names, str) else names
+def model_type_ties(model_type: str) -> dict[str, dict[str, str]]:
+    """Tied names of a type's classes: class -> alias -> the parameter whose values it shares; none without ties."""
+    import_library()
+    from transformers.models.auto import modeling_auto
+
+    found = [getattr(modeling_auto, table).get(model_type, ()) for table in TASK_TABLES]
+    classes = {_base_class(model_type), *(name for names in found for name in _several(names))}
+    return {name: ties for name in sorted(classes) if (ties := _ties(name))}
+
+
+def _base_class(model_type: str) -> str:
+    from transformers.models.auto import modeling_auto
+
+    return _several(modeling_auto.MODEL_MAPPING_NAMES.get(model_type, ""))[0]
+
+
+def _several(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
+
+
+def _member(key: str, value: bytes) -> bytes:
+    return orjson.dumps(key) + b": " + value
+
+
+def _lines(rows: Mapping[str, Any]) -> bytes:
+    return b",\n".join(_member(key, orjson.dumps(value)) for key, value in rows.items())
 
 
 def _tasks(model_type: str) -> list[str]:
     """The tasks that transformers has a class of this type for."""
     import transformers
 
-    config_name = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES[model_type]
-    config_class = getattr(transformers, config_name)
+    config_name = transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES.get(model_type, "")
+    config_class = getattr(transformers, config_name, None)
     return [task for task in TASK_CLASSES if config_class in task_class(task)._model_mapping]
 
 
@@ -150,4 +194,4 @@ def _literal(pattern: str) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_bytes(orjson.dumps(library_table(), option=orjson.OPT_INDENT_2) + b"\n")
+    TABLE.write_bytes(table_bytes(library_table()))

@@ -14,7 +14,7 @@ from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.results import Trace
-from bertviz_core.trace.run import trace, trace_batch
+from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from ui.examples import EXAMPLES
 from ui.lessons.reading import Step, read_lesson
@@ -139,7 +139,7 @@ def test_sentences(model: LoadedModel) -> None:
     settings = Settings.from_environment()
     tokenizer = load_tokenizer(resolve(DEFAULT_MODEL, settings), settings)
     lines = EXAMPLES[step.query["example"][0]][1].split("\n")
-    runs = trace_batch(model, [tokenize(tokenizer, line) for line in lines])
+    runs = [trace(model, tokenize(tokenizer, line)) for line in lines]
     vectors = np.stack([each.hidden_states[-1].mean(0) for each in runs])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = {pair: float(vectors[pair[0]] @ vectors[pair[1]]) for pair in combinations(range(len(lines)), 2)}
