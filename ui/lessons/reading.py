@@ -69,14 +69,14 @@ STEP_FIELDS = ("title", "page", "query", "text", "pair", "sentences", "note", "q
 
 def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
     """Names of all lessons, those of the first folder first; a name that is there twice belongs to the first."""
-    found = (
+    names = (
         path.stem
         for folder in folders
         if folder.is_dir()
         for path in sorted(folder.glob(f"*{ENDING}"))
         if NAME.fullmatch(path.stem)
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
 def lesson_file(name: str, folders: Sequence[Path]) -> Path:
@@ -109,15 +109,15 @@ def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
         LessonError: the file cannot be read, is too large, is no YAML, or a field is missing, unknown or of another
             kind; the sentence names file, step and field.
     """
-    found = _loaded(path)
+    fields = _loaded(path)
     where = f"The lesson {path.name}"
-    _known(found, LESSON_FIELDS, where)
-    if not isinstance(steps := found.get("steps"), list) or not 0 < len(steps) <= MAX_STEPS:
+    _known(fields, LESSON_FIELDS, where)
+    if not isinstance(steps := fields.get("steps"), list) or not 0 < len(steps) <= MAX_STEPS:
         _refuse(where, "steps", f"write a list of 1 to {MAX_STEPS} steps")
     return Lesson(
         name=path.stem,
-        title=_words(found, "title", TITLE, where),
-        author=_words(found, "author", TITLE, where) if "author" in found else None,
+        title=_words(fields, "title", TITLE, where),
+        author=_words(fields, "author", TITLE, where) if "author" in fields else None,
         steps=tuple(_step(step, pages, f"{where}, step {number}") for number, step in enumerate(steps, start=1)),
     )
 
@@ -135,7 +135,7 @@ def _loaded(path: Path) -> Mapping[str, Any]:
     try:
         text = content.decode("utf-8-sig")
         _look_through(text, where)
-        found = yaml.safe_load(text)
+        fields = yaml.safe_load(text)
     except UnicodeDecodeError as error:
         raise LessonError(f"{where} is not text in UTF-8; save it as UTF-8.") from error
     except (yaml.YAMLError, ValueError) as error:
@@ -143,8 +143,8 @@ def _loaded(path: Path) -> Mapping[str, Any]:
         line = f" in line {mark.line + 1}" if mark else ""
         problem = _shown(getattr(error, "problem", None) or error, 120)
         raise LessonError(f"{where} is not YAML that can be read{line}: {problem}.") from error
-    if isinstance(found, dict):
-        return found
+    if isinstance(fields, dict):
+        return fields
     raise LessonError(f"{where} has no fields; write title: and steps: (docs/lessons.md).")
 
 
@@ -160,32 +160,32 @@ def _look_through(text: str, where: str) -> None:
             raise LessonError(f"{where} is nested more than {MAX_DEPTH} deep in line {line}; a lesson needs four.")
 
 
-def _step(found: Any, pages: Collection[str], where: str) -> Step:
-    if not isinstance(found, dict):
+def _step(fields: Any, pages: Collection[str], where: str) -> Step:
+    if not isinstance(fields, dict):
         raise LessonError(f"{where} has no fields; write title:, page: and note:.")
-    _known(found, STEP_FIELDS, where)
-    page = _words(found, "page", TITLE, where)
+    _known(fields, STEP_FIELDS, where)
+    page = _words(fields, "page", TITLE, where)
     if page not in pages:
         _refuse(where, "page", f"{_shown(page)} is no page; write one of {', '.join(pages)}")
-    if "pair" in found and "text" not in found:
+    if "pair" in fields and "text" not in fields:
         _refuse(where, "pair", "a second text needs a first; add text")
-    texts = {name: _words(found, name, TEXT, where, as_it_is=True) for name in ("text", "pair") if name in found}
+    texts = {name: _words(fields, name, TEXT, where, as_it_is=True) for name in ("text", "pair") if name in fields}
     return Step(
-        title=_words(found, "title", TITLE, where),
+        title=_words(fields, "title", TITLE, where),
         page=page,
-        query=_query(found.get("query", {}), where),
-        note=_words(found, "note", NOTE, where),
-        question=_words(found, "question", NOTE, where) if "question" in found else None,
-        sentences=_sentences(found["sentences"], where) if "sentences" in found else None,
+        query=_query(fields.get("query", {}), where),
+        note=_words(fields, "note", NOTE, where),
+        question=_words(fields, "question", NOTE, where) if "question" in fields else None,
+        sentences=_sentences(fields["sentences"], where) if "sentences" in fields else None,
         **texts,
     )
 
 
-def _query(found: Any, where: str) -> Mapping[str, tuple[str, ...]]:
-    if not isinstance(found, dict) or len(found) > MAX_QUERY:
+def _query(entries: Any, where: str) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(entries, dict) or len(entries) > MAX_QUERY:
         _refuse(where, "query", f"write at most {MAX_QUERY} lines such as view: Layers")
     query = {}
-    for name, value in found.items():
+    for name, value in entries.items():
         if not isinstance(name, str) or not PARAMETER.fullmatch(name) or name in RESERVED:
             _refuse(where, "query", f"{_shown(name)} is no name of a control; take it from the address of the view")
         values = value if isinstance(value, list) else [value]
@@ -195,24 +195,24 @@ def _query(found: Any, where: str) -> Mapping[str, tuple[str, ...]]:
     return query
 
 
-def _value(found: Any, name: str, where: str) -> str:
+def _value(value: Any, name: str, where: str) -> str:
     """A value as the address has it."""
-    if isinstance(found, bool):
-        return str(found).lower()
-    if isinstance(found, str | int | float) and len(str(found)) <= VALUE:
-        return str(found)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float) and len(str(value)) <= VALUE:
+        return str(value)
     return _refuse(where, f"query, {name}", f"write a word, a number, true or false, at most {VALUE} characters")
 
 
-def _sentences(found: Any, where: str) -> tuple[str, ...]:
-    if not isinstance(found, list) or not 0 < len(found) <= MAX_SENTENCES:
+def _sentences(entries: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(entries, list) or not 0 < len(entries) <= MAX_SENTENCES:
         _refuse(where, "sentences", f"write a list of 1 to {MAX_SENTENCES} sentences")
-    return tuple(_words({"sentences": each}, "sentences", NOTE, where) for each in found)
+    return tuple(_words({"sentences": each}, "sentences", NOTE, where) for each in entries)
 
 
-def _words(found: Mapping[str, Any], name: str, most: int, where: str, as_it_is: bool = False) -> str:
+def _words(fields: Mapping[str, Any], name: str, most: int, where: str, as_it_is: bool = False) -> str:
     """A field's text, its lines joined and characters without a picture named, but not in what a model is to read."""
-    value = found.get(name)
+    value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
         _refuse(where, name, "write a text (in quotation marks where YAML takes it for something else)")
     if len(value) > most:
@@ -220,8 +220,8 @@ def _words(found: Mapping[str, Any], name: str, most: int, where: str, as_it_is:
     return value.rstrip("\n") if as_it_is else escape_controls(" ".join(value.split()))
 
 
-def _known(found: Mapping[Any, Any], fields: Sequence[str], where: str) -> None:
-    for name in found:
+def _known(mapping: Mapping[Any, Any], fields: Sequence[str], where: str) -> None:
+    for name in mapping:
         if name not in fields:
             raise LessonError(f"{where} has the unknown field {_shown(name)}; the fields are {', '.join(fields)}.")
 
@@ -230,7 +230,7 @@ def _refuse(where: str, field: str, advice: str) -> NoReturn:
     raise LessonError(f"{where}, field {field}: {advice}.")
 
 
-def _shown(found: Any, most: int = 40) -> str:
+def _shown(value: Any, most: int = 40) -> str:
     """What was found, short enough for a sentence."""
-    words = escape_controls(" ".join(str(found).split()))
+    words = escape_controls(" ".join(str(value).split()))
     return f"'{words[:most]}…'" if len(words) > most else f"'{words}'"

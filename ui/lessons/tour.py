@@ -37,13 +37,13 @@ def apply_step_texts(step: Step) -> None:
 
 def _texts(step: Step) -> dict[str, str]:
     """Key of a text field -> what the step writes into it; a text of a step stands without the reader's second one."""
-    found = {} if step.text is None else {"text": step.text, "pair": step.pair or ""}
+    texts = {} if step.text is None else {"text": step.text, "pair": step.pair or ""}
     (example,) = step.query.get("example", ("",))[:1]
     if step.sentences is not None:
-        found["sentences"] = "\n".join(step.sentences)
+        texts["sentences"] = "\n".join(step.sentences)
     elif example in EXAMPLES:
-        found["sentences"] = EXAMPLES[example][1]
-    return found
+        texts["sentences"] = EXAMPLES[example][1]
+    return texts
 
 
 def restore_texts() -> None:

@@ -52,9 +52,9 @@ def _index(label: str, count: int, key: str, default: int, help_text: str, pixel
     """A whole number from 0; a number of another model or text that does not exist here becomes the last."""
     most = count - 1
     bring_along(key, default)
-    asked = st.query_params.get(key) or _by_its_other_name(key) or "0"
-    if not (asked.isascii() and asked.isdigit() and int(asked[:9]) <= most):
-        st.toast(escape_markdown(f"The address asks for {WORDS[key]} {asked[:20]}; there are 0 to {most} here."))
+    requested = st.query_params.get(key) or _by_its_other_name(key) or "0"
+    if not (requested.isascii() and requested.isdigit() and int(requested[:9]) <= most):
+        st.toast(escape_markdown(f"The address asks for {WORDS[key]} {requested[:20]}; there are 0 to {most} here."))
     if int(st.session_state.get(key) or 0) > most:
         st.session_state[key] = most
     return int(st.number_input(label, 0, most, default, step=1, key=key, help=help_text, width=pixels, **BOUND))
@@ -67,9 +67,9 @@ def _by_its_other_name(key: str) -> str | None:
     """
     if key != LAYER or WORDS[LAYER] not in st.query_params:
         return None
-    asked = st.query_params[WORDS[LAYER]]
+    requested = st.query_params[WORDS[LAYER]]
     del st.query_params[WORDS[LAYER]]
-    if asked.isascii() and asked.isdigit():
-        st.session_state[key] = int(asked[:9])
-        st.query_params[key] = asked[:9]
-    return asked
+    if requested.isascii() and requested.isdigit():
+        st.session_state[key] = int(requested[:9])
+        st.query_params[key] = requested[:9]
+    return requested

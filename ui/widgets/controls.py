@@ -53,8 +53,8 @@ def text() -> str:
 
 def pair() -> str | None:
     """The second text; None where there is none."""
-    found = str(st.session_state.get("pair", ""))
-    return found if found.strip() else None
+    second = str(st.session_state.get("pair", ""))
+    return second if second.strip() else None
 
 
 def _take_from_address(key: str, default: str) -> None:
@@ -73,8 +73,8 @@ def model_name() -> str:
 
 def choice(label: str, options: Sequence[T], key: str, **more: Any) -> T:
     """One of a few options, all visible; never none."""
-    found: T | None = st.segmented_control(label, options, default=options[0], required=True, key=key, **BOUND, **more)
-    return found or options[0]
+    option: T | None = st.segmented_control(label, options, default=options[0], required=True, key=key, **BOUND, **more)
+    return option or options[0]
 
 
 def level(label: str, most: int, default: int, key: str, help_text: str) -> int:
@@ -112,21 +112,21 @@ def module_select(modules: Sequence[str]) -> str:
     options = ["", *modules]
     if st.session_state.get("module", "") not in options:
         st.session_state["module"] = ""
-    found = st.selectbox("Module", options, key="module", format_func=lambda each: each or "all modules", **BOUND)
-    return str(found or "")
+    module = st.selectbox("Module", options, key="module", format_func=lambda each: each or "all modules", **BOUND)
+    return str(module or "")
 
 
 def take_click(chart_key: str, root_id: str) -> None:
     """Make the clicked sector the chosen module; the centre is the whole model."""
-    found = clicked(chart_key)
-    if found is not None:
-        st.session_state["module"] = "" if found == root_id or found.endswith("/folded") else found
+    sector = clicked(chart_key)
+    if sector is not None:
+        st.session_state["module"] = "" if sector == root_id or sector.endswith("/folded") else sector
 
 
 def chosen_task(tasks: Sequence[str]) -> str | None:
     """The task whose class is counted, wherever on the page it is chosen; None for what the checkpoint holds."""
-    found = st.session_state.get("task") or st.query_params.get("task") or AS_IT_IS
-    return str(found) if found in tasks else None
+    task = st.session_state.get("task") or st.query_params.get("task") or AS_IT_IS
+    return str(task) if task in tasks else None
 
 
 def task_select(tasks: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ def traced(name: str, text: str, pair: str | None) -> Trace:
     return run_tokens(models.loaded(name), models.tokens(name, text, pair))
 
 
-def run_tokens(model: LoadedModel, read: Tokens) -> Trace:
+def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
     """What a model makes of these tokens; run once, whoever asks.
 
     Raises:
@@ -51,16 +51,16 @@ def run_tokens(model: LoadedModel, read: Tokens) -> Trace:
         BertvizError: as bertviz_core.trace.run.trace.
     """
     place = st.empty()
-    found = models.traces().held(model, read)
-    if found is not None:
-        return found
-    cost = run_cost(model, len(read))
-    facts = (model.name, model.revision, read.text, read.pair)
+    trace = models.traces().held(model, tokens)
+    if trace is not None:
+        return trace
+    cost = run_cost(model, len(tokens))
+    facts = (model.name, model.revision, tokens.text, tokens.pair)
     run = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
     long = cost.seconds > CONFIRM_ABOVE_SECONDS
     if long and not run_allowed(run):
         _confirm(cost, run)
-    return _run(model, read, cost, place, long)
+    return _run(model, tokens, cost, place, long)
 
 
 def cost_words(cost: RunCost) -> str:
@@ -75,7 +75,7 @@ def _confirm(cost: RunCost, run: str) -> None:
     st.stop()
 
 
-def _run(model: LoadedModel, read: Tokens, cost: RunCost, place: DeltaGenerator, can_be_stopped: bool) -> Trace:
+def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerator, can_be_stopped: bool) -> Trace:
     started = perf_counter()
     bar: DeltaGenerator | None = None
 
@@ -99,9 +99,9 @@ def _run(model: LoadedModel, read: Tokens, cost: RunCost, place: DeltaGenerator,
             left = duration(spent / done * (layers - done))
             write(done / layers, f"Layer {done} of {layers}, about {left} left ({cost_words(cost)})")
 
-    found = models.traces().trace(model, read, wanted, tell, cost.nbytes, settings().max_waiting)
+    trace = models.traces().trace(model, tokens, wanted, tell, cost.nbytes, settings().max_waiting)
     place.empty()
-    return found
+    return trace
 
 
 def waiting_words(ahead: int) -> str:

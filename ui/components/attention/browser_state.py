@@ -12,9 +12,9 @@ FEWEST_AHEAD = 3
 """Fewer help no one who looks through the heads."""
 
 
-def int_tuples(found: Any, length: int) -> list[Any]:
+def int_tuples(value: Any, length: int) -> list[Any]:
     """Those entries that are so many whole numbers from 0."""
-    entries = found if isinstance(found, Sequence) and not isinstance(found, str) else []
+    entries = value if isinstance(value, Sequence) and not isinstance(value, str) else []
     return [tuple(entry) for entry in entries if _is_numbers(entry, length)]
 
 
@@ -26,9 +26,9 @@ def _is_numbers(entry: Any, length: int) -> bool:
     )
 
 
-def window_within(found: Any, size: tuple[int, int]) -> Range | None:
+def window_within(value: Any, size: tuple[int, int]) -> Range | None:
     """A range that lies within the map and holds something."""
-    for first_query, end_query, first_key, end_key in int_tuples([found], 4):
+    for first_query, end_query, first_key, end_key in int_tuples([value], 4):
         if first_query < end_query <= size[0] and first_key < end_key <= size[1]:
             return (first_query, end_query, first_key, end_key)
     return None

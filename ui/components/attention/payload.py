@@ -33,8 +33,8 @@ Codes = UInt[np.ndarray, "..."]
 def codes(weights: Weights, scale: float, bits: int) -> Codes:
     """Whole numbers from 0 to 2^bits - 1 for weights from 0 to scale."""
     levels = 2**bits - 1
-    found: Codes = np.sqrt(np.clip(weights / np.float32(scale), 0, 1)) * np.float32(levels) + np.float32(0.5)
-    return found.astype(np.uint8 if bits == 8 else np.uint16)
+    steps: Codes = np.sqrt(np.clip(weights / np.float32(scale), 0, 1)) * np.float32(levels) + np.float32(0.5)
+    return steps.astype(np.uint8 if bits == 8 else np.uint16)
 
 
 def map_bits(cells: int) -> int:
@@ -45,11 +45,11 @@ def map_bits(cells: int) -> int:
 @lru_cache(maxsize=8)
 def identity(atlas: AttentionAtlas) -> str:
     """Name of an atlas by what is in it: the browser keeps what it has received under this name."""
-    found = blake2b(np.ascontiguousarray(atlas.thumbnails).tobytes(), digest_size=12)
+    digest = blake2b(np.ascontiguousarray(atlas.thumbnails).tobytes(), digest_size=12)
     for axis, starts in ((atlas.queries, atlas.row_starts), (atlas.keys, atlas.column_starts)):
-        found.update(repr((axis.labels, axis.positions, starts.tolist())).encode("utf-8", "replace"))
-    found.update(repr((atlas.reading, atlas.thumbnails.shape)).encode())
-    return found.hexdigest()
+        digest.update(repr((axis.labels, axis.positions, starts.tolist())).encode("utf-8", "replace"))
+    digest.update(repr((atlas.reading, atlas.thumbnails.shape)).encode())
+    return digest.hexdigest()
 
 
 def view_payload(
@@ -162,25 +162,25 @@ def _hides(atlas: AttentionAtlas) -> bool:
 
 
 def _map(
-    atlas: AttentionAtlas, found: AttentionMap | PooledMap, part: tuple[int, int, int, int]
+    atlas: AttentionAtlas, attention_map: AttentionMap | PooledMap, part: tuple[int, int, int, int]
 ) -> tuple[dict[str, Any], Codes]:
-    rows, columns = found.weights.shape
+    rows, columns = attention_map.weights.shape
     hidden: list[float] | None = None
     row_edges: list[int] | None
     column_edges: list[int] | None
-    if isinstance(found, PooledMap):
-        row_edges, column_edges = _edges(found.row_starts, part[1]), _edges(found.column_starts, part[3])
+    if isinstance(attention_map, PooledMap):
+        row_edges, column_edges = _edges(attention_map.row_starts, part[1]), _edges(attention_map.column_starts, part[3])
         if (row_edges[0], column_edges[0]) != (part[0], part[2]):
             raise ValueError(f"a map that begins at {row_edges[0]}, {column_edges[0]} for the part {part}")
     elif (rows, columns) != (len(atlas.queries), len(atlas.keys)):
         raise ValueError(f"a map of {rows} x {columns} in an atlas of {len(atlas.queries)} x {len(atlas.keys)}")
     else:
         row_edges = column_edges = None  # every entry on its own
-        hidden = _shares(found.hidden_share) if found.hidden_share.any() else None
-    bits = map_bits(found.weights.size)
-    scale = _scale(found.weights)
-    described = {"layer": found.layer, "head": found.head or 0, "bits": bits, "scale": scale, "hidden": hidden}
-    return {**described, "rowEdges": row_edges, "columnEdges": column_edges}, codes(found.weights, scale, bits)
+        hidden = _shares(attention_map.hidden_share) if attention_map.hidden_share.any() else None
+    bits = map_bits(attention_map.weights.size)
+    scale = _scale(attention_map.weights)
+    described = {"layer": attention_map.layer, "head": attention_map.head or 0, "bits": bits, "scale": scale, "hidden": hidden}
+    return {**described, "rowEdges": row_edges, "columnEdges": column_edges}, codes(attention_map.weights, scale, bits)
 
 
 def _scale(weights: Weights) -> float:

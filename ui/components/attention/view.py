@@ -64,7 +64,7 @@ class ViewState:
 
 
 def attention_state(
-    key: str, atlas: AttentionAtlas, opened: Head | None = None, asked: ViewOptions | None = None
+    key: str, atlas: AttentionAtlas, opened: Head | None = None, requested: ViewOptions | None = None
 ) -> ViewState:
     """What the reader has done so far in the view of this key; read it before the maps are computed.
 
@@ -73,53 +73,78 @@ def attention_state(
         atlas: what the view shows.
         opened: head that is to be open whatever the view says, as where the page has controls for it; None leaves
             that to the view, which begins with layer 0, head 0.
-        asked: what an address asks for, which counts in place of what the browser said; None for the browser's word.
+        requested: what an address asks for, which counts in place of what the browser said; None for the browser's
+            word.
     """
-    said = _browser_state(key)
-    layers, count = atlas.thumbnails.shape[:2]
-    size = (len(atlas.queries), len(atlas.keys))
-    same = said.get("identity") == identity(atlas)
-    look = asked or _view_options(said)
-    hues = tuple(head if head and head[0] < layers and head[1] < count else None for head in look.heads)
-    named = [head for head in hues if head] if asked else int_tuples(said.get("heads"), 2)
-    chosen = [(layer, head) for layer, head in named if layer < layers and head < count][:MOST_HEADS]
-    chosen = with_head_first(opened, chosen) if opened else chosen or [(0, 0)]
-    held = set(int_tuples(said.get("held"), 2)) if same else set()
-    window = window_within(asked.zoom if asked else said.get("range") if same else None, size)
-    part = window or (0, size[0], 0, size[1])
-    in_part = set(int_tuples(said.get("held"), 6)) if same else set()
-    complete = same and said.get("complete") is True
-    missing = [head for head in chosen if not complete and head not in held and (*head, *part) not in in_part]
-    holds_atlas = same and said.get("atlas") is True
-    near = [] if complete else neighbouring_heads(chosen[0], layers, count)[: maps_sent_ahead(size[0] * size[1])]
-    cell = next(iter(int_tuples([said.get("cell")], 4)), None) if same else None
-    if asked:
-        cell = (*chosen[0], *asked.cell) if asked.cell else None
-    if cell and not (cell[0] < layers and cell[1] < count and cell[2] < size[0] and cell[3] < size[1]):
-        cell = None
+    browser = _browser_state(key)
+    same = browser.get("identity") == identity(atlas)
+    of_this_atlas = browser if same else {}
+    grid, size = atlas.thumbnails.shape[:2], (len(atlas.queries), len(atlas.keys))
+    options = requested or _view_options(browser)
+    hues = tuple(head if head and _fits(head, grid) else None for head in options.heads)
+    named = [head for head in hues if head] if requested else int_tuples(browser.get("heads"), 2)
+    heads = _selected_heads(named, grid, opened)
+    window = window_within(requested.zoom if requested else of_this_atlas.get("range"), size)
+    cell = _clicked_cell(heads[0], of_this_atlas.get("cell"), requested)
+    cell = cell if cell and _fits(cell[:2], grid) and _fits(cell[2:], size) else None
+    missing, ahead = _maps_to_send(heads, of_this_atlas, grid, size, window)
+    pins = options.pins if requested or same else ()
     return ViewState(
-        opened=chosen[0],
-        heads=tuple(chosen),
-        missing=tuple(missing),
-        ahead=tuple(head for head in near if head not in {*chosen, *held}) if holds_atlas else (),
+        opened=heads[0],
+        heads=heads,
+        missing=missing,
+        ahead=ahead,
         cell=cell,
         range=window,
-        said={name: said.get(name) for name in ("serial", "heads")} if said else None,
-        holds_atlas=holds_atlas,
+        said={name: browser.get(name) for name in ("serial", "heads")} if browser else None,
+        holds_atlas=of_this_atlas.get("atlas") is True,
         look=replace(
-            look,
-            heads=hues_in_url(hues, chosen),
+            options,
+            heads=hues_in_url(hues, list(heads)),
             zoom=window,
-            cell=cell[2:] if cell and cell[:2] == chosen[0] else None,
-            pins=tuple(pin for pin in look.pins if int(pin[1:]) < size[pin[0] == "k"]) if asked or same else (),
+            cell=cell[2:] if cell and cell[:2] == heads[0] else None,
+            pins=tuple(pin for pin in pins if int(pin[1:]) < size[pin[0] == "k"]),
         ),
     )
 
 
+def _fits(place: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether a place lies within a shape."""
+    return all(index < length for index, length in zip(place, shape, strict=True))
+
+
+def _selected_heads(named: Sequence[Head], grid: Sequence[int], opened: Head | None) -> tuple[Head, ...]:
+    """The heads that are selected, the opened one first; layer 0, head 0 where none is."""
+    selected = [(layer, head) for layer, head in named if _fits((layer, head), grid)][:MOST_HEADS]
+    return tuple(with_head_first(opened, selected) if opened else selected or [(0, 0)])
+
+
+def _clicked_cell(opened: Head, clicked: Any, requested: ViewOptions | None) -> tuple[int, int, int, int] | None:
+    """(layer, head, query, key) of the cell that the address names, else of the one that was clicked."""
+    if requested:
+        return (*opened, *requested.cell) if requested.cell else None
+    return next(iter(int_tuples([clicked], 4)), None)
+
+
+def _maps_to_send(
+    heads: Sequence[Head], browser: Mapping[str, Any], grid: Sequence[int], size: tuple[int, int], window: Range | None
+) -> tuple[tuple[Head, ...], tuple[Head, ...]]:
+    """Selected heads whose map the browser lacks, and heads whose map may go ahead of their being opened."""
+    if browser.get("complete") is True:
+        return (), ()
+    part = window or (0, size[0], 0, size[1])
+    held, held_parts = set(int_tuples(browser.get("held"), 2)), set(int_tuples(browser.get("held"), 6))
+    missing = tuple(head for head in heads if head not in held and (*head, *part) not in held_parts)
+    if browser.get("atlas") is not True:
+        return missing, ()
+    near = neighbouring_heads(heads[0], grid[0], grid[1])[: maps_sent_ahead(size[0] * size[1])]
+    return missing, tuple(head for head in near if head not in {*heads, *held})
+
+
 def last_serial(key: str) -> int | None:
     """Number of the last thing that the browser said about the view of this key; None before it said anything."""
-    found = _browser_state(key).get("serial")
-    return found if isinstance(found, int) else None
+    serial = _browser_state(key).get("serial")
+    return serial if isinstance(serial, int) else None
 
 
 def opened_head(key: str) -> Head | None:
@@ -181,12 +206,12 @@ def _nothing() -> None:
 
 def _browser_state(key: str) -> Mapping[str, Any]:
     """The state that the browser sent; it is a stranger's word, so every part of it is checked where it is used."""
-    found = component_state(key)
-    look = found.get("look") if isinstance(found, Mapping) else None
+    state = component_state(key)
+    look = state.get("look") if isinstance(state, Mapping) else None
     return look if isinstance(look, Mapping) else {}
 
 
 def _view_options(said: Mapping[str, Any]) -> ViewOptions:
     """How the browser draws, which it says as an address does."""
-    found = said.get("drawn")
-    return from_query(found) if isinstance(found, str) else ViewOptions()
+    word = said.get("drawn")
+    return from_query(word) if isinstance(word, str) else ViewOptions()

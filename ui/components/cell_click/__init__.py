@@ -19,7 +19,7 @@ def cell_click(chart_key: str) -> tuple[int, int] | None:
     The address names the chart with its cell, as in cell=representations_values.3.17, so that a link restores it;
     whether such a cell exists is for the caller to check.
     """
-    found = _component(
+    state = _component(
         key=f"{chart_key}_cell",
         data={"chart": chart_key},
         default={"cell": None},
@@ -27,9 +27,9 @@ def cell_click(chart_key: str) -> tuple[int, int] | None:
         height="content",
     )
     named = chart_key not in CHOOSING
-    if not found.cell:
+    if not state.cell:
         return _in_address(chart_key) if named else None
-    row, column = int(found.cell[0]), int(found.cell[1])
+    row, column = int(state.cell[0]), int(state.cell[1])
     text = f"{chart_key}.{row}.{column}"
     if named and st.query_params.get(CELL) != text:
         st.query_params[CELL] = text
@@ -38,5 +38,5 @@ def cell_click(chart_key: str) -> tuple[int, int] | None:
 
 def _in_address(chart_key: str) -> tuple[int, int] | None:
     """The cell of this chart that the address names; a stranger's word, of which anything malformed is ignored."""
-    found = re.fullmatch(rf"{re.escape(chart_key)}\.([0-9]{{1,6}})\.([0-9]{{1,6}})", st.query_params.get(CELL, ""))
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.fullmatch(rf"{re.escape(chart_key)}\.([0-9]{{1,6}})\.([0-9]{{1,6}})", st.query_params.get(CELL, ""))
+    return (int(match[1]), int(match[2])) if match else None
