@@ -34,7 +34,7 @@ def require_sign_in() -> None:
             st.button("Sign out", key="sign_out", on_click=st.logout)
         return
     st.title("Inside BERT", anchor=False)
-    st.write("This instance is for people who sign in.")
+    st.write("Please sign in to use this instance.")
     for provider in providers:
         label = "Sign in" if provider == "" else f"Sign in with {escape_markdown(provider)}"
         st.button(label, key=f"sign_in_{provider}", on_click=st.login, args=(provider,) if provider else ())

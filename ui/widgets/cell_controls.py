@@ -1,4 +1,4 @@
-"""Widgets that name one cell: layer, head, the token that looks and the token looked at; keys are names in the address.
+"""Widgets that choose one cell of attention: layer, head, query token and key token; keys are names in the address.
 
 The pages on heads and on attention share them, so that both show the same head.
 """
@@ -27,21 +27,21 @@ def head_select(heads: int) -> int:
 
 
 def query_position(tokens: Tokens) -> int:
-    """Position of the token that looks."""
+    """Position of the query token, which attends."""
     first = longest_piece(tokens)
     words = f"Its position, 0 to {len(tokens) - 1}."
-    return _index("Query, the token that looks", len(tokens), QUERY, first, words, WIDE)
+    return _index("Query token", len(tokens), QUERY, first, words, WIDE)
 
 
 def key_position(tokens: Tokens) -> int:
-    """Position of the token looked at, also set by a click on its weight."""
+    """Position of the key token, which is attended to; a click on its weight sets it too."""
     before = max(longest_piece(tokens) - 1, 0)
     words = f"Its position, 0 to {len(tokens) - 1}; a click on a bar of the row sets it too."
-    return _index("Key, the token looked at", len(tokens), KEY, before, words, WIDE)
+    return _index("Key token", len(tokens), KEY, before, words, WIDE)
 
 
 def take_key(chart_key: str, curve: int) -> None:
-    """Make the bar that was clicked in a chart's row of weights the token looked at."""
+    """Make the bar that was clicked in a chart's row of weights the key token."""
     event = st.session_state.get(chart_key)
     points = event["selection"]["points"] if event else []
     if points and points[0].get("curve_number") == curve:
@@ -49,12 +49,12 @@ def take_key(chart_key: str, curve: int) -> None:
 
 
 def _index(label: str, count: int, key: str, default: int, help_text: str, pixels: int) -> int:
-    """A whole number from 0; a number of another model or text that does not exist here becomes the last."""
+    """A whole number from 0; one that does not exist for this model or text becomes the last."""
     most = count - 1
     bring_along(key, default)
     requested = st.query_params.get(key) or _by_its_other_name(key) or "0"
     if not (requested.isascii() and requested.isdigit() and int(requested[:9]) <= most):
-        st.toast(escape_markdown(f"The address asks for {WORDS[key]} {requested[:20]}; there are 0 to {most} here."))
+        st.toast(escape_markdown(f"{WORDS[key].capitalize()} {requested[:20]} does not exist here; the last one is {most}."))
     if int(st.session_state.get(key) or 0) > most:
         st.session_state[key] = most
     return int(st.number_input(label, 0, most, default, step=1, key=key, help=help_text, width=pixels, **BOUND))

@@ -1,7 +1,4 @@
-"""Shared widgets; the one place that touches session_state.
-
-Every widget's key is its name in the address, so that a link restores the view.
-"""
+"""Controls that pages share. A control's key is its name in the address, so that a link restores the view."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
