@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.architecture.model_stack import stack_picture, stack_words
+from bertviz_core.figures.architecture.model_stack import stack_figure
 from ui.cache import ledgers
 from ui.lessons import tour
 from ui.views.parameters import texts
@@ -35,7 +35,7 @@ with st.container(horizontal=True):
 with st.container(key="halves_overview"):
     drawing, card = st.columns([11, 9], gap="medium")
 with drawing:
-    picture = stack_picture(model, ledger)
+    picture = stack_figure(model, ledger)
     chart(picture, "overview_stack")
 with card:
     st.header("What the family has and lacks", anchor=False)
@@ -49,7 +49,7 @@ rows = pd.DataFrame(
     [(part.name, part.total, part.arithmetic) for part in ledger.components],
     columns=["component", "parameters", "arithmetic"],
 )
-download_row(picture, "overview_stack", f"stack {name}", stack_words(ledger), rows)
+download_row(picture, "overview_stack", f"stack {name}", picture.caption, rows)
 explained("overview_stack", *texts.STACK)
 
 st.header("What BERT is", anchor=False)

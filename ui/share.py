@@ -13,7 +13,6 @@ from ui import session
 from ui.components.share_link import share_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
-from ui.widgets import chart_state
 from ui.widgets.file_theme import FILES, chosen_theme, take_theme
 from ui.widgets.formatting import escape_markdown
 
@@ -39,9 +38,6 @@ def take_from_address() -> None:
     if FILES in st.query_params:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]
-    if chart_state.DRAWN in st.query_params:
-        chart_state.restore(st.query_params.get_all(chart_state.DRAWN))
-        del st.query_params[chart_state.DRAWN]
     for keys, kind in ((WORDS_OF_PAGE, str), ({"sentences": COLUMNS}, str), (PLACES_OF_PAGE, int)):
         for key in (key for each in keys.values() for key in each if key in st.query_params):
             found = st.query_params[key]
@@ -74,7 +70,7 @@ def _panel(page: str) -> None:
         )
         carried = []
     files = chosen_theme()
-    share_link([*([(FILES, files)] if files else []), *carried], chart_state.DRAWN, "share_link")
+    share_link([*([(FILES, files)] if files else []), *carried], "share_link")
     if asked:
         st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
     else:

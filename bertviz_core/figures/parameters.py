@@ -1,11 +1,12 @@
 """Pictures of the parameter ledger: the tree as sunburst, treemap or icicle, the layers as stacked bars."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
 from bertviz_core.parameters.results import Ledger, TreeNode
 
@@ -198,34 +199,34 @@ def ledger_source(ledger: Ledger) -> str:
     return f"{ledger.architecture}, {SOURCES[ledger.way]}"
 
 
-def tree_picture(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
+@figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)")
+def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
     """The module tree of a model."""
     title = f"Parameters of {ledger.model}: {ledger.total:,}"
     alt = f"{form} of the modules of {ledger.model} by parameters"
-    return FigureSpec(title, alt, lambda look: parameter_tree_figure(nodes, title, form, look))
-
-
-def tree_words(ledger: Ledger) -> str:
-    """What stands below the tree."""
     tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
-    return f"Parameters of {ledger.model}: {tensors}, {ledger_source(ledger)}."
+    caption = f"Parameters of {ledger.model}: {tensors}, {ledger_source(ledger)}."
+    return FigureSpec(title, alt, partial(parameter_tree_figure, nodes, title, form), caption)
 
 
-def layers_picture(ledger: Ledger) -> FigureSpec:
+@figure("layers", "parameters_layers", "parameters of each layer by part (--task)")
+def layers_figure(layered_ledger: Ledger) -> FigureSpec:
     """The layers of a model as stacked bars."""
-    title = f"Parameters of each layer - {ledger.model}"
-    alt = f"Stacked bars of the parameters of each layer of {ledger.model}"
-    return FigureSpec(title, alt, lambda look: layer_bars(ledger, title, look))
+    title = f"Parameters of each layer - {layered_ledger.model}"
+    alt = f"Stacked bars of the parameters of each layer of {layered_ledger.model}"
+    return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
 
 
-def components_picture(ledger: Ledger) -> FigureSpec:
+@figure("components", "parameters_components", "the model as one bar of components (--task)")
+def components_figure(ledger: Ledger) -> FigureSpec:
     """A model as one bar, cut into its components."""
     title = f"Components of {ledger.model}: {ledger.total:,} parameters"
     alt = f"One bar of {ledger.model}, cut into its components"
-    return FigureSpec(title, alt, lambda look: component_bar(ledger, look))
+    return FigureSpec(title, alt, partial(component_bar, ledger))
 
 
-def models_picture(ledgers: Sequence[Ledger]) -> FigureSpec:
+@figure("models", "parameters_compare", "several models side by side, named behind the first")
+def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
     """Several models side by side."""
     title = "Parameters by component"
-    return FigureSpec(title, "Bars of several models by component", lambda look: model_bars(ledgers, title, look))
+    return FigureSpec(title, "Bars of several models by component", partial(model_bars, ledgers, title))

@@ -2,12 +2,13 @@
 
 import html
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import token_text as label
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, layout
 from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.text import escape_controls, shortened
@@ -47,9 +48,11 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 LONGEST = 24
 
 
-def nearest_picture(found: NearestRows, spelled: Sequence[str], token: str, model: str) -> FigureSpec:
+@figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", ("token",))
+def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
     """The rows of the embedding table that are nearest to a token's."""
-    title = f'Nearest rows to "{shortened(escape_controls(token), LONGEST)}" - {model}'
+    title = f'Nearest rows to "{shortened(escape_controls(token), LONGEST)}" - {model_name}'
     names = [label(each) for each in spelled]
     alt = f"{title}: cosines of the nearest rows of the embedding table"
-    return FigureSpec(title, alt, lambda look: neighbour_bars(names, found.cosine, found.norms, title, look))
+    draw = partial(neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms, title)
+    return FigureSpec(title, alt, draw, f"{title}. Cosines of static rows.")

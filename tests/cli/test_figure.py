@@ -1,6 +1,5 @@
 """`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request."""
 
-import ast
 import asyncio
 import json
 import re
@@ -16,16 +15,17 @@ import pytest
 
 from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.cli.figure import files as figure_files
-from bertviz_core.cli.figure.command import NAMES
+from bertviz_core.figures import registry
+from bertviz_core.figures.base import spec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES
+from bertviz_core.figures.registry import all_figures
 from bertviz_core.models.sources import BUNDLED_SHA256
 from tests.cli.conftest import Command
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
 from ui.views.sentences import similarity
-
-ROOT = Path(__file__).parents[2]
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"
@@ -162,7 +162,10 @@ def test_a_file_has_the_picture_of_the_page(
         monkeypatch.setattr(similarity, "EVERY_PAIR", 2)
     at = opened(page, **address, **more)
     assert not at.exception
-    (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{NAMES[name].chart}"))
+    charts = at.get("plotly_chart")
+    declared = tuple(f"-{each.chart}" for each in all_figures().values())
+    assert all(each.proto.id.endswith(declared) for each in charts), "a chart that no figure declares"
+    (chart,) = (each for each in charts if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
     shown = _decoded(json.loads(chart.proto.spec))
     written = as_sent(taken[0])
     for part in ("data", "layout"):
@@ -181,49 +184,35 @@ def test_one_head_of_a_long_text_is_that_of_the_page(
     assert as_sent(taken[0])["layout"] == shown["layout"]
 
 
-def chart_keys(path: Path) -> set[str]:
-    """Keys of the charts that a file draws: the second argument of chart(), or the key of st.plotly_chart()."""
-    tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
-    texts = dict(_texts(tree))
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-        if name == "chart":
-            found.add(_text(call.args[1], texts))
-        elif name == "plotly_chart" and path.name != "figure_block.py":
-            found |= {_text(each.value, texts) for each in call.keywords if each.arg == "key"}
-    return found
+def test_no_two_figures_share_a_name() -> None:
+    with pytest.raises(ValueError, match="overview"):
+        figure("overview", "overview_stack", "again")(lambda: FigureSpec("t", "a", lambda theme: go.Figure()))
 
 
-def _texts(tree: ast.AST) -> Iterator[tuple[tuple[str, int], str]]:
-    """(name, line) -> text, of every name that is given a text."""
-    for node in (each for each in ast.walk(tree) if isinstance(each, ast.Assign) and len(each.targets) == 1):
-        parts = [each.elts if isinstance(each, ast.Tuple) else [each] for each in (node.targets[0], node.value)]
-        for name, value in zip(*parts, strict=False):
-            if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
-                yield (name.id, node.lineno), value.value
+def test_a_new_figure_is_listed_without_being_listed_by_hand(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spec, "DECLARED", dict(spec.DECLARED))
+    monkeypatch.setattr(registry, "DECLARED", spec.DECLARED)
+    registry.all_figures.cache_clear()
 
+    @figure("cells", "heads_cells", "a figure of a test", ("query",))
+    def declared(model_name: str) -> FigureSpec:
+        return FigureSpec(f"Cells of {model_name}", "alt", lambda theme: go.Figure(layout={"height": 300}))
 
-def _text(node: ast.expr, texts: dict[tuple[str, int], str]) -> str:
-    """What an expression is: a text, a name given one above, or a text with such a name in it."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(_text(each, texts) for each in node.values)
-    if isinstance(node, ast.FormattedValue):
-        return _text(node.value, texts)
-    assert isinstance(node, ast.Name), f"a key that cannot be read in line {node.lineno}"
-    return texts[max(place for place in texts if place[0] == node.id and place[1] < node.lineno)]
-
-
-def test_every_chart_of_every_page_has_a_name_in_the_command() -> None:
-    files = [path for folder in ("ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
-    drawn = {key for path in files for key in chart_keys(path)}
-    assert len(drawn) > 30
-    assert drawn == {entry.chart for entry in NAMES.values()}
+    try:
+        line = next(each for each in command("figure", "--list").stdout.splitlines() if each.startswith("cells "))
+        assert " ".join(line.split()) == "cells a figure of a test query="
+        done = command("figure", "cells", MODEL, "-o", str(tmp_path / "a.html"))
+    finally:
+        registry.all_figures.cache_clear()
+    assert (done.returncode, (tmp_path / "a.html").exists()) == (0, True), done.stderr
+    assert done.stderr.startswith(f"Cells of {MODEL}: written to ")
+    assert declared.inputs == ("model_name",)
 
 
 def test_every_name_is_compared_with_its_page() -> None:
-    assert {words.split()[0] for words in CASES} | {"long"} == set(NAMES)
+    assert {words.split()[0] for words in CASES} | {"long"} == set(all_figures())
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -306,7 +295,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
     done = command("figure", "--list")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(NAMES)
+    assert [line.split()[0] for line in lines] == list(all_figures())
     assert all(len(line.split()) > 3 for line in lines)
 
 

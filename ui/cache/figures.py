@@ -1,26 +1,30 @@
-"""Figures kept for all sessions by what they were drawn from: to draw one takes longer than all else of a page."""
+"""Figures kept for all sessions by what they show: to draw one takes longer than all else of a page."""
 
+import dataclasses
 import hashlib
-import pickle  # only written, for a digest; nothing is ever read back
-from types import FunctionType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bertviz_core.figures.base.picture import FigureSpec
+import numpy as np
+
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from ui.cache.decorator import results
 
 MOST_BYTES = 8 * 1024**2
-"""Of what a figure is drawn from; more takes longer to look through than a figure to draw."""
+"""Of arrays and texts that a figure is made of; more takes longer to look through than a figure to draw."""
+MOST_VALUES = 20_000
+"""Of single values, for the same reason: a checkpoint of thousands of tensors is drawn each time."""
 PER_BYTE = 4
 """Bytes of a figure in memory for one of its text, about."""
 
 
 def cached_figure(figure: Any, look: Theme) -> Any:
-    """The figure of a picture in a theme, the one drawn before where it was drawn from the same; a figure as it is."""
+    """The figure of a specification in a theme, the one drawn before where it shows the same; a figure as it is."""
     if not isinstance(figure, FigureSpec):
         return figure
     if look.name not in figure.kept:
-        digest = content_digest(figure.draw)
+        digest = key_digest(figure.key) if figure.key else None
         if digest is None:
             return figure.drawn(look)
         made = results().made((__name__, look.name, digest), lambda: figure.drawn(look), _nbytes)
@@ -28,51 +32,67 @@ def cached_figure(figure: Any, look: Theme) -> Any:
     return figure.kept[look.name]
 
 
-def content_digest(draw: Any) -> bytes | None:
-    """What a function is and all that it has at hand, as a digest; None where that is too much or cannot be written.
+def key_digest(key: tuple[object, ...]) -> bytes | None:
+    """A declared figure's name and the values of all that it is made of, as a digest; None where that is too much.
 
-    Equal digests mean equal code and equal contents. The reverse need not hold: then a figure is drawn once more.
+    Values count and not identity: results that are computed anew at each click give the figure that was drawn before.
     """
-    found = _Digest()
+    digest = _Digest()
     try:
-        _Contents(found, protocol=5).dump(draw)
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError):
+        digest.add(key)
+    except _TooMuch:
         return None
-    return found.digest
+    return digest.value
+
+
+class _TooMuch(Exception):  # noqa: N818  # no error: it ends the walk
+    """A figure is made of more than is worth looking through, or of something whose value is not known."""
 
 
 class _Digest:
-    """A file that keeps only the digest of what is written."""
+    """Takes in plain values, arrays, collections and frozen results, each with its type."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=16)
-        self._room = MOST_BYTES
-
-    def write(self, data: Any) -> int:
-        size = memoryview(data).nbytes
-        self._room -= size
-        if self._room < 0:
-            raise ValueError(f"more than {MOST_BYTES} bytes")
-        self._hash.update(data)
-        return size
+        self._bytes, self._values = MOST_BYTES, MOST_VALUES
 
     @property
-    def digest(self) -> bytes:
+    def value(self) -> bytes:
         return self._hash.digest()
 
+    def add(self, value: object) -> None:
+        self._values -= 1
+        if self._values < 0:
+            raise _TooMuch
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+            self._write(type(value), f"{value.dtype.str}{value.shape}", value.nbytes)
+            self._hash.update(np.ascontiguousarray(value).data)
+        elif value is None or isinstance(value, str | bool | int | float | np.generic):
+            text = repr(value)
+            self._write(type(value), text, len(text))
+        elif isinstance(value, Mapping):
+            self._collection(value, [part for pair in value.items() for part in pair])
+        elif isinstance(value, Sequence):
+            self._collection(value, value)
+        elif dataclasses.is_dataclass(value):
+            self._collection(value, [getattr(value, field.name) for field in dataclasses.fields(value)])
+        else:
+            raise _TooMuch
 
-class _Contents(pickle.Pickler):
-    """Writes functions made within others too, by their code and what they hold."""
+    def _collection(self, whole: object, parts: Sequence[object]) -> None:
+        if len(parts) > self._values:
+            raise _TooMuch
+        self._write(type(whole), str(len(parts)), 0)
+        for part in parts:
+            self.add(part)
 
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, FunctionType) and "<" in value.__qualname__:
-            held = tuple(cell.cell_contents for cell in value.__closure__ or ())
-            return _function, (value.__module__, hash(value.__code__), held, value.__defaults__, value.__kwdefaults__)
-        return NotImplemented
-
-
-def _function(*parts: Any) -> None:
-    """Stands for a function in a digest."""
+    def _write(self, kind: type, text: str, nbytes: int) -> None:
+        self._bytes -= nbytes
+        if self._bytes < 0:
+            raise _TooMuch
+        self._hash.update(
+            f"{kind.__module__}.{kind.__qualname__} {len(text)} {text} ".encode("utf-8", "backslashreplace")
+        )
 
 
 def _nbytes(figure: Any) -> int:

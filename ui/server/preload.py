@@ -62,12 +62,12 @@ def _collect(ended: threading.Event) -> None:
 def _import_pages() -> None:
     """What the first page needs of Python, imported while the browser fetches what it needs itself."""
     from bertviz_core.figures.base.style import LIGHT
-    from bertviz_core.figures.parameters import FORMS, tree_picture
+    from bertviz_core.figures.parameters import FORMS, tree_figure
 
     for name in FIRST_PAGE_MODULES:
         import_module(name)
     ledger, nodes = ledgers.ledger(DEFAULT_MODEL), ledgers.tree(DEFAULT_MODEL, 3, None)
-    tree_picture(ledger, nodes, FORMS[0]).drawn(LIGHT).to_json()
+    tree_figure(ledger, nodes, FORMS[0]).drawn(LIGHT).to_json()
 
 
 def _preload() -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.export import standalone_html
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme
 from bertviz_core.trace.results import Tokens
 from ui import session
@@ -19,7 +19,7 @@ from ui.cache import ledgers
 from ui.cache.figures import cached_figure
 from ui.cache.models import first_page_drawn
 from ui.components.figure_download import figure_download
-from ui.widgets import chart_state, controls
+from ui.widgets import controls
 from ui.widgets.file_theme import AS_SHOWN, picture_theme
 
 CHART_CONFIG = {
@@ -41,7 +41,7 @@ def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | 
         on_select: called when a part of it was clicked.
     """
     st.plotly_chart(
-        chart_state.restored_figure(cached_figure(figure, theme(session.theme_name())), key),
+        cached_figure(figure, theme(session.theme_name())),
         key=key,
         theme=None,
         alt=_alt(figure) or alt,

@@ -14,7 +14,7 @@ from bertviz_core.figures.base.export import (
     in_file,
     standalone_html,
 )
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.text import escape_controls
 

@@ -1,18 +1,11 @@
-"""What the command `figure` was asked for, what it makes of it, and the model in between."""
+"""What the command `figure` was asked for, read with the refusals that a wrong option gets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError
-from bertviz_core.figures.base.picture import FigureSpec
-from bertviz_core.models.loading import LoadedModel, load_model
-from bertviz_core.models.sources import resolve
-from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
-from bertviz_core.trace.results import Trace
-from bertviz_core.trace.run import trace
 
 T = TypeVar("T", bound=str)
 
@@ -114,46 +107,3 @@ class FigureRequest:
                 f"There is no {name}={escape_controls(given[:20])} here; give FIRST:LAST, from 0 to {count - 1}."
             )
         return int(first), int(last) + 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FigureOutput:
-    """A picture and what its caption says."""
-
-    picture: "FigureSpec"
-    """The figure, before it is drawn."""
-    words: str
-    """What is seen, for the caption."""
-    models: tuple[tuple[str, str], ...]
-    """(name, revision) of the model."""
-    texts: tuple[str | None, ...] = ()
-    """What was read."""
-    notices: tuple[str, ...] = ()
-    """What a reader must know."""
-
-
-def settings() -> Settings:
-    """The settings of a command, which may open any folder."""
-    return Settings.from_environment(any_folder=True)
-
-
-def loaded(asked: FigureRequest) -> "LoadedModel":
-    """The model with its weights."""
-    current = settings()
-    return load_model(resolve(asked.model, current), current)
-
-
-def traced(asked: FigureRequest) -> "tuple[LoadedModel, Trace]":
-    """The model, and what it makes of the text."""
-    read = tokenized(asked.model, asked.text(), asked.pair)
-    model = loaded(asked)
-    return model, trace(model, read)
-
-
-def of_trace(picture: "FigureSpec", trace: "Trace", words: str = "") -> FigureOutput:
-    """A picture of one run."""
-    read = trace.tokens
-    notices = (*read.notices, *trace.notices)
-    return FigureOutput(
-        picture, words or picture.title, ((trace.model, trace.revision),), (read.text, read.pair), notices
-    )

@@ -1,12 +1,13 @@
 """The cost of a text in figures: multiply-adds by length, memory of activations by batch and length."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import ActivationMemory, Crossover, MultiplyAdds
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 
 LINES = (
@@ -151,45 +152,39 @@ def binary_bytes(value: int) -> str:
     )
 
 
-def cost_picture(
-    costs: MultiplyAdds, counted: Mapping[int, int], crossing: Crossover, limit: int | None, model: str
+@figure("cost", "architecture_cost", "multiply-adds by length, of a text")
+def cost_figure(
+    costs: MultiplyAdds,
+    counts: Mapping[int, int],
+    crossing: Crossover,
+    position_limit: int | None,
+    model_name: str,
 ) -> FigureSpec:
     """Multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
-    title = f"Multiply-adds of one text - {model}"
+    title = f"Multiply-adds of one text - {model_name}"
     last, total = int(costs.lengths[-1]), int(costs.total[-1])
     alt = f"{title}: feed-forward and projections grow in lines, scores in a square; {total:,} at {last:,} tokens"
-    return FigureSpec(title, alt, lambda look: cost_curves(costs, counted, crossing, limit, title, look))
-
-
-def cost_caption(costs: MultiplyAdds, crossing: Crossover, counted: Mapping[int, int], model: str) -> str:
-    """What stands below the curves."""
     equal = ""
     if crossing.tokens is not None:
         equal = f" Scores and mixing reach the feed-forward blocks at {crossing.tokens:,} tokens."
-    own = ", ".join(f"{count:,} at {seq:,} tokens" for seq, count in counted.items())
+    own = ", ".join(f"{count:,} at {seq:,} tokens" for seq, count in counts.items())
     rings = f" Rings, counted by PyTorch: {own}." if own else ""
-    return f"Multiply-adds of one forward pass of {model} on a text of so many tokens, by the formula.{equal}{rings}"
+    what = f"Multiply-adds of one forward pass of {model_name} on a text of so many tokens"
+    draw = partial(cost_curves, costs, counts, crossing, position_limit, title)
+    return FigureSpec(title, alt, draw, f"{what}, by the formula.{equal}{rings}")
 
 
-def memory_title(memory: ActivationMemory) -> str:
-    """What the map shows, in a few words."""
-    return f"Memory of activations in {memory.holding} - {memory.model}"
-
-
-def memory_picture(memory: ActivationMemory) -> FigureSpec:
+@figure("memory", "architecture_memory", "memory of activations", ("holding",))
+def memory_figure(memory: ActivationMemory) -> FigureSpec:
     """Bytes of activations by batch and length."""
-    title = memory_title(memory)
+    title = f"Memory of activations in {memory.holding} - {memory.model}"
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""
-    alt = f"{title}: texts in a batch by tokens of each{ends}"
-    return FigureSpec(title, alt, lambda look: memory_map(memory, title, look))
-
-
-def memory_caption(memory: ActivationMemory) -> str:
-    """What stands below the map."""
     what = (
         "tensors alive at the fullest moment of a forward pass without gradients"
         if memory.holding == "inference"
         else "what a forward pass keeps for the backward pass, dropout off"
     )
-    return f"{memory_title(memory)}: {what}; float32, attention step by step, without the weights."
+    caption = f"{title}: {what}; float32, attention step by step, without the weights."
+    alt = f"{title}: texts in a batch by tokens of each{ends}"
+    return FigureSpec(title, alt, partial(memory_map, memory, title), caption)

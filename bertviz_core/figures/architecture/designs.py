@@ -1,13 +1,15 @@
 """An encoder alone, an encoder with a decoder, a decoder alone: their layers, and who sees whom in each attention."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import Architecture, Design, DesignKind
 from bertviz_core.figures.architecture.drawing import Drawing, Edges
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape
+from bertviz_core.parameters.results import Ledger
 
 Column = tuple[float, float]
 ALONE, ENCODER, DECODER, WRITER = (0.4, 3.4), (4.3, 7.3), (8.4, 11.4), (12.3, 15.3)
@@ -168,20 +170,17 @@ def _mask(drawing: Drawing, middle: float, rows: int, columns: int, causal: bool
     drawing.note(middle, top - TOKENS * CELL - 0.68, words, look.text)
 
 
-def design_picture(model: Architecture, design: Design) -> FigureSpec:
-    """The three designs, the model's own marked."""
-    title = design_title(model.model, design)
+@figure("design", "architecture_encoder", "encoder, decoder or both (--task)")
+def design_figure(architecture: Architecture, design: Design, class_ledger: Ledger) -> FigureSpec:
+    """The three designs, the model's own marked; the ledger is that of its class."""
+    title = design_title(architecture.model, design)
     others = "; ".join(words for kind, words in SUCH_AS.items() if kind != design.kind)
     cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""
     alt = f"{title}{cross}, marked beside the two other designs ({others})"
-    return FigureSpec(title, alt, lambda look: encoder_and_decoder(model, design, look))
-
-
-def design_caption(model: Architecture, design: Design, total: int) -> str:
-    """What stands below the three designs."""
     stacks = [
         f"{count} layers of the {name}"
         for name, count in (("encoder", design.encoder_layers), ("decoder", design.decoder_layers))
         if count
     ]
-    return f"{design_title(model.model, design)}: {' and '.join(stacks) or 'no layers'}, {total:,} parameters."
+    caption = f"{title}: {' and '.join(stacks) or 'no layers'}, {class_ledger.total:,} parameters."
+    return FigureSpec(title, alt, partial(encoder_and_decoder, architecture, design), caption)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import FlowStep, LayerFlow, Shape
 from bertviz_core.figures.architecture.drawing import Drawing
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape
 
 MOST_EXTRAS = 2
@@ -259,14 +260,12 @@ def _draw_residuals(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence
             drawing.note(SIDE - 0.28, (start + middle) / 2, "residual", look.muted, angle=-90)
 
 
-def layer_picture(flow: LayerFlow) -> FigureSpec:
+@figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text")
+def layer_figure(flow: LayerFlow) -> FigureSpec:
     """The way through one layer."""
+    title = layer_title(flow)
     steps = ", ".join(step.name for step in flow.steps)
-    alt = f"{layer_title(flow)}, bottom to top with the sizes of each step: {steps}"
-    return FigureSpec(layer_title(flow), alt, lambda look: layer_drawing(flow, look))
-
-
-def layer_caption(flow: LayerFlow) -> str:
-    """What stands below the drawing of a layer."""
+    alt = f"{title}, bottom to top with the sizes of each step: {steps}"
     passes = f"; one run passes it {flow.applications} times" if flow.applications > 1 else ""
-    return f"{layer_title(flow)}, {flow.class_name}, {flow.total:,} parameters{passes}."
+    caption = f"{title}, {flow.class_name}, {flow.total:,} parameters{passes}."
+    return FigureSpec(title, alt, partial(layer_drawing, flow), caption)

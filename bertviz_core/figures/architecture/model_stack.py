@@ -1,12 +1,13 @@
 """The drawn stack of a model: embeddings, layers, pooler and head, each with its real sizes and parameters."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.figures.architecture.drawing import BlockRow, Box, draw_blocks
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape
 from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
@@ -123,12 +124,10 @@ def _sum(rows: Sequence[Parameter]) -> int:
     return sum(row.numel for row in rows)
 
 
-def stack_words(ledger: Ledger) -> str:
-    """What stands below the stack."""
-    return f"{ledger.model}: {ledger.total:,} parameters."
-
-
-def stack_picture(architecture: Architecture, ledger: Ledger) -> FigureSpec:
+@figure("overview", "overview_stack", "the stack of the model's blocks")
+def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
     """The blocks of a model, from its token ids to its outputs."""
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
-    return FigureSpec(f"{architecture.model}, bottom to top", alt, lambda look: model_stack(architecture, ledger, look))
+    caption = f"{ledger.model}: {ledger.total:,} parameters."
+    draw = partial(model_stack, architecture, ledger)
+    return FigureSpec(f"{architecture.model}, bottom to top", alt, draw, caption)

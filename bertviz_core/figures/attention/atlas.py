@@ -1,12 +1,14 @@
 """All heads at a glance as one figure: a small map for each, a row per layer and a column per head, one scale."""
 
+from functools import partial
+
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, UInt
 
 from bertviz_core.attention.results import AttentionAtlas
-from bertviz_core.figures.attention.heatmap import WORDS
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, WORDS
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
@@ -94,9 +96,10 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
 ATLAS_TITLES = {"attention": "Attention", "value-weighted": "Value-weighted attention", "rollout": "Attention rollout"}
 
 
-def atlas_picture(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
+@figure("atlas", "attention_atlas", "what all heads look at (--words)", ("weights", *MAP_SETTINGS))
+def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
     """All heads at a glance, a small map for each."""
     layers, heads = atlas.thumbnails.shape[:2]
     title = f"{ATLAS_TITLES[atlas.reading.weights]} of all heads - {trace.model}"
     alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"
-    return FigureSpec(title, alt, lambda look: atlas_heatmap(atlas, title, look))
+    return FigureSpec(title, alt, partial(atlas_heatmap, atlas, title))

@@ -1,6 +1,7 @@
 """One head's attention as a figure: queries by keys, light for little."""
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
@@ -8,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
 from bertviz_core.figures.base.axes import token_axis, token_text
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
@@ -16,6 +17,8 @@ EXACT_CELLS = 20_000
 """Up to here every cell goes over the wire as float32; beyond, as one of 65,536 steps of the range."""
 HEIGHT, PART_HEIGHT = 620, 480
 WORDS = {"attention": "attention weight", "rollout": "rollout share", "value-weighted": "value-weighted norm"}
+MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
+"""Names that --set takes of every figure that shows maps."""
 UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
 
 
@@ -104,23 +107,32 @@ def attention_title(found: AttentionMap, model: str) -> str:
     return f"{words} of layer {found.layer}, head {found.head} - {model}"
 
 
-def attention_picture(found: AttentionMap, trace: Trace) -> FigureSpec:
+@figure(
+    "attention",
+    "attention_figure",
+    "what one head looks at (--layer, --head, --words)",
+    ("weights", *MAP_SETTINGS),
+)
+def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention, queries by keys."""
-    title = attention_title(found, trace.model)
+    title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
-    return FigureSpec(title, f"{title}: queries by keys", lambda look: attention_heatmap(found, special, title, look))
+    return FigureSpec(title, f"{title}: queries by keys", partial(attention_heatmap, attention_map, special, title))
 
 
-def readings_picture(maps: Sequence[AttentionMap], trace: Trace, layer: int, head: int) -> FigureSpec:
+@figure("readings", "attention_beside_chart", "raw, value-weighted, rollout (--layer, --head, --words)", MAP_SETTINGS)
+def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
     """The raw weights, the value-weighted ones and the rollout, side by side."""
-    title = f"Layer {layer}, head {head}: three readings - {trace.model}"
+    first = reading_maps[0]
+    title = f"Layer {first.layer}, head {first.head or 0}: three readings - {trace.model}"
     special = np.flatnonzero(trace.tokens.special).tolist()
     alt = f"{title}: queries by keys, three maps"
-    return FigureSpec(title, alt, lambda look: attention_triptych(maps, special, title, look))
+    return FigureSpec(title, alt, partial(attention_triptych, reading_maps, special, title))
 
 
-def long_picture(found: PooledMap, trace: Trace, layer: int, head: int) -> FigureSpec:
+@figure("long", "attention_long", "one head of a long text (--layer, --head)", ("queries", "keys"))
+def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
     """One head of a long text, the largest weight of every block of cells."""
-    title = f"Attention of layer {layer}, head {head} - {trace.model}"
+    title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} - {trace.model}"
     alt = f"{title}: positions of queries by positions of keys"
-    return FigureSpec(title, alt, lambda look: pooled_heatmap(found, title, look))
+    return FigureSpec(title, alt, partial(pooled_heatmap, pooled_map, title))

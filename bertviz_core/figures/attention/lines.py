@@ -1,15 +1,16 @@
 """One head's attention as lines: the looking tokens on the left, those looked at on the right, strong lines dark."""
 
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.attention.results import AttentionMap, Axis
-from bertviz_core.figures.attention.heatmap import UNITS, attention_title
+from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, UNITS, attention_title
 from bertviz_core.figures.base.axes import token_axis, token_text
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.trace.results import Trace
 
@@ -79,9 +80,16 @@ def _names(axis: Axis, special: Collection[int]) -> list[str]:
     return [f"<i>{token_text(label)}</i>" if places[0] in special else token_text(label) for label, places in shown]
 
 
-def lines_picture(found: AttentionMap, trace: Trace) -> FigureSpec:
+@figure(
+    "lines",
+    "attention_figure",
+    "one head as lines (--layer, --head, --words)",
+    ("weights", *MAP_SETTINGS),
+)
+def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention as lines from queries to keys."""
-    title = attention_title(found, trace.model)
+    title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
-    alt = f"{title}: lines from queries to keys"
-    return FigureSpec(title, alt, lambda look: attention_lines(found, special, title, look))
+    return FigureSpec(
+        title, f"{title}: lines from queries to keys", partial(attention_lines, attention_map, special, title)
+    )

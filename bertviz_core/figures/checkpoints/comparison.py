@@ -17,7 +17,7 @@ from bertviz_core.checkpoints.results import (
     TensorGrid,
 )
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 
@@ -29,7 +29,7 @@ MOST_GAPS = 64
 """Columns up to which a line parts them; more would be more line than colour."""
 
 
-def change_figure(found: ChangeHistograms, models: tuple[str, str], title: str, look: Theme) -> go.Figure:
+def histogram_pair(found: ChangeHistograms, models: tuple[str, str], title: str, look: Theme) -> go.Figure:
     """One tensor in two checkpoints: on the left its values in both, on the right the differences."""
     figure = go.Figure(layout=layout(look, escape(title), height=380, bargap=0))
     for model, histogram, colour, dash in zip(
@@ -126,19 +126,23 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
 
-def changes_picture(grid: TensorGrid, found: CheckpointComparison, logarithmic: bool) -> FigureSpec:
+@figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint", ("other", "scale"))
+def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
     """How far each tensor moved."""
-    title = f"Relative change, {found.first} to {found.second}"
-    draw = partial(tensor_map, grid, title, "relative change", logarithmic=logarithmic)
+    title = f"Relative change, {comparison.first} to {comparison.second}"
+    draw = partial(tensor_map, change_grid, title, "relative change", logarithmic=logarithmic)
     return FigureSpec(title, f"{title}: {PLACES}", draw)
 
 
-def change_picture(drawn: ChangeHistograms, change: TensorChange, found: CheckpointComparison) -> FigureSpec:
+@figure("change", "checkpoint_change", "one tensor in two checkpoints", ("other", "changed"))
+def change_figure(
+    value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
+) -> FigureSpec:
     """One tensor in both checkpoints."""
-    title = f"{change.name}, first and second"
-    names = (f"first: {found.first}", f"second: {found.second}")
+    title = f"{tensor_change.name}, first and second"
+    names = (f"first: {comparison.first}", f"second: {comparison.second}")
     alt = f"{title}: values in both, and their differences"
-    return FigureSpec(title, alt, partial(change_figure, drawn, names, title))
+    return FigureSpec(title, alt, partial(histogram_pair, value_histograms, names, title))
 
 
 def most_changed(found: CheckpointComparison) -> str:
@@ -147,26 +151,29 @@ def most_changed(found: CheckpointComparison) -> str:
     return max(finite or found.tensors, key=lambda each: each.relative_change).name
 
 
-def cosines_picture(found: Behaviour) -> FigureSpec:
+@figure("cosines", "checkpoint_cosines", "two models' hidden states of a text", ("other",))
+def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     """Cosine of both models' hidden states, token by token.
 
     Raises:
         ValueError: there are none.
     """
-    if found.cosines is None:
+    if state_behaviour.cosines is None:
         raise ValueError("no cosines")
-    title = f"Cosine of hidden states, {found.first} to {found.second}"
-    draw = partial(token_cosine_map, found.cosines, token_labels(found.tokens), title)
+    title = f"Cosine of hidden states, {state_behaviour.first} to {state_behaviour.second}"
+    draw = partial(token_cosine_map, state_behaviour.cosines, token_labels(state_behaviour.tokens), title)
     return FigureSpec(title, f"{title}, a row per layer", draw)
 
 
-def divergences_picture(found: Behaviour) -> FigureSpec:
+@figure("divergences", "checkpoint_divergences", "two models' attention on a text", ("other",))
+def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
     """Divergence of both models' attention, head by head.
 
     Raises:
         ValueError: there are none.
     """
-    if found.divergences is None:
+    if attention_behaviour.divergences is None:
         raise ValueError("no divergences")
-    title = f"Divergence of attention, {found.first} to {found.second}"
-    return FigureSpec(title, f"{title}, layers by heads", partial(divergence_map, found.divergences, title))
+    title = f"Divergence of attention, {attention_behaviour.first} to {attention_behaviour.second}"
+    draw = partial(divergence_map, attention_behaviour.divergences, title)
+    return FigureSpec(title, f"{title}, layers by heads", draw)

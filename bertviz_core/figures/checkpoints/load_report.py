@@ -1,11 +1,12 @@
 """Where a model's parameters would come from: a bar per component, in its colour, the texture telling the status."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import plotly.graph_objects as go
 
 from bertviz_core.checkpoints.load_report.results import ComponentShare, HeadDifference, HeadMark, HeadNode, LoadReport
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 
 STATES = (("matched", "from the file", ""), ("new", "new", "/"), ("wrong_shape", "wrong shape", "x"))
@@ -157,15 +158,20 @@ def _band(place: int, mark: HeadMark, look: Theme) -> dict[str, object]:
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 
 
-def report_picture(report: LoadReport) -> FigureSpec:
+@figure("load-report", "checkpoint_report", "what loads from the file (--task)", ("labels",))
+def report_figure(report: LoadReport) -> FigureSpec:
     """What of each component comes from the file."""
     title = f"What {report.architecture} takes from the file - {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
-    return FigureSpec(title, alt, lambda look: share_bars(report.shares, title, look))
+    caption = f"{title}: {report.matched:,} of {report.wanted:,} tensors"
+    return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
 
 
-def head_picture(difference: HeadDifference) -> FigureSpec:
+@figure("task-head", "checkpoint_head", "what a task's head adds (--task)", ("labels",))
+def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
     """The tree of a class with a head beside that of the base model."""
-    title = f"{difference.architecture} beside {difference.base_architecture} - {difference.model}"
-    alt = f"Module tree of {difference.architecture}, the lines of the head marked"
-    return FigureSpec(title, alt, lambda look: head_tree(difference, title, look))
+    found = head_difference
+    title = f"{found.architecture} beside {found.base_architecture} - {found.model}"
+    alt = f"Module tree of {found.architecture}, the lines of the head marked"
+    caption = f"{title}: {found.base_total:,} and {found.total:,} parameters."
+    return FigureSpec(title, alt, partial(head_tree, found, title), caption)

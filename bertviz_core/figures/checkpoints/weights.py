@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorGrid, TensorStatistics
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
 
 MOST_LETTERS = 34
@@ -213,11 +213,12 @@ SHOWN_SPREADS = 6
 PLACES = "places in a layer by layers, and what stands outside the layers"
 
 
-def statistic_picture(grid: TensorGrid, statistic: str, model: str) -> FigureSpec:
+@figure("weights", "checkpoint_weights", "one number of every tensor", ("statistic",))
+def statistic_figure(statistic_grid: TensorGrid, statistic: str, model_name: str) -> FigureSpec:
     """One number of every tensor; statistic is a key of STATISTICS."""
     _, words, signed = STATISTICS[statistic]
-    title = f"{words.capitalize()} of every tensor - {model}"
-    return FigureSpec(title, f"{title}: {PLACES}", partial(tensor_map, grid, title, words, signed=signed))
+    title = f"{words.capitalize()} of every tensor - {model_name}"
+    return FigureSpec(title, f"{title}: {PLACES}", partial(tensor_map, statistic_grid, title, words, signed=signed))
 
 
 def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[float]:
@@ -230,11 +231,14 @@ def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[
     return [float(getattr(each, field)) for each in statistics.tensors]
 
 
-def values_picture(histogram: Histogram, deviation: float | None, tensor: TensorStatistics, model: str) -> FigureSpec:
-    """The values of one tensor; deviation is that of its initialisation, None for no curve."""
-    title = f"{tensor.name} - {model}"
+@figure("values", "checkpoint_values", "the values of one tensor", ("tensor",))
+def tensor_values_figure(
+    histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
+) -> FigureSpec:
+    """The values of one tensor; the deviation is that of its initialisation, None for no curve."""
+    title = f"{tensor.name} - {model_name}"
     alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
-    return FigureSpec(title, alt, partial(weight_histogram, histogram, deviation, tensor.numel, title))
+    return FigureSpec(title, alt, partial(weight_histogram, histogram, initial_deviation, tensor.numel, title))
 
 
 def first_matrix(statistics: CheckpointStatistics) -> str:

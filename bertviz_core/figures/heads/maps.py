@@ -1,6 +1,7 @@
 """Maps of heads: one product beside many, and the norms of all heads of all layers."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.heads.weight_matrix import HEIGHT, SYMBOLS
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead
@@ -107,15 +108,19 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
     return {"text": words, "showarrow": False, "font": font, **place}
 
 
-def products_picture(found: FusedVsPerHead, tokens: Tokens, layer: int, block: Block, model: str) -> FigureSpec:
+@figure("products", "heads_products", "one product beside one per head (--layer)", ("product",))
+def products_figure(
+    products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
+) -> FigureSpec:
     """One product that is cut beside one product per head."""
-    heads, seq, dim = found.one.shape
-    title = f"x times {SYMBOLS[block]} of layer {layer}: one product, and {heads} - {model}"
+    heads, seq, dim = products.one.shape
+    title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} - {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
-    return FigureSpec(title, alt, lambda look: product_maps(found, token_labels(tokens), title, look))
+    return FigureSpec(title, alt, partial(product_maps, products, token_labels(tokens), title))
 
 
-def norms_picture(norms: Float[np.ndarray, "layers heads blocks"], model: str) -> FigureSpec:
+@figure("heads", "heads_norms", "norms of the heads' blocks of all layers")
+def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
     """Norms of the blocks of all heads of all layers."""
-    title = f"Norms of the heads' blocks, {len(norms)} layers - {model}"
-    return FigureSpec(title, f"{title}: four maps of layers by heads", lambda look: norm_maps(norms, title, look))
+    title = f"Norms of the heads' blocks, {len(head_norms)} layers - {model_name}"
+    return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))

@@ -1,13 +1,14 @@
 """One cell of attention as a picture: the chain of its arithmetic, the products that make it, the row it stands in."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, text_on
 from bertviz_core.figures.heads.weight_matrix import LONGEST_IN_TITLE
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
@@ -128,7 +129,7 @@ CHAIN = 0.54
 """Where the chain begins, as a share of the height; the bars stand below it."""
 
 
-def cell_figure(
+def cell_arithmetic(
     cell: CellBreakdown, names: Sequence[str], title: str, look: Theme, pixels: tuple[int, int] = (480, 480)
 ) -> go.Figure:
     """From two vectors to one weight: above the steps with their shapes and numbers, below the products and the row.
@@ -196,7 +197,7 @@ def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], look
     )  # fmt: skip
 
 
-def head_output_figure(cell: CellBreakdown, title: str, look: Theme) -> go.Figure:
+def head_output(cell: CellBreakdown, title: str, look: Theme) -> go.Figure:
     """Behind the weights: the mix of values, what the head hands on, and how long that is beside the other heads'."""
     mix = cell.mix
     figure = go.Figure(layout=layout(look, escape(title), height=340, showlegend=False))
@@ -235,25 +236,26 @@ def signs(values: np.ndarray, look: Theme) -> list[str]:
     return [str(scale[3][1] if value >= 0 else scale[1][1]) for value in values.tolist()]
 
 
-def cell_picture(cell: CellBreakdown, trace: Trace, layer: int, head: int) -> FigureSpec:
+@figure("cell", "heads_cell", "one cell by hand (--layer, --head)", ("query", "key"))
+def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """From two vectors to one weight."""
     query, key = cell.query_position, cell.key_position
     looking, looked = (
         shortened(escape_controls(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key)
     )
-    title = f"Layer {layer}, head {head}: {looking} ({query}) looks at {looked} ({key}) - {trace.model}"
-    names = token_labels(trace.tokens)
+    title = f"Layer {cell.layer}, head {cell.head}: {looking} ({query}) looks at {looked} ({key}) - {trace.model}"
     alt = f"{title}: weight {cell.score.weights[key]:.4f}"
-    return FigureSpec(title, alt, lambda look: cell_figure(cell, names, title, look))
+    return FigureSpec(title, alt, partial(cell_arithmetic, cell, token_labels(trace.tokens), title))
 
 
-def mix_picture(cell: CellBreakdown, where: str) -> FigureSpec:
-    """What a head hands on; where names layer, head, query and model."""
-    title = f"What the head hands on: {where}"
+@figure("mix", "heads_mix", "what a head hands on (--layer, --head)", ("query", "key"))
+def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
+    """What a head hands on for one query."""
+    title = f"What the head hands on: {mix_place(cell, trace)}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
-    return FigureSpec(title, alt, lambda look: head_output_figure(cell, title, look))
+    return FigureSpec(title, alt, partial(head_output, cell, title))
 
 
-def mix_place(cell: CellBreakdown, trace: Trace, layer: int, head: int) -> str:
+def mix_place(cell: CellBreakdown, trace: Trace) -> str:
     """Layer, head, query and model in words."""
-    return f"layer {layer}, head {head}, query {cell.query_position} - {trace.model}"
+    return f"layer {cell.layer}, head {cell.head}, query {cell.query_position} - {trace.model}"

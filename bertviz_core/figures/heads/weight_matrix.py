@@ -1,13 +1,14 @@
 """A projection's weights as a picture: whole, cut into heads, or its blocks pulled apart."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.picture import FigureSpec
 from bertviz_core.figures.base.quantised_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.heads.results import Block, HeadProjections
 
@@ -157,15 +158,14 @@ CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one m
 LONGEST_IN_TITLE = 18
 
 
-def matrix_picture(parts: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
+@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)", ("matrix", "cut"))
+def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
     """One projection of a layer, the rows or columns of one head marked."""
-    blocks, matrix = parts.blocks(block), parts.matrix(block)
-    place, size = block_place(parts, head, block), blocks.shape[2 if block == "output" else 1]
-    title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {parts.model}"
+    blocks, matrix = projections.blocks(block), projections.matrix(block)
+    place, size = block_place(projections, head, block), blocks.shape[2 if block == "output" else 1]
+    title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {projections.model}"
     alt = f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns"
-    return FigureSpec(
-        title, alt, lambda look: projection_heatmap(matrix, block, len(blocks), size, place, cut, title, look)
-    )
+    return FigureSpec(title, alt, partial(projection_heatmap, matrix, block, len(blocks), size, place, cut, title))
 
 
 def block_place(parts: HeadProjections, head: int, block: Block) -> int:

@@ -1,6 +1,7 @@
 """Maps of hidden states: values, one number per token and layer, similarities with a slider over the layers."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import token_axis, token_labels
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
@@ -162,45 +163,45 @@ LENGTH, BEFORE, INPUT = "length", "against the layer before", "against its own i
 """What one number per token and layer can be."""
 
 
-def values_picture(trace: Trace, layer: int, first: int, window: int) -> FigureSpec:
+@figure("hidden", "representations_values", "hidden states of one entry (--layer, --first, --window)")
+def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -> FigureSpec:
     """Hidden states of one entry, a window of dimensions wide."""
-    values = trace.hidden_states[layer][:, first : first + window]
-    last = first + values.shape[1] - 1
-    title = f"Hidden states of layer {layer}, dimensions {first} to {last} - {trace.model}"
+    values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
+    last = first_dimension + values.shape[1] - 1
+    title = f"Hidden states of layer {state}, dimensions {first_dimension} to {last} - {trace.model}"
     alt = f"{title}: tokens by dimensions, symmetric scale"
-    return FigureSpec(title, alt, lambda look: values_heatmap(values, token_labels(trace.tokens), first, title, look))
+    return FigureSpec(title, alt, partial(values_heatmap, values, token_labels(trace.tokens), first_dimension, title))
 
 
-def change_picture(values: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
+@figure("norms", "representations_change", "one number per token and layer (--map length, before, input)")
+def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
     """One number per token and layer.
 
     Args:
-        values: the numbers; where there are fewer rows than hidden states, those of the last ones.
+        token_measures: the numbers; where there are fewer rows than hidden states, those of the last ones.
         trace: the run.
         measure: LENGTH, BEFORE or INPUT.
     """
     words = "Length of each token's vector" if measure == LENGTH else f"Cosine {measure}"
     title = f"{words}, layer by layer - {trace.model}"
-    unit, first = ("norm" if measure == LENGTH else "cosine"), len(trace.hidden_states) - len(values)
-    names = token_labels(trace.tokens)
-    return FigureSpec(
-        title, f"{title}: tokens by layers", lambda look: layer_map(values, names, first, title, unit, look)
-    )
+    unit, first = ("norm" if measure == LENGTH else "cosine"), len(trace.hidden_states) - len(token_measures)
+    draw = partial(layer_map, token_measures, token_labels(trace.tokens), first, title, unit)
+    return FigureSpec(title, f"{title}: tokens by layers", draw)
 
 
-def similarity_picture(
-    cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first: int, layer: int | None = None
+@figure("similarity", "representations_similarity", "cosine of every token to every other (--layer)", ("tokens",))
+def token_similarity_figure(
+    token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:
-    """Every token against every other, with a slider that begins at a layer, the last by default.
+    """Every token against every other, with a slider over the layers.
 
     Args:
-        cosines: of a run of tokens.
+        token_cosines: of a run of tokens.
         trace: the run.
-        first: position of the first of them.
-        layer: where the slider stands.
+        first_token: position of the first of them.
+        state: where the slider stands.
     """
-    names = token_labels(trace.tokens)[first : first + cosines.shape[1]]
-    at = len(cosines) - 1 if layer is None else layer
+    names = token_labels(trace.tokens)[first_token : first_token + token_cosines.shape[1]]
     title = f"Cosine of every token to every other - {trace.model}"
     alt = f"{title}, with a slider over the layers"
-    return FigureSpec(title, alt, lambda look: similarity_scrubber(cosines, names, at, title, look))
+    return FigureSpec(title, alt, partial(similarity_scrubber, token_cosines, names, state, title))

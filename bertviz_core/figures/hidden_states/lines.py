@@ -1,13 +1,14 @@
 """Lines and bars of tokens: paths through the layers, parts of the input, the pooler, one word in two texts."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import label_sides, token_axis, token_labels
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
 from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison
@@ -102,24 +103,22 @@ def word_curve(comparison: WordComparison, title: str, look: Theme) -> go.Figure
     return figure
 
 
-def word_picture(comparison: WordComparison, word: str, model: str) -> FigureSpec:
+@figure("word", "representations_word", "one word in two texts, layer by layer", ("word",))
+def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
     """One word in two texts, layer by layer."""
-    title = f'"{word}" in two texts - {model}'
+    title = f'"{word}" in two texts - {model_name}'
     alt = f"{title}: cosine of the two occurrences at every layer"
-    return FigureSpec(title, alt, lambda look: word_curve(comparison, title, look))
+    return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
 
 
-def paths_picture(paths: TokenPaths, trace: Trace, first: int) -> FigureSpec:
-    """The tokens' ways through the layers in the plane of largest variance; first is the first token's position."""
-    names = token_labels(trace.tokens)[first : first + paths.points.shape[1]]
+@figure("paths", "representations_paths", "the tokens' paths over the layers", ("tokens",))
+def paths_figure(token_paths: TokenPaths, trace: Trace, first_path: int) -> FigureSpec:
+    """The tokens' ways through the layers in the plane of largest variance, from the token at first_path on."""
+    names = token_labels(trace.tokens)[first_path : first_path + token_paths.points.shape[1]]
     title = f"Tokens' paths over the layers - {trace.model}"
     alt = f"{title}: a line per token, from the embedding to the last layer"
-    return FigureSpec(title, alt, lambda look: path_lines(paths, names, title, look))
-
-
-def paths_words(trace: Trace) -> str:
-    """What the shades of the marks are."""
-    return f"The marks stand out more with every layer, 0 to {trace.num_hidden_layers}."
+    caption = f"The marks stand out more with every layer, 0 to {trace.num_hidden_layers}."
+    return FigureSpec(title, alt, partial(path_lines, token_paths, names, title), caption)
 
 
 def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.ndarray, " seq"]]:
@@ -135,16 +134,18 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
     return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items() if each is not None}
 
 
-def input_picture(lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first: int) -> FigureSpec:
-    """Lengths of the vectors that make the tokens' input; first is the first token's position."""
-    count = len(next(iter(lengths.values())))
-    names = token_labels(trace.tokens)[first : first + count]
+@figure("input", "representations_embedding", "what each token's input is made of", ("tokens",))
+def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
+    """Lengths of the vectors that make the tokens' input; first_token is the first one's position."""
+    count = len(next(iter(input_lengths.values())))
+    names = token_labels(trace.tokens)[first_token : first_token + count]
     title = f"What each token's input is made of - {trace.model}"
     alt = f"{title}: lengths of the vectors that are added"
-    return FigureSpec(title, alt, lambda look: embedding_norms(lengths, names, title, look))
+    return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, title))
 
 
-def pooler_picture(check: PoolerCheck, model: str) -> FigureSpec:
+@figure("pooler", "representations_pooler", "the first token's vector and the pooler's output")
+def pooler_figure(pooler_check: PoolerCheck, model_name: str) -> FigureSpec:
     """The first token's last vector, and what the pooler makes of it."""
-    title = f"First token and pooler output - {model}"
-    return FigureSpec(title, f"{title}, dimension by dimension", lambda look: pooler_bars(check, title, look))
+    title = f"First token and pooler output - {model_name}"
+    return FigureSpec(title, f"{title}, dimension by dimension", partial(pooler_bars, pooler_check, title))

@@ -1,13 +1,14 @@
 """Sentences as points of a plane, coloured by a column where one is chosen."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import HOVERED, label_sides, sentence_text
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import SentenceMap, SentenceVectors
@@ -105,10 +106,11 @@ def _groups(
     return groups
 
 
-def map_picture(
-    placed: SentenceMap, found: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
+@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)", ("placed",))
+def sentence_map_figure(
+    sentence_map: SentenceMap, vectors: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
 ) -> FigureSpec:
     """Every sentence as a point; coloured by the values of a column where there is one."""
-    title = f"Map of {len(found.sentences):,} sentences, {pooling_and_layer(found)}"
-    alt = f"{title}: a point per sentence"
-    return FigureSpec(title, alt, lambda look: sentence_scatter(placed, found.sentences, title, look, column, values))
+    title = f"Map of {len(vectors.sentences):,} sentences, {pooling_and_layer(vectors)}"
+    draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
+    return FigureSpec(title, f"{title}: a point per sentence", draw)

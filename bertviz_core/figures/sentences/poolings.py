@@ -1,11 +1,13 @@
 """The same sentences under every pooling and layer: how alike they all are, how far apart they are spread."""
 
+from functools import partial
+
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from bertviz_core.figures.base.axes import similarity_colours
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.sentences.results import PoolingComparison, SentenceVectors
 
@@ -114,15 +116,17 @@ def pooling_and_layer(found: SentenceVectors) -> str:
     return f"{POOLING_WORDS[found.pooling]} of layer {found.layer} - {found.model}"
 
 
-def poolings_picture(found: PoolingComparison, model: str) -> FigureSpec:
+@figure("poolings", "sentences_poolings", "sentences under every pooling and layer")
+def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
     """Mean and spread of all cosines over the layers, a line per pooling."""
-    title = f"{len(found.sentences)} sentences under every pooling - {model}"
+    title = f"{len(pooling_comparison.sentences)} sentences under every pooling - {model_name}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
-    return FigureSpec(title, alt, lambda look: pooling_lines(found, title, look))
+    return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
 
 
-def pooling_maps_picture(found: PoolingComparison, model: str) -> FigureSpec:
+@figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps")
+def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
     """The cosines of all pairs, a small map for every pooling and layer."""
-    title = f"Cosines, pooling by layer - {model}"
+    title = f"Cosines, pooling by layer - {model_name}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
-    return FigureSpec(title, alt, lambda look: pooling_maps(found, title, look))
+    return FigureSpec(title, alt, partial(pooling_maps, pooling_comparison, title))

@@ -1,6 +1,7 @@
 """How alike sentences are: every pair as a cell, ordered and with its tree, many as blocks, the nearest to a query."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,7 +16,7 @@ from bertviz_core.figures.base.axes import (
     sentence_text,
     similarity_colours,
 )
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, SentenceVectors
@@ -194,20 +195,19 @@ def vectors_heatmap(
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
-def pairs_picture(
-    cells: Float[np.ndarray, "sentences sentences"],
-    found: SentenceVectors,
-    measure: Measure = "cosine",
-    clusters: ClusterOrder | None = None,
+@figure("sentences", "sentences_similarity", "how alike sentences are (--pooling, --layer)", ("measure", "order"))
+def pairs_figure(
+    similarity: Float[np.ndarray, "sentences sentences"],
+    vectors: SentenceVectors,
+    similarity_measure: Measure,
+    clusters: ClusterOrder | None,
 ) -> FigureSpec:
     """Every sentence against every other."""
-    word = MEASURE_WORDS[measure]
-    title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(found)}"
-    return FigureSpec(
-        title,
-        f"{title}: a row and a column per sentence",
-        lambda look: similarity_heatmap(cells, found.sentences, measure, title, look, clusters),
-    )
+    word = MEASURE_WORDS[similarity_measure]
+    title = f"{word[0].upper()}{word[1:]} of sentences, {pooling_and_layer(vectors)}"
+    alt = f"{title}: a row and a column per sentence"
+    draw = partial(similarity_heatmap, similarity, vectors.sentences, similarity_measure, title, clusters=clusters)
+    return FigureSpec(title, alt, draw)
 
 
 EVERY_PAIR = 150
@@ -216,24 +216,28 @@ BLOCKS, NEIGHBOURS, ROWS = 24, 10, 40
 """Blocks of a long list, sentences nearest to a query, and vectors that are drawn at once."""
 
 
-def blocks_picture(summary: BlockSummary, found: SentenceVectors) -> FigureSpec:
+@figure("blocks", "sentences_blocks", "many sentences as blocks (--pooling, --layer)")
+def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> FigureSpec:
     """Many sentences, similar ones put into blocks."""
-    title = f"Sentence blocks, {pooling_and_layer(found)}"
+    title = f"Sentence blocks, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row and a column per block"
-    return FigureSpec(title, alt, lambda look: blocks_heatmap(summary, found.sentences, title, look))
+    return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
 
 
-def query_picture(near: Neighbours, found: SentenceVectors) -> FigureSpec:
+@figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)", ("query_sentence", "measure"))
+def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -> FigureSpec:
     """The sentences of a list that are nearest to a query."""
-    title = f"Nearest to the query, {pooling_and_layer(found)}"
+    title = f"Nearest to the query, {pooling_and_layer(vectors)}"
     alt = f"{title}: a bar per sentence, the nearest at the top"
-    return FigureSpec(title, alt, lambda look: neighbour_bars(near, found.sentences, title, look))
+    draw = partial(neighbour_bars, neighbours, vectors.sentences, title)
+    return FigureSpec(title, alt, draw, f"{title}. Query: {query}")
 
 
-def vectors_picture(
-    rows: Float[np.ndarray, "rows dimensions"], sentences: Sequence[str], first: int, found: SentenceVectors
-) -> FigureSpec:
-    """Some of the vectors as rows of numbers; first is the place of the first of them."""
-    title = f"Sentence vectors, {pooling_and_layer(found)}"
+@figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)", ("first_row",))
+def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
+    """Some of the vectors as rows of numbers; first_row is the place of the first of them."""
+    title = f"Sentence vectors, {pooling_and_layer(vectors)}"
     alt = f"{title}: a row per sentence, a column per dimension, symmetric scale"
-    return FigureSpec(title, alt, lambda look: vectors_heatmap(rows, sentences, first, title, look))
+    shown = slice(first_row, first_row + ROWS)
+    draw = partial(vectors_heatmap, vectors.vectors[shown], vectors.sentences[shown], first_row, title)
+    return FigureSpec(title, alt, draw)

@@ -1,6 +1,7 @@
 """Why two sentences are alike: the cosine as a sum over pairs of their tokens, and what each word adds."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import token_axis, token_text
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.sentences.results import TokenPairShares
@@ -81,9 +82,11 @@ def _add_totals(
     )
 
 
-def pair_picture(found: TokenPairShares, unit: Unit, model: str) -> FigureSpec:
+@figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)", ("cells",))
+def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
     """The cosine of two sentences as a sum over pairs of their tokens or words."""
+    found = pair_shares
     pooling = POOLING_WORDS[found.pooling]
-    title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {model}"
+    title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {model_name}"
     alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
-    return FigureSpec(title, alt, lambda look: pair_heatmap(found, unit, title, look))
+    return FigureSpec(title, alt, partial(pair_heatmap, found, unit, title))

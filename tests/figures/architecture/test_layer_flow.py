@@ -10,18 +10,16 @@ import pytest
 from bertviz_core.architecture.results import ActivationMemory, Crossover, Design, FlowStep, LayerFlow, MultiplyAdds
 from bertviz_core.figures.architecture.cost import (
     binary_bytes,
-    cost_caption,
     cost_curves,
-    cost_picture,
-    memory_caption,
+    cost_figure,
+    memory_figure,
     memory_map,
-    memory_picture,
 )
-from bertviz_core.figures.architecture.designs import design_caption, design_picture, encoder_and_decoder
-from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_caption, layer_drawing, layer_picture
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.architecture.designs import design_figure, encoder_and_decoder
+from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_drawing, layer_figure
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, Theme, text_on
-from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture
+from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, ledger
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 SEQ, HIDDEN, MIDDLE = 7, 38, 53
@@ -296,36 +294,35 @@ def test_bytes_are_three_digits_long(value: int, words: str) -> None:
     assert binary_bytes(value) == words
 
 
-def pictures() -> list[tuple[FigureSpec, str]]:
-    """Every picture of the page with its caption."""
+def figures() -> list[FigureSpec]:
+    """Every figure of the page."""
     nbytes = np.array([[1024, 5 * 1024**2], [2048, -1]])
     memory = ActivationMemory("tiny", "training", (1, 2), (8, 16), nbytes)
-    crossing, model = Crossover(7, "feed_forward"), architecture()
     return [
-        (layer_picture(flow()), layer_caption(flow())),
-        (cost_picture(costs(), {4: 73}, crossing, 6, "tiny"), cost_caption(costs(), crossing, {4: 73}, "tiny")),
-        (memory_picture(memory), memory_caption(memory)),
-        (design_picture(model, WRITER), design_caption(model, WRITER, 4321)),
+        layer_figure(flow()),
+        cost_figure(costs(), {4: 73}, Crossover(7, "feed_forward"), 6, "tiny"),
+        memory_figure(memory),
+        design_figure(architecture(), WRITER, replace(ledger("tiny"), total=4321)),
     ]
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_every_picture_is_drawn_in_every_theme_and_says_what_it_is(place: int) -> None:
-    picture, caption = pictures()[place]
+def test_every_figure_is_drawn_in_every_theme_and_says_what_it_is(place: int) -> None:
+    spec = figures()[place]
     for look in THEMES.values():
-        figure = picture.drawn(look)
-        assert figure.layout.title.text == picture.title
+        figure = spec.drawn(look)
+        assert figure.layout.title.text == spec.title
         assert figure.layout.paper_bgcolor == look.paper
-    assert "tiny" in picture.title
-    assert picture.alt.startswith(picture.title)
-    assert caption.endswith(".")
+    assert "tiny" in spec.title
+    assert spec.alt.startswith(spec.title)
+    assert spec.caption.endswith(".")
 
 
 def test_captions_carry_the_numbers() -> None:
-    (_, layer_words), (curves, cost_words), (memory, _), (_, design_words) = pictures()
-    assert "816 parameters" in layer_words
-    assert "at 7 tokens" in cost_words
-    assert "73 at 4 tokens" in cost_words
+    layer, curves, memory, design = figures()
+    assert "816 parameters" in layer.caption
+    assert "at 7 tokens" in curves.caption
+    assert "73 at 4 tokens" in curves.caption
     assert "208 at 9 tokens" in curves.alt
     assert "1.00 KiB to 5.00 MiB" in memory.alt
-    assert "5 layers of the decoder, 4,321 parameters" in design_words
+    assert "5 layers of the decoder, 4,321 parameters" in design.caption

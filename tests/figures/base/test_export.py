@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, spelled, wrapped
 from bertviz_core.figures.base.export import captioned_svg, described_png, framed, standalone_html
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, layout
 from bertviz_core.figures.hidden_states.heatmaps import layer_map, similarity_scrubber, values_heatmap
 from bertviz_core.figures.parameters import parameter_tree_figure

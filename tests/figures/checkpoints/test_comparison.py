@@ -5,7 +5,7 @@ import pytest
 
 from bertviz_core.checkpoints.results import ChangeHistograms, Histogram
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
-from bertviz_core.figures.checkpoints.comparison import change_figure, divergence_map, token_cosine_map
+from bertviz_core.figures.checkpoints.comparison import divergence_map, histogram_pair, token_cosine_map
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED
 
 RANDOM = np.random.default_rng(0)
@@ -16,7 +16,7 @@ FOUND = ChangeHistograms("w", *(Histogram(EDGES, counts, 0) for counts in COUNTS
 
 @pytest.mark.parametrize("look", [LIGHT, DARK])
 def test_both_outlines_and_the_differences_are_the_counts(look: Theme) -> None:
-    first, second, difference = change_figure(FOUND, ("first", ACTIVE), "x", look).data
+    first, second, difference = histogram_pair(FOUND, ("first", ACTIVE), "x", look).data
     for line, counts in ((first, COUNTS[0]), (second, COUNTS[1])):
         assert line.x.tolist() == np.repeat(EDGES, 2).tolist()
         assert (line.y[0], line.y[-1]) == (0, 0)

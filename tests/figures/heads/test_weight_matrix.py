@@ -7,7 +7,7 @@ import pytest
 from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
 from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE
 from bertviz_core.figures.heads.maps import norm_maps, product_maps
-from bertviz_core.figures.heads.score_breakdown import cell_figure, head_output_figure, signs
+from bertviz_core.figures.heads.score_breakdown import cell_arithmetic, head_output, signs
 from bertviz_core.figures.heads.weight_matrix import projection_heatmap
 from bertviz_core.heads.results import CellBreakdown, FusedVsPerHead, HeadOutput, ScoreBreakdown
 
@@ -148,7 +148,7 @@ def test_norms_are_drawn_as_they_are_in_four_maps_on_one_scale() -> None:
 @pytest.mark.parametrize("look", [LIGHT, DARK])
 def test_the_cell_draws_its_products_and_its_row(look: object) -> None:
     shown = cell()
-    figure = cell_figure(shown, NAMES, "x", look)
+    figure = cell_arithmetic(shown, NAMES, "x", look)
     products, weights = figure.data[:2]
     np.testing.assert_array_equal(products.y, shown.score.products)
     np.testing.assert_array_equal(weights.y, shown.score.weights)
@@ -168,7 +168,7 @@ def test_the_cell_draws_its_products_and_its_row(look: object) -> None:
     ],
 )
 def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainder: bool, said: str | None) -> None:
-    figure = cell_figure(cell(added, name, remainder), NAMES, "x", LIGHT)
+    figure = cell_arithmetic(cell(added, name, remainder), NAMES, "x", LIGHT)
     texts = [note.text for note in figure.layout.annotations if note.text]
     assert any(f"({SIZE}, {COLUMNS})" in text for text in texts)
     if said is not None:
@@ -179,7 +179,7 @@ def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainde
 
 def test_what_goes_back_is_drawn_as_it_is() -> None:
     shown = cell()
-    mix, part, lengths = head_output_figure(shown, "x", LIGHT).data
+    mix, part, lengths = head_output(shown, "x", LIGHT).data
     np.testing.assert_array_equal(mix.y, shown.mix.mix)
     np.testing.assert_array_equal(part.y, shown.mix.head_output)
     np.testing.assert_array_equal(lengths.y, shown.mix.head_norms)
@@ -190,8 +190,8 @@ def test_text_is_large_enough_for_a_slide() -> None:
     figures = [
         projection_heatmap(numbers(12, 10), "query", 3, 4, 0, "apart", "x", LIGHT),
         norm_maps(np.abs(numbers(2, 3, 4)), "x", LIGHT),
-        cell_figure(cell(), NAMES, "x", LIGHT),
-        head_output_figure(cell(), "x", LIGHT),
+        cell_arithmetic(cell(), NAMES, "x", LIGHT),
+        head_output(cell(), "x", LIGHT),
     ]
     for figure in figures:
         assert figure.layout.font.size >= 14
@@ -202,7 +202,7 @@ def test_text_is_large_enough_for_a_slide() -> None:
 
 def test_titles_show_markup_as_it_stands() -> None:
     for figure in (
-        cell_figure(cell(), NAMES, "<b>x</b>", LIGHT),
+        cell_arithmetic(cell(), NAMES, "<b>x</b>", LIGHT),
         norm_maps(np.ones((1, 1, 4), np.float32), "<i>", LIGHT),
     ):
         assert "&lt;" in figure.layout.title.text

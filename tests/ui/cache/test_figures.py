@@ -1,16 +1,16 @@
-"""Figures kept by what they were drawn from: the same is drawn once, and anything else anew."""
+"""Figures kept by what they show: the same is drawn once, and anything else anew."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.figures.base.picture import FigureSpec
+from bertviz_core.figures.base import spec
+from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 from ui.cache import figures
-from ui.cache.figures import cached_figure, content_digest
+from ui.cache.figures import cached_figure, key_digest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,59 +21,89 @@ class Result:
     names: tuple[str, ...]
 
 
-def heatmap(result: Result, look: Theme) -> go.Figure:
-    return go.Figure(go.Heatmap(z=result.values), layout={"title": {"text": f"{result.names} {look.name}"}})
+def heatmap(result: Result, scale: float, theme: Theme) -> go.Figure:
+    layout = {"title": {"text": f"{result.names} {theme.name} {scale}"}}
+    return go.Figure(go.Heatmap(z=result.values), layout=layout)
 
 
-def picture(result: Result) -> FigureSpec:
-    return FigureSpec("title", "alt", lambda look: heatmap(result, look))
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> DeclaredFigure[...]:
+    """A figure that only this test declares."""
+    monkeypatch.setattr(spec, "DECLARED", {})
 
+    @figure("test", "heads_test", "a map")
+    def test_figure(result: Result, scale: float = 1.0) -> FigureSpec:
+        return FigureSpec("title", "alt", lambda theme: heatmap(result, scale, theme))
 
-def other_picture(result: Result) -> FigureSpec:
-    return FigureSpec("title", "alt", lambda look: heatmap(Result(result.values + 0, result.names), look))
+    return test_figure
 
 
 def result(last: float = 1.0, name: str = "a") -> Result:
     return Result(np.array([[0.0, last]], np.float32), (name,))
 
 
-def test_a_figure_drawn_from_the_same_is_the_one_drawn_before() -> None:
-    first = cached_figure(picture(result()), LIGHT)
-    assert cached_figure(picture(result()), LIGHT) is first
+def test_a_figure_of_equal_results_is_the_one_drawn_before(declared: DeclaredFigure[...]) -> None:
+    first = cached_figure(declared(result()), LIGHT)
+    assert cached_figure(declared(result()), LIGHT) is first
     assert first.data[0].z.tolist() == [[0.0, 1.0]]
 
 
-@pytest.mark.parametrize("other", [picture(result(0.5)), picture(result(name="b")), other_picture(result())])
-def test_another_number_name_or_drawing_makes_another_figure(other: FigureSpec) -> None:
-    assert cached_figure(other, LIGHT) is not cached_figure(picture(result()), LIGHT)
-    assert cached_figure(other, LIGHT).to_dict() == other.draw(LIGHT).to_dict()
+@pytest.mark.parametrize("other", [(result(0.5),), (result(name="b"),), (result(), 2.0)])
+def test_another_number_name_or_option_makes_another_figure(
+    other: tuple[object, ...], declared: DeclaredFigure[...]
+) -> None:
+    made = declared(*other)
+    assert cached_figure(made, LIGHT) is not cached_figure(declared(result()), LIGHT)
+    assert cached_figure(made, LIGHT).to_dict() == made.draw(LIGHT).to_dict()
 
 
-def test_a_theme_has_its_own_figure() -> None:
-    one = picture(result())
+def test_another_declaration_of_the_same_results_is_another_figure() -> None:
+    assert key_digest(("one", result())) != key_digest(("two", result()))
+
+
+def test_a_theme_has_its_own_figure(declared: DeclaredFigure[...]) -> None:
+    one = declared(result())
     assert "dark" in cached_figure(one, DARK).layout.title.text
     assert "light" in cached_figure(one, LIGHT).layout.title.text
 
 
-def _numbers() -> Callable[[Theme], go.Figure]:
-    held = iter([result(0.1), result(0.2)])  # what cannot be written: it is a generator's state
-    lazily = (each for each in held)
-    return lambda look: heatmap(next(lazily), look)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, 1.0),
+        (1, True),
+        ("1", 1),
+        (("ab", "c"), ("a", "bc")),
+        ((("a",), "b"), ("a", ("b",))),
+        (np.zeros((2, 3)), np.zeros((3, 2))),
+        (np.zeros(2, np.float32), np.zeros(1, np.float64)),
+        ({"a": 1, "b": 2}, {"a": 2, "b": 1}),
+        (["a"], ("a",)),
+    ],
+)
+def test_values_that_differ_have_different_digests(one: object, other: object) -> None:
+    assert key_digest((one,)) is not None
+    assert key_digest((one,)) != key_digest((other,))
+    assert key_digest((one,)) == key_digest((one,))
 
 
-def test_what_cannot_be_compared_is_drawn_each_time() -> None:
-    draw = _numbers()
-    assert content_digest(draw) is None
-    assert cached_figure(FigureSpec("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.1)
-    assert cached_figure(FigureSpec("t", "a", draw), LIGHT).data[0].z[0, 1] == np.float32(0.2)
+def test_what_cannot_be_compared_is_drawn_each_time(declared: DeclaredFigure[...]) -> None:
+    assert key_digest((object(),)) is None
+    assert key_digest((np.array([object()]),)) is None
+    assert cached_figure(declared(result(), None), LIGHT) is not None
+    odd = Result(np.array([[0.0, 1.0]], np.float32), (object(),))  # type: ignore[arg-type]  # no name
+    assert cached_figure(declared(odd), LIGHT) is not cached_figure(declared(odd), LIGHT)
 
 
 def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert content_digest(picture(result()).draw) is not None
-    monkeypatch.setattr(figures, "MOST_BYTES", 32)
-    assert content_digest(picture(result()).draw) is None
+    assert key_digest((result(), *range(100))) is not None
+    monkeypatch.setattr(figures, "MOST_BYTES", 4)
+    assert key_digest((result(),)) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(figures, "MOST_VALUES", 90)
+    assert key_digest((*range(100),)) is None
 
 
-def test_a_figure_that_is_no_picture_is_shown_as_it_is() -> None:
-    figure = go.Figure()
-    assert cached_figure(figure, LIGHT) is figure
+def test_a_figure_that_is_no_specification_is_shown_as_it_is() -> None:
+    shown = go.Figure()
+    assert cached_figure(shown, LIGHT) is shown

@@ -7,7 +7,7 @@ import streamlit as st
 
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LINE, SCALE
-from bertviz_core.figures.base.picture import STILL
+from bertviz_core.figures.base.spec import STILL
 from bertviz_core.figures.base.style import FILE_FONT, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'

@@ -28,13 +28,11 @@ _component = st.components.v2.component(
 )
 
 
-def share_link(carried: Sequence[tuple[str, str]], drawn: str, key: str) -> None:
+def share_link(carried: Sequence[tuple[str, str]], key: str) -> None:
     """The link with its button.
 
     Args:
         carried: what it holds besides the address of the page.
-        drawn: name in the address of how each chart stands, a word as in bertviz_core.figures.base.view_state;
-            the browser alone knows it.
         key: of the field.
     """
-    _component(key=key, data={"carried": [list(each) for each in carried], "drawn": drawn}, height="content")
+    _component(key=key, data={"carried": [list(each) for each in carried]}, height="content")

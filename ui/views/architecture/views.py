@@ -14,14 +14,11 @@ from bertviz_core.architecture.multiply_adds import (
 )
 from bertviz_core.architecture.results import Holding, LayerFlow, OperationTerms
 from bertviz_core.figures.architecture.cost import (
-    cost_caption,
-    cost_picture,
-    memory_caption,
-    memory_picture,
-    memory_title,
+    cost_figure,
+    memory_figure,
 )
-from bertviz_core.figures.architecture.designs import design_caption, design_picture
-from bertviz_core.figures.architecture.layer_flow import layer_caption, layer_picture
+from bertviz_core.figures.architecture.designs import design_figure
+from bertviz_core.figures.architecture.layer_flow import layer_figure
 from ui.cache import ledgers
 from ui.views.architecture import cache, controls, texts
 from ui.widgets import controls as widgets_controls
@@ -36,13 +33,13 @@ def layer_view(asked: cache.ModelClass) -> None:
     layer = controls.drawn_layer(cache.layer_count(asked))
     flow = cache.flow(asked, layer)
     design = cache.design(asked)
-    picture = layer_picture(flow)
+    picture = layer_figure(flow)
     key = "architecture_layer"
     chart(picture, key)
     st.markdown(texts.layer_words(flow, design))
     frame = flow_frame(flow)
     read = cache.read(asked.name)
-    download_row(picture, key, f"layer {layer} {flow.model}", layer_caption(flow), frame, read or ())
+    download_row(picture, key, f"layer {layer} {flow.model}", picture.caption, frame, read or ())
     folded_table(key, frame, f"Steps of layer {layer} in the order of the run")
     explained(key, *texts.LAYER)
 
@@ -76,7 +73,7 @@ def cost_view(asked: cache.ModelClass) -> None:
     costs = multiply_adds(terms, lengths)
     known = formula_covers(terms, counts)
     if known:
-        picture = cost_picture(costs, counts, crossing, limit, terms.model)
+        picture = cost_figure(costs, counts, crossing, limit, terms.model)
         chart(picture, "architecture_cost")
         causal = cache.design(asked).kind == "decoder"
         st.markdown(texts.cost_words(terms, crossing, limit, counts, causal))
@@ -90,8 +87,7 @@ def cost_view(asked: cache.ModelClass) -> None:
                 "total": costs.total,
             }
         )
-        caption = cost_caption(costs, crossing, counts, terms.model)
-        download_row(picture, "architecture_cost", f"multiply-adds {name}", caption, frame)
+        download_row(picture, "architecture_cost", f"multiply-adds {name}", picture.caption, frame)
         folded_table("architecture_cost", frame, "Multiply-adds by tokens and part")
     else:
         found = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
@@ -124,15 +120,15 @@ def _memory(name: str, limit: int | None) -> None:
     st.header("Memory of activations", anchor=False)
     chosen = widgets_controls.choice("What is counted", list(HOLDINGS), "holding", label_visibility="collapsed")
     memory = cache.memory(name, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
-    title, picture = memory_title(memory), memory_picture(memory)
+    picture = memory_figure(memory)
     chart(picture, "architecture_memory")
     weights = ledgers.ledger(name).total * 4
     st.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
     filename = f"activation memory {chosen} {name}"
-    download_row(picture, "architecture_memory", filename, memory_caption(memory), frame)
-    folded_table("architecture_memory", frame, f"{title}, bytes")
+    download_row(picture, "architecture_memory", filename, picture.caption, frame)
+    folded_table("architecture_memory", frame, f"{picture.title}, bytes")
     explained("architecture_memory", *texts.MEMORY_MADE)
 
 
@@ -140,13 +136,12 @@ def encoder_view(asked: cache.ModelClass) -> None:
     """An encoder, an encoder with a decoder, a decoder; the model's own marked."""
     model, ledger = ledgers.architecture(asked.name), cache.class_ledger(asked)
     design = cache.design(asked)
-    picture = design_picture(model, design)
+    picture = design_figure(model, design, ledger)
     key = "architecture_encoder"
     chart(picture, key)
     st.markdown(texts.design_words(model, design))
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
-    caption = design_caption(model, design, ledger.total)
-    download_row(picture, key, f"encoder or decoder {asked.name}", caption, frame)
+    download_row(picture, key, f"encoder or decoder {asked.name}", picture.caption, frame)
     folded_table(key, frame, f"Components of {asked.name}")
     explained(key, *texts.ENCODER)

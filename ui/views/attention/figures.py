@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions
-from bertviz_core.figures.attention.atlas import atlas_picture
-from bertviz_core.figures.attention.heatmap import attention_picture, readings_picture
-from bertviz_core.figures.attention.lines import lines_picture
+from bertviz_core.figures.attention.atlas import atlas_figure
+from bertviz_core.figures.attention.heatmap import attention_map_figure, readings_figure
+from bertviz_core.figures.attention.lines import lines_figure
 from bertviz_core.trace.results import Trace
 from ui.components.attention.legend import MEASURES
 from ui.views.attention import cache
@@ -30,12 +30,12 @@ def frame_of(found: AttentionMap) -> pd.DataFrame:
     return frame
 
 
-def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> None:
+def folded_atlas(atlas: AttentionAtlas, trace: Trace) -> None:
     """All heads as a figure of their own, for a slide."""
     key = "attention_atlas"
     with folded("All heads as a figure", f"{key}_figure") as place:
         if place.open:
-            picture = atlas_picture(atlas, trace)
+            picture = atlas_figure(atlas, trace)
             chart(picture, key)
             frame = measures_frame(atlas)
             download_row(picture, key, picture.title, picture.title, frame, trace.tokens)
@@ -51,24 +51,24 @@ def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
     return frame
 
 
-def head_figure(found: AttentionMap, trace: Trace, lines: bool) -> None:
+def folded_head(found: AttentionMap, trace: Trace, lines: bool) -> None:
     """The opened head as a figure of its own, for a slide: a map, or lines where the view draws those."""
     with folded("The opened head as a figure", f"{KEY}_figure") as place:
         if place.open:
-            picture = lines_picture(found, trace) if lines else attention_picture(found, trace)
+            picture = lines_figure(found, trace) if lines else attention_map_figure(found, trace)
             chart(picture, "attention_figure")
             title, table = picture.title, frame_of(found)
             download_row(picture, "attention_figure", title, title, table, trace.tokens)
 
 
-def three_readings(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:
+def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:
     """The raw weights, the value-weighted ones and the rollout, side by side."""
     key = "attention_beside"
     with folded("Raw, value-weighted and rollout side by side", key) as place:
         if place.open:
             with shown_to_user():
                 maps = [cache.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
-            picture = readings_picture(maps, trace, layer, head)
+            picture = readings_figure(maps, trace)
             title = picture.title
             chart(picture, f"{key}_chart")
             for each in LABELS.values():

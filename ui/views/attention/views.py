@@ -9,7 +9,7 @@ import streamlit as st
 from bertviz_core.attention.maps import blocks_of
 from bertviz_core.attention.probabilities import attention_rows
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
-from bertviz_core.figures.attention.heatmap import UNITS, attention_title, long_picture
+from bertviz_core.figures.attention.heatmap import UNITS, attention_title, long_figure
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.style import theme
 from bertviz_core.trace.results import Trace
@@ -28,7 +28,7 @@ from ui.views.attention.controls import (
     store_options,
     weights_choice,
 )
-from ui.views.attention.figures import KEY, atlas_figure, frame_of, head_figure, three_readings
+from ui.views.attention.figures import KEY, folded_atlas, folded_head, folded_readings, frame_of
 from ui.views.attention.texts import CODE, FORMULAS, LABELS, explanation
 from ui.widgets.cell_controls import head_select, layer_select
 from ui.widgets.errors import shown_to_user
@@ -49,7 +49,7 @@ def long_view(trace: Trace) -> None:
         left, right = position_range("Keys", "keys", seq)
     found = cache.part_map(trace, layer, head, (top, bottom, left, right))
     block = (-(-(bottom - top) // len(found.row_starts)), -(-(right - left) // len(found.column_starts)))
-    picture = long_picture(found, trace, layer, head)
+    picture = long_figure(found, trace)
     title = picture.title
     chart(picture, LONG_KEY)
     st.caption(
@@ -115,9 +115,9 @@ def _heads(trace: Trace) -> None:
     _exact(trace, reading, state)
     _hidden(found)
     _downloads(trace, atlas, found, reading, title, special)
-    head_figure(found, trace, state.look.lines)
-    atlas_figure(atlas, trace)
-    three_readings(trace, layer, head, reading)
+    folded_head(found, trace, state.look.lines)
+    folded_atlas(atlas, trace)
+    folded_readings(trace, layer, head, reading)
     explained(KEY, explanation(reading), CODE[reading.weights].format(layer=layer, head=head))
 
 

@@ -10,10 +10,10 @@ from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, Te
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.figures.checkpoints.comparison import (
-    change_picture,
-    changes_picture,
-    cosines_picture,
-    divergences_picture,
+    change_figure,
+    changes_figure,
+    cosines_figure,
+    divergences_figure,
     most_changed,
 )
 from ui.cache import models
@@ -53,7 +53,7 @@ def behaviour_view(name: str, other: str) -> None:
 def _cosines(found: Behaviour) -> None:
     if found.cosines is None:
         return
-    picture = cosines_picture(found)
+    picture = cosines_figure(found)
     title = picture.title
     chart(picture, COSINES)
     last = found.cosines[-1]
@@ -67,7 +67,7 @@ def _cosines(found: Behaviour) -> None:
 def _divergences(found: Behaviour) -> None:
     if found.divergences is None:
         return
-    picture = divergences_picture(found)
+    picture = divergences_figure(found)
     title = picture.title
     chart(picture, DIVERGENCES)
     layer, head = divmod(int(found.divergences.argmax()), found.divergences.shape[1])
@@ -148,7 +148,7 @@ def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison)
         order = checkpoint_controls.order_choice()
     grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
     grid = sorted_grid(grid, *order)
-    picture = changes_picture(grid, found, logarithmic)
+    picture = changes_figure(grid, found, logarithmic)
     title = picture.title
     chart(picture, MAP)
     cell = cell_click(MAP)
@@ -176,7 +176,7 @@ def _tensor(first: Checkpoint, second: Checkpoint, found: CheckpointComparison, 
         st.metric("Largest difference", number(change.largest_difference), help="Of a single number.")
         st.metric("Numbers changed", f"{change.changed:,}", help=f"Of {math.prod(change.shape):,}.")
     drawn = cache.changes(first, change.name, second, change.second_name)
-    picture = change_picture(drawn, change, found)
+    picture = change_figure(drawn, change, found)
     title = picture.title
     chart(picture, TENSOR)
     edges, steps = drawn.first.edges, drawn.difference.edges

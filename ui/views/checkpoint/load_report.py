@@ -8,7 +8,7 @@ from bertviz_core.checkpoints.load_report.report import LABELLED, source_load_re
 from bertviz_core.checkpoints.load_report.results import HeadDifference, KeyRow, LoadReport
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
 from bertviz_core.errors import BertvizError, UnsupportedModelError
-from bertviz_core.figures.checkpoints.load_report import head_picture, report_picture
+from bertviz_core.figures.checkpoints.load_report import report_figure, task_head_figure
 from bertviz_core.models.sources import resolve
 from ui.cache import ledgers
 from ui.session import settings
@@ -61,7 +61,7 @@ def _reported(report: LoadReport) -> None:
     told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
     told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     _repair(report)
-    picture = report_picture(report)
+    picture = report_figure(report)
     chart(picture, KEY)
     st.caption(texts.READING)
     words = (
@@ -129,7 +129,7 @@ def _difference(difference: HeadDifference) -> None:
     """The tree of the class beside the base model, what is added and left out marked."""
     st.header("What the head adds", anchor=False)
     st.markdown(f"{difference.architecture}: {texts.added_words(difference)}")
-    picture = head_picture(difference)
+    picture = task_head_figure(difference)
     chart(picture, HEAD_KEY)
     frame = pd.DataFrame(
         {
@@ -141,8 +141,7 @@ def _difference(difference: HeadDifference) -> None:
             "tied to": [node.tied_to or "" for node in difference.nodes],
         }
     )
-    words = f"{picture.title}: {difference.base_total:,} and {difference.total:,} parameters."
-    download_row(picture, HEAD_KEY, f"head {difference.task} {difference.model}", words, frame)
+    download_row(picture, HEAD_KEY, f"head {difference.task} {difference.model}", picture.caption, frame)
     folded_table(HEAD_KEY, frame, picture.title)
     explained(HEAD_KEY, texts.DIFFERENCE, texts.difference_code(difference))
 

@@ -11,9 +11,9 @@ from bertviz_core.figures.checkpoints.weights import (
     drawn_deviation,
     drawn_range,
     first_matrix,
+    statistic_figure,
     statistic_numbers,
-    statistic_picture,
-    values_picture,
+    tensor_values_figure,
 )
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache, controls
@@ -53,7 +53,7 @@ def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     """The map, the clicked tensor and the table."""
     statistic = controls.statistic_choice()
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
-    picture = statistic_picture(grid, statistic, statistics.model)
+    picture = statistic_figure(grid, statistic, statistics.model)
     chart(picture, MAP)
     cell = cell_click(MAP)
     controls.take_cell(controls.TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
@@ -86,7 +86,7 @@ def _values(found: Checkpoint, statistics: CheckpointStatistics, tensor: TensorS
     deviation = drawn_deviation(statistics, tensor)
     low, high = drawn_range(tensor, deviation)
     histogram = cache.histogram(found, tensor.name, low, high)
-    picture = values_picture(histogram, deviation, tensor, statistics.model)
+    picture = tensor_values_figure(histogram, deviation, tensor, statistics.model)
     chart(picture, VALUES)
     if histogram.left_out:
         st.caption(f"{histogram.left_out:,} values lie outside the picture.")

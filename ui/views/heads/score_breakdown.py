@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.heads.score_breakdown import cell_picture, mix_picture, mix_place
+from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, mix_place
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
 from bertviz_core.trace.results import Trace
 from ui.views.heads import cache
@@ -34,7 +34,7 @@ def _cell(name: str, trace: Trace) -> None:
         head = cell_controls.head_select(cache.projections(name, layer).num_heads)
         query, key = cell_controls.query_position(trace.tokens), cell_controls.key_position(trace.tokens)
     cell = cache.cell(name, trace, cache.CellAddress(layer, head, query, key))
-    picture = cell_picture(cell, trace, layer, head)
+    picture = cell_figure(cell, trace)
     title = picture.title
     chart(picture, KEY, on_select=partial(cell_controls.take_key, KEY, ROW_OF_WEIGHTS))
     _checks(cell)
@@ -48,7 +48,7 @@ def _cell(name: str, trace: Trace) -> None:
     with folded("The row of weights as a table", "heads_row") as place:
         if place.open:
             numbers_table(row, f"Row of weights: {title}")
-    _mix(cell, trace, mix_place(cell, trace, layer, head))
+    _mix(cell, trace)
     weight, shape = float(cell.score.weights[key]), tuple(cell.mix.head_output.shape)
     code = CELL_CODE.format(query=query, key=key, scaling=cell.score.scaling, weight=weight, output=shape)
     explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
@@ -79,10 +79,10 @@ def _remarks(score: ScoreBreakdown) -> list[str]:
     return found
 
 
-def _mix(cell: CellBreakdown, trace: Trace, where: str) -> None:
+def _mix(cell: CellBreakdown, trace: Trace) -> None:
     """What goes back: the mix of the values, through the head's columns of W_o."""
     st.header("What goes back", anchor=False)
-    mix, picture = cell.mix, mix_picture(cell, where)
+    mix, picture = cell.mix, mix_figure(cell, trace)
     title = picture.title
     chart(picture, MIX)
     if mix.output_difference is None or mix.mix_difference is None:
@@ -94,5 +94,5 @@ def _mix(cell: CellBreakdown, trace: Trace, where: str) -> None:
             f"to the model's own **{mix.output_difference:.1e}**."
         )
     frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
-    download_row(picture, MIX, f"what goes back {where}", title, frame, trace.tokens)
+    download_row(picture, MIX, f"what goes back {mix_place(cell, trace)}", title, frame, trace.tokens)
     folded_table(MIX, frame, title)

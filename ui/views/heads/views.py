@@ -5,8 +5,8 @@ import streamlit as st
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.heads.maps import norms_picture, products_picture
-from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, block_place, matrix_picture
+from bertviz_core.figures.heads.maps import head_norms_figure, products_figure
+from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, block_place, matrix_figure
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead, HeadParameters, HeadProjections
 from bertviz_core.heads.weights import head_parameters
 from ui.cache import ledgers, models
@@ -59,7 +59,7 @@ def matrix_view(name: str) -> None:
     matrix = parts.matrix(block)
     size = blocks.shape[2 if block == "output" else 1]
     steps(parts, block)
-    picture = matrix_picture(parts, layer, head, block, cut)
+    picture = matrix_figure(parts, layer, head, block, cut)
     title, key = picture.title, "heads_matrix"
     chart(picture, key)
     _clicked(key, parts, block, size)
@@ -117,7 +117,7 @@ def products_view(name: str) -> None:
     tokens = models.tokens(name, controls.text(), controls.pair())
     heads, seq, dim = found.one.shape
     _times(found)
-    picture = products_picture(found, tokens, layer, block, name)
+    picture = products_figure(found, tokens, layer, block, name)
     title, key = picture.title, "heads_products"
     chart(picture, key)
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
@@ -162,7 +162,7 @@ def norms_view(name: str) -> None:
     norms = cache.norms(name)
     parts = cache.projections(name, 0)
     _parameters(head_parameters(parts), parts)
-    picture = norms_picture(norms, parts.model)
+    picture = head_norms_figure(norms, parts.model)
     title, key = picture.title, "heads_norms"
     chart(picture, key)
     st.caption("A small norm says that the numbers are small, not that the head is of no use.")

@@ -7,11 +7,10 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.parameters import (
     FORMS,
     ROOT_ID,
-    components_picture,
-    layers_picture,
-    models_picture,
-    tree_picture,
-    tree_words,
+    components_figure,
+    layers_figure,
+    models_figure,
+    tree_figure,
 )
 from bertviz_core.parameters.results import Ledger, Parameter
 from ui.cache import ledgers as cache_ledgers
@@ -103,13 +102,13 @@ def tree_view(name: str, task: str | None) -> None:
     with st.container(key="halves_tree"):
         picture, rows = st.columns([1, 1], gap="medium")
     with picture:
-        picture_of_tree, key = tree_picture(ledger, nodes, form), "parameters_tree"
+        picture_of_tree, key = tree_figure(ledger, nodes, form), "parameters_tree"
         chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID))
     first_chart_first()
     with rows:
         table_view(ledger, module, wanted)
     table = rows_frame(ledger.parameters)
-    download_row(picture_of_tree, key, f"parameters {form} {name}", tree_words(ledger), table)
+    download_row(picture_of_tree, key, f"parameters {form} {name}", picture_of_tree.caption, table)
     explained("parameters_tree", *texts.TREE)
 
 
@@ -119,7 +118,7 @@ def layers_view(name: str, task: str | None) -> None:
     if not ledger.layers:
         st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
         return
-    picture = layers_picture(ledger)
+    picture = layers_figure(ledger)
     chart(picture, "parameters_layers")
     frame = pd.DataFrame(
         {
@@ -159,7 +158,7 @@ def components_view(name: str, task: str | None) -> None:
             "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
         }
     )
-    picture = components_picture(ledger)
+    picture = components_figure(ledger)
     chart(picture, "parameters_components")
     download_row(picture, "parameters_components", f"components {name}", picture.title, frame)
     numbers_table(frame, "Components with parameters, share and arithmetic")
@@ -180,7 +179,7 @@ def compare_view(name: str, task: str | None) -> None:
     if not ledgers:
         st.info("Choose at least one model to see its bar.")
         return
-    picture = models_picture(ledgers)
+    picture = models_figure(ledgers)
     chart(picture, "parameters_compare")
     frame = pd.DataFrame(
         {

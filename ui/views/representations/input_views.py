@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.hidden_states.lines import embedding_lengths, input_picture, pooler_picture, word_picture
+from bertviz_core.figures.hidden_states.lines import embedding_lengths, input_figure, pooler_figure, word_figure
 from bertviz_core.hidden_states.embeddings import embedding_sum, pooler_check
 from bertviz_core.hidden_states.geometry import compare_word, occurrences
 from bertviz_core.trace.results import Trace
@@ -24,7 +24,7 @@ def embedding_view(trace: Trace) -> None:
     shown = slice(first, last + 1)
     parts = embedding_sum(models.loaded(trace.model), trace)
     lengths = embedding_lengths(parts, shown)
-    picture = input_picture(lengths, trace, first)
+    picture = input_figure(lengths, trace, first)
     title = picture.title
     chart(picture, "representations_embedding")
     names = [name for name in ("word", "position", "token type", "other") if name in lengths]
@@ -76,7 +76,7 @@ def pooler_view(trace: Trace) -> None:
     st.markdown(
         f"Linear, then tanh, on that vector: max |pooler(CLS) - pooler_output| = **{check.max_difference:.2e}**."
     )
-    picture = pooler_picture(check, trace.model)
+    picture = pooler_figure(check, trace.model)
     title = picture.title
     chart(picture, "representations_pooler")
     frame = pd.DataFrame({"dimension": range(len(check.output)), "linear": check.linear, "tanh": check.output})
@@ -111,7 +111,7 @@ def word_view(trace: Trace) -> None:
         )
         return
     comparison = compare_word(word, first, places[0][0], second, places[1][0])
-    picture = word_picture(comparison, word, trace.model)
+    picture = word_figure(comparison, word, trace.model)
     title = picture.title
     chart(picture, "representations_word")
     last = float(comparison.cosine[-1])

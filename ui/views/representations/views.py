@@ -9,11 +9,11 @@ from bertviz_core.figures.hidden_states.heatmaps import (
     BEFORE,
     INPUT,
     LENGTH,
-    change_picture,
-    similarity_picture,
-    values_picture,
+    change_figure,
+    token_similarity_figure,
+    values_figure,
 )
-from bertviz_core.figures.hidden_states.lines import paths_picture, paths_words
+from bertviz_core.figures.hidden_states.lines import paths_figure
 from bertviz_core.hidden_states.geometry import (
     cosine_to_embedding,
     cosine_to_previous,
@@ -57,7 +57,7 @@ def _values(trace: Trace, begun: FirstChart) -> None:
         first = controls.first_dimension(hidden, window)
     values = trace.hidden_states[layer][:, first : first + window]
     names = token_labels(trace.tokens)
-    picture = values_picture(trace, layer, first, window)
+    picture = values_figure(trace, layer, first, window)
     title, key = picture.title, "representations_values"
     _values_chart(trace, key, layer, first, window, begun)
     cell = cell_click(key)
@@ -95,14 +95,14 @@ def _values_chart(trace: Trace, key: str, layer: int, first: int, window: int, b
     """The chart; where the browser has room for all layers it goes on from the one that it began with by itself."""
     states = trace.hidden_states[:, :, first : first + window]
     if not fit_ahead(states):
-        chart(values_picture(trace, layer, first, window), key)
+        chart(values_figure(trace, layer, first, window), key)
         return
     shown = (first, window, session.theme_name())
     if shown not in begun:
         begun.clear()
         begun[shown] = layer
-    chart(values_picture(trace, begun[shown], first, window), key)
-    pictures = [values_picture(trace, each, first, window) for each in range(len(states))]
+    chart(values_figure(trace, begun[shown], first, window), key)
+    pictures = [values_figure(trace, each, first, window) for each in range(len(states))]
     layers_ahead(key, "layer", states, [escape(each.title) for each in pictures], [each.alt for each in pictures])
 
 
@@ -111,7 +111,7 @@ def change_view(trace: Trace) -> None:
     chosen = widgets_controls.choice("What is shown", list(MAPS), "map")
     values = {LENGTH: norms, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}[chosen](trace.hidden_states)
     first = len(trace.hidden_states) - len(values)
-    picture = change_picture(values, trace, chosen)
+    picture = change_figure(values, trace, chosen)
     title = picture.title
     chart(picture, "representations_change")
     st.caption(MAPS[chosen])
@@ -135,7 +135,7 @@ def similarity_view(trace: Trace) -> None:
     first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
     cosines = token_cosines(trace.hidden_states[:, first : last + 1])
     shown = trace.tokens.tokens[first : last + 1]
-    picture = similarity_picture(cosines, trace, first)
+    picture = token_similarity_figure(cosines, trace, first, trace.num_hidden_layers)
     title = picture.title
     chart(picture, "representations_similarity")
     frame = pd.DataFrame(cosines[-1], columns=[f"{first + i} {token}" for i, token in enumerate(shown)])
@@ -158,7 +158,7 @@ def paths_view(trace: Trace) -> None:
     """Tokens' ways through the layers in the plane of largest variance."""
     first, last = controls.token_range(len(trace.tokens), 24)
     paths = token_paths(trace.hidden_states[:, first : last + 1])
-    picture = paths_picture(paths, trace, first)
+    picture = paths_figure(paths, trace, first)
     title = picture.title
     chart(picture, "representations_paths")
     shown = float(paths.explained.sum())
@@ -170,7 +170,7 @@ def paths_view(trace: Trace) -> None:
     ]
     frame = pd.DataFrame(rows, columns=["token", "layer", "first", "second"])
     filename = f"token paths {trace.model}"
-    download_row(picture, "representations_paths", filename, paths_words(trace), frame, trace.tokens)
+    download_row(picture, "representations_paths", filename, picture.caption, frame, trace.tokens)
     numbers_table(frame, title, height=240)
     explained(
         "representations_paths",

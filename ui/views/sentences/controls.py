@@ -266,20 +266,15 @@ def colour_column(columns: Sequence[str]) -> str:
     )
 
 
-def selected_points(
-    event: Any, points: Float[np.ndarray, "sentences 2"], in_link: Sequence[Sequence[float]] = ()
-) -> list[int]:
+def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
     """Places in the list of all points inside what was drawn, also of those that are not drawn themselves.
 
     Args:
         event: what the chart says of a selection.
         points: all of them.
-        in_link: lines that a link brought, x and y by turns.
     """
     selection = event["selection"] if event else {}
     inside = np.zeros(len(points), dtype=bool)
-    for line in in_link:
-        inside |= inside_polygon(points, np.array(line, dtype=np.float64).reshape(-1, 2))
     for lasso in selection.get("lasso", ()):
         inside |= inside_polygon(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
     for box in selection.get("box", ()):

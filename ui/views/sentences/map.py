@@ -1,21 +1,19 @@
 """The view of the sentences page that places sentences in a plane, and lists those that are encircled."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme
-from bertviz_core.figures.sentences.map import GROUPS, drawn_points, map_picture
+from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
 from bertviz_core.sentences.export import formula_safe
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
 from ui import session
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceQuery
-from ui.widgets import chart_state
 from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table
 from ui.widgets.formatting import escape_markdown
 
@@ -49,15 +47,15 @@ def map_view(asked: SentenceQuery) -> None:
         column = controls.colour_column([str(each) for each in asked.table.frame.columns])
     placed = cache.placed(asked.key, method, found)
     values = _values(asked.table.frame[column]) if column else None
-    picture = map_picture(placed, found, column, values)
+    picture = sentence_map_figure(placed, found, column, values)
     title = picture.title
     figure = picture.drawn(theme(session.theme_name()))
     event = st.plotly_chart(
-        chart_state.restored_figure(figure, KEY),
+        figure,
         key=KEY,
         theme=None,
         config=MAP_CONFIG,
-        on_select=partial(chart_state.forget_selection, KEY),
+        on_select="rerun",
         selection_mode=("points", "box", "lasso"),
         alt=picture.alt,
     )
@@ -65,7 +63,7 @@ def map_view(asked: SentenceQuery) -> None:
     shown = len(drawn_points(len(found.sentences)))
     if shown < len(found.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
-    chosen = controls.selected_points(event, placed.points, chart_state.selection_in_link(figure, KEY))
+    chosen = controls.selected_points(event, placed.points)
     if chosen:
         st.markdown(f"**{len(chosen):,} sentences encircled**")
         numbers_table(_listed(asked, chosen), "The encircled sentences", 240)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.sentences.poolings import POOLING_WORDS, pooling_maps_picture, poolings_picture
+from bertviz_core.figures.sentences.poolings import POOLING_WORDS, pooling_maps_figure, poolings_figure
 from bertviz_core.sentences.results import PoolingComparison
 from ui.views.sentences import cache
 from ui.views.sentences.similarity import SentenceQuery
@@ -30,7 +30,7 @@ def pooling_view(asked: SentenceQuery) -> None:
     found = cache.compared(asked.model, sentences)
     if len(sentences) > len(found.sentences):
         st.caption(f"Compared are the first {len(found.sentences)} of {len(sentences):,} sentences.")
-    picture = poolings_picture(found, asked.model)
+    picture = poolings_figure(found, asked.model)
     title, key = picture.title, "sentences_poolings"
     chart(picture, key)
     st.markdown(f"{WHY_CLS}{_read(found)}")
@@ -55,7 +55,7 @@ def pooling_view(asked: SentenceQuery) -> None:
 
 def _maps(found: PoolingComparison, model: str) -> None:
     """The cosines of all pairs, a small map for every pooling and layer."""
-    picture = pooling_maps_picture(found, model)
+    picture = pooling_maps_figure(found, model)
     title, key = picture.title, "sentences_pooling_maps"
     chart(picture, key)
     download_row(picture, key, f"pooling maps {model}", title, _cells(found), found.sentences)

@@ -12,9 +12,9 @@ from bertviz_core.figures.sentences.similarity import (
     BLOCKS,
     EVERY_PAIR,
     NEIGHBOURS,
-    blocks_picture,
-    pairs_picture,
-    query_picture,
+    blocks_figure,
+    pairs_figure,
+    query_figure,
 )
 from bertviz_core.sentences.results import (
     BlockSummary,
@@ -83,7 +83,7 @@ def _every_pair(asked: SentenceQuery, found: SentenceVectors) -> None:
         clusters = cluster_order(cosines)
     order = np.arange(len(cells)) if clusters is None else clusters.order
     word = MEASURE_WORDS[asked.measure]
-    picture = pairs_picture(cells, found, asked.measure, clusters)
+    picture = pairs_figure(cells, found, asked.measure, clusters)
     title, key = picture.title, "sentences_similarity"
     chart(picture, key)
     cell = cell_click(key)
@@ -113,7 +113,7 @@ def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, 
 
 def _blocks(asked: SentenceQuery, found: SentenceVectors) -> None:
     summary = cache.in_blocks(asked.key, BLOCKS, found)
-    picture = blocks_picture(summary, found)
+    picture = blocks_figure(summary, found)
     st.caption(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
         "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
@@ -178,7 +178,7 @@ def query_view(asked: SentenceQuery) -> None:
         return
     one = cache.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
     near = nearest(one.vectors[0], found.vectors, min(NEIGHBOURS, len(found.sentences)), asked.measure)
-    picture = query_picture(near, found)
+    picture = query_figure(near, found, query)
     title, key = picture.title, "sentences_query"
     chart(picture, key)
     rows = zip(near.score.tolist(), near.index.tolist(), strict=True)
@@ -187,7 +187,7 @@ def query_view(asked: SentenceQuery) -> None:
         columns=[MEASURE_WORDS[near.measure], "number", "sentence"],
     )
     filename = f"nearest sentences {found.pooling} layer {found.layer} {found.model}"
-    download_row(picture, key, filename, f"{title}. Query: {query}", frame, found.sentences)
+    download_row(picture, key, filename, picture.caption, frame, found.sentences)
     numbers_table(frame, title)
     explained(
         key,

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.sentences.token_pairs import Unit, pair_picture
+from bertviz_core.figures.sentences.token_pairs import Unit, token_pairs_figure
 from bertviz_core.sentences.results import TokenPairShares
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceQuery
@@ -33,7 +33,7 @@ def pair_view(asked: SentenceQuery) -> None:
         st.markdown(_sum_words(found))
     if not found.exact:
         st.warning(f"An approximation. {escape_markdown(found.note)}")
-    picture = pair_picture(found, unit, asked.model)
+    picture = token_pairs_figure(found, unit, asked.model)
     title, key = picture.title, "sentences_pair"
     chart(picture, key)
     if found.exact:

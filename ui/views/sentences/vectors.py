@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.sentences.similarity import ROWS, vectors_picture
+from bertviz_core.figures.sentences.similarity import ROWS, vectors_figure
 from bertviz_core.sentences.export import about_json, csv_bytes, npy_bytes, parquet_bytes
 from bertviz_core.sentences.results import SentenceVectors
 from ui.components.cell_click import cell_click
@@ -27,7 +27,7 @@ def vectors_view(asked: SentenceQuery) -> None:
     found = asked.vectors()
     first = controls.first_row(len(found.sentences), ROWS)
     rows, sentences = found.vectors[first : first + ROWS], found.sentences[first : first + ROWS]
-    picture = vectors_picture(rows, sentences, first, found)
+    picture = vectors_figure(found, first)
     title = picture.title
     chart(picture, KEY)
     cell = cell_click(KEY)

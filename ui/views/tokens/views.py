@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.tokens import nearest_picture
+from bertviz_core.figures.tokens import nearest_figure
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.text import escape_controls, shortened
 from bertviz_core.trace.results import Tokens
@@ -231,8 +231,7 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
         st.info(escape_markdown(f"The neighbours of a token need the model's weights. {error}"))
         return
     short = shortened(escape_controls(token), 24)
-    picture = nearest_picture(found, spelled, token, name)
-    title = picture.title
+    picture = nearest_figure(found, spelled, token, name)
     chart(picture, CHART_KEY)
     st.markdown(
         f"Row {token_id} of the embedding table, **{escape_markdown(short)}**, has the norm **{found.norm:.4f}**."
@@ -240,7 +239,7 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
     frame = pd.DataFrame(
         {"token": list(spelled), "id": found.ids, "cosine": found.cosine.round(4), "norm": found.norms.round(4)}
     )
-    download_row(picture, CHART_KEY, f"nearest to {short} {name}", f"{title}. Cosines of static rows.", frame, tokens)
+    download_row(picture, CHART_KEY, f"nearest to {short} {name}", picture.caption, frame, tokens)
     with folded("The neighbours as a table", f"{CHART_KEY}_table"):
         form = {"id": "%d", "cosine": "%.4f", "norm": "%.4f"}
         config = {column: st.column_config.NumberColumn(format=each) for column, each in form.items()}

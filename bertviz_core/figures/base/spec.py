@@ -1,13 +1,15 @@
-"""A figure before it is drawn: what it is called, what is seen in it, and the function that draws it in any theme."""
+"""A figure before it is drawn: how it is declared, what it is called, what is seen in it, how it is drawn."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from typing import Any, Generic, ParamSpec
 
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme
 
+P = ParamSpec("P")
 PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 STILL = "slider"
@@ -24,6 +26,12 @@ class FigureSpec:
     """What is seen, for a reader who does not see it."""
     draw: Callable[[Theme], go.Figure]
     """Draws it; the colours are the theme's alone."""
+    caption: str = ""
+    """What stands below it in a file; the title where it is empty."""
+    chart: str = ""
+    """Key of its chart on its page."""
+    key: tuple[object, ...] = ()
+    """Name of the declared figure and what it was made of; empty for one that is not declared."""
     kept: dict[str, go.Figure] = field(default_factory=dict, repr=False)
     """Theme -> the figure, where it has been drawn."""
 
@@ -33,6 +41,51 @@ class FigureSpec:
             figure = self.draw(look)
             self.kept[look.name] = printed(figure, look) if look.name == "print" else figure
         return self.kept[look.name]
+
+
+class DeclaredFigure(Generic[P]):
+    """A figure under its name: called with the results that it shows, it is a FigureSpec."""
+
+    def __init__(
+        self, name: str, chart: str, description: str, settings: tuple[str, ...], make: Callable[P, FigureSpec]
+    ) -> None:
+        """A figure as `figure` declares it."""
+        self.name, self.chart, self.description, self.settings = name, chart, description, settings
+        self._make = make
+        parameters = signature(make).parameters.values()
+        self.inputs = tuple(each.name for each in parameters if each.default is each.empty)
+        """Names of the results that it cannot do without; the command line makes each by its name."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> FigureSpec:
+        """The figure of these results."""
+        key = (self.name, *args, *sorted(kwargs.items()))
+        return replace(self._make(*args, **kwargs), chart=self.chart, key=key)
+
+
+DECLARED: dict[str, DeclaredFigure[...]] = {}
+"""Name -> figure, of every module that has been imported; bertviz_core.figures.registry imports all."""
+
+
+def figure(
+    name: str, chart: str, description: str, settings: Sequence[str] = ()
+) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
+    """Declares the function below as a figure that pages, their downloads and the command `figure` draw.
+
+    Args:
+        name: what the command calls it.
+        chart: key of its chart on its page, which begins with the page's name.
+        description: what it shows, and with which options, for `figure --list`.
+        settings: names that --set takes, as the page's address has them.
+    """
+
+    def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
+        if name in DECLARED:
+            raise ValueError(f"two figures are called {name!r}")
+        found = DeclaredFigure(name, chart, description, tuple(settings), make)
+        DECLARED[name] = found
+        return found
+
+    return declared
 
 
 def printed(figure: go.Figure, look: Theme) -> go.Figure:

@@ -1,0 +1,178 @@
+"""What a model makes of a text: its run, hidden states, input, pooler, one word in two texts, a row's neighbours."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.cli.figure.inputs.models import ModelInputs
+from bertviz_core.cli.options import tokenized
+from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.figures.hidden_states.heatmaps import BEFORE, INPUT, LENGTH
+from bertviz_core.figures.hidden_states.lines import embedding_lengths
+from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check
+from bertviz_core.hidden_states.geometry import (
+    compare_word,
+    cosine_to_embedding,
+    cosine_to_previous,
+    norms,
+    occurrences,
+    token_cosines,
+    token_paths,
+)
+from bertviz_core.hidden_states.results import NearestRows, PoolerCheck, TokenPaths, WordComparison
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.text import escape_controls
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, longest_piece, tokenize
+
+SHOWN_TOKENS, SHOWN_PATHS = 64, 24
+"""Tokens that the page draws of a long text, until its reader asks for others."""
+WINDOW, NARROW = 64, 32
+MEASURES = {"length": LENGTH, "before": BEFORE, "input": INPUT}
+NEAREST = 10
+
+
+class RunInputs(ModelInputs):
+    """A model's weights, and what it computes from a text."""
+
+    @cached_property
+    def loaded(self) -> LoadedModel:
+        """The model with its weights."""
+        return load_model(self.source, self.settings)
+
+    @cached_property
+    def tokenizer(self) -> TextTokenizer:
+        """Its tokenizer."""
+        return load_tokenizer(self.source, self.settings)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The one text as the model reads it."""
+        read = tokenized(self.asked.model, self.asked.text(), self.asked.pair)
+        self.texts, self.notices = (read.text, read.pair), read.notices
+        return read
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What the model makes of it."""
+        read = self.tokens
+        found = trace(self.loaded, read)
+        self.notices = (*read.notices, *found.notices)
+        return found
+
+    @cached_property
+    def state(self) -> int:
+        """An entry of the hidden states, the last by default."""
+        last = self.trace.num_hidden_layers
+        return self.asked.number("layer", self.asked.layer, last + 1, last, " (the embedding output)")
+
+    @cached_property
+    def first_dimension(self) -> int:
+        """The first dimension drawn."""
+        first, width = self.asked.first, self.trace.hidden_states.shape[-1]
+        if first >= width:
+            raise TextError(f"There is no dimension {first} in {self.asked.model!r}; give --first 0 to {width - 1}.")
+        return first
+
+    @cached_property
+    def window(self) -> int:
+        """How many dimensions are drawn."""
+        width: int = self.trace.hidden_states.shape[-1]
+        window = self.asked.window or next((size for size in (WINDOW, NARROW) if size < width), width)
+        return min(window, width - self.first_dimension)
+
+    @cached_property
+    def measure(self) -> str:
+        """What one number per token and layer is, as its figure calls it."""
+        given = self.asked.measure
+        if given not in MEASURES:
+            raise TextError(f"There is no --map {escape_controls(given[:20])!r}; choose {', '.join(MEASURES)}.")
+        return MEASURES[given]
+
+    @cached_property
+    def token_measures(self) -> Float[np.ndarray, "rows seq"]:
+        """One number per token and layer."""
+        compute = {LENGTH: norms, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}[self.measure]
+        return compute(self.trace.hidden_states)
+
+    def _span(self, shown: int) -> tuple[int, int]:
+        return self.asked.span("tokens", len(self.trace.tokens), shown)
+
+    @cached_property
+    def first_token(self) -> int:
+        """The first token drawn."""
+        return self._span(SHOWN_TOKENS)[0]
+
+    @cached_property
+    def token_cosines(self) -> Float[np.ndarray, "states seq seq"]:
+        """Every token drawn against every other, at every entry."""
+        return token_cosines(self.trace.hidden_states[:, slice(*self._span(SHOWN_TOKENS))])
+
+    @cached_property
+    def input_lengths(self) -> Mapping[str, Float[np.ndarray, " seq"]]:
+        """Lengths of the vectors that make the input of the tokens drawn."""
+        return embedding_lengths(embedding_sum(self.loaded, self.trace), slice(*self._span(SHOWN_TOKENS)))
+
+    @cached_property
+    def first_path(self) -> int:
+        """The first token whose path is drawn."""
+        return self._span(SHOWN_PATHS)[0]
+
+    @cached_property
+    def token_paths(self) -> TokenPaths:
+        """The tokens' ways through the layers."""
+        return token_paths(self.trace.hidden_states[:, slice(*self._span(SHOWN_PATHS))])
+
+    @cached_property
+    def pooler_check(self) -> PoolerCheck:
+        """The first token's vector, and what the pooler makes of it."""
+        check = pooler_check(self.loaded, self.trace) if self.trace.pooler_output is not None else None
+        if check is None:
+            raise UnsupportedModelError(
+                f"{self.asked.model!r} has no pooler of Linear and tanh on its first token; draw hidden instead."
+            )
+        return check
+
+    @cached_property
+    def word(self) -> str:
+        """The word that is followed through two texts."""
+        word = self.asked.more.get("word", "").strip()
+        if len(self.asked.texts) != 2 or not word:
+            raise TextError("This figure follows a word in two texts: give --set word=WORD, and both texts in quotes.")
+        return word
+
+    @cached_property
+    def word_comparison(self) -> WordComparison:
+        """One word in two texts, layer by layer."""
+        word = self.word
+        first, second = (trace(self.loaded, tokenize(self.tokenizer, text)) for text in self.asked.texts)
+        places = [occurrences(each.tokens, word) for each in (first, second)]
+        for text, found in zip(self.asked.texts, places, strict=True):
+            if not found:
+                what = f"The word {escape_controls(word[:30])!r} does not stand in {escape_controls(text[:60])!r}"
+                raise TextError(f"{what}; give a word that is in both texts.")
+        self.texts = self.asked.texts
+        return compare_word(word, first, places[0][0], second, places[1][0])
+
+    @cached_property
+    def _position(self) -> int:
+        """The token whose row is looked up."""
+        return self.asked.place("token", len(self.tokens), longest_piece(self.tokens))
+
+    @cached_property
+    def token(self) -> str:
+        """That token."""
+        return self.tokens.tokens[self._position]
+
+    @cached_property
+    def nearest_rows(self) -> NearestRows:
+        """The rows of the embedding table that are nearest to its row."""
+        return nearest_rows(self.loaded, int(self.tokens.input_ids[self._position]), NEAREST)
+
+    @cached_property
+    def spelled(self) -> tuple[str, ...]:
+        """The tokens of these rows."""
+        return self.tokenizer.spelled(self.nearest_rows.ids.tolist())

@@ -1,0 +1,32 @@
+"""All figures by their names: whatever a module of this package declares with `figure`."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+
+from bertviz_core import figures
+from bertviz_core.figures.base.spec import DECLARED, DeclaredFigure
+
+PAGES = (
+    "overview",
+    "parameters",
+    "architecture",
+    "checkpoint",
+    "tokens",
+    "representations",
+    "heads",
+    "attention",
+    "sentences",
+)
+"""In the order in which the dashboard has them."""
+
+
+@cache
+def all_figures() -> Mapping[str, DeclaredFigure[...]]:
+    """Name -> figure, page by page and then by name, of all that are declared anywhere in this package."""
+    for module in walk_packages(figures.__path__, f"{figures.__name__}."):
+        import_module(module.name)
+    places = {page: place for place, page in enumerate(PAGES)}
+    by_page = sorted(DECLARED.values(), key=lambda each: (places[each.chart.partition("_")[0]], each.name))
+    return {each.name: each for each in by_page}
