@@ -9,6 +9,7 @@ import numpy as np
 
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.trace.results import Trace
 from ui.cache.decorator import results
 
 MOST_BYTES = 8 * 1024**2
@@ -64,7 +65,9 @@ class _Digest:
         self._values -= 1
         if self._values < 0:
             raise _TooMuch
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        if isinstance(value, Trace):  # large, and the same wherever model, revision, number format and text are
+            self.add((value.model, value.revision, value.dtype, value.tokens))
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
             self._write(type(value), f"{value.dtype.str}{value.shape}", value.nbytes)
             self._hash.update(np.ascontiguousarray(value).data)
         elif value is None or isinstance(value, str | bool | int | float | np.generic):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.caption import Caption, caption_of
@@ -29,6 +30,47 @@ CHART_CONFIG = {
 }
 LONGEST_NAME = 150
 """Characters of a file's name; file systems allow 255 bytes."""
+
+
+def figure_block(
+    spec: FigureSpec,
+    filename: str,
+    table: pd.DataFrame,
+    *,
+    alt: str = "",
+    numbers: Literal["folded", "open", "in files"] = "folded",
+    height: int | Literal["auto"] = "auto",
+    caption: str = "",
+    texts: Tokens | Sequence[str | None] = (),
+    models: Sequence[str] = (),
+    explanation: tuple[str, str] | None = None,
+    on_select: Callable[[], None] | None = None,
+) -> DeltaGenerator:
+    """The place between a figure and its files, for words on it; below are its files, numbers and how they are made.
+
+    Args:
+        spec: the figure.
+        filename: what is seen and of which model, layer and head, without an ending.
+        table: its numbers.
+        alt: what the table is, for a reader who does not see it; the figure's title by default.
+        numbers: whether the table stands folded or open below the figure, or in its files alone.
+        height: of a table that stands open, in pixels.
+        caption: what stands below the figure in its files; its own by default.
+        texts: what the models read, where the figure depends on it.
+        models: names of the models that the figure shows; the chosen one by default.
+        explanation: how the numbers are made, and the lines of Python that reproduce them.
+        on_select: called when a part of the figure was clicked.
+    """
+    chart(spec, spec.chart, on_select=on_select)
+    words = st.container()
+    download_row(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models)
+    if numbers == "folded":
+        folded_table(spec.chart, table, alt or spec.title)
+    elif numbers == "open":
+        numbers_table(table, alt or spec.title, height)
+    if explanation is not None:
+        explained(spec.chart, *explanation)
+    return words
 
 
 def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | None = None) -> None:

@@ -22,7 +22,7 @@ from bertviz_core.figures.architecture.layer_flow import layer_figure
 from ui.cache import ledgers
 from ui.views.architecture import cache, controls, texts
 from ui.widgets import controls as widgets_controls
-from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import bytes_text, escape_markdown, short_count
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
@@ -33,15 +33,13 @@ def layer_view(asked: cache.ModelClass) -> None:
     layer = controls.drawn_layer(cache.layer_count(asked))
     flow = cache.flow(asked, layer)
     design = cache.design(asked)
-    picture = layer_figure(flow)
-    key = "architecture_layer"
-    chart(picture, key)
-    st.markdown(texts.layer_words(flow, design))
-    frame = flow_frame(flow)
     read = cache.read(asked.name)
-    download_row(picture, key, f"layer {layer} {flow.model}", picture.caption, frame, read or ())
-    folded_table(key, frame, f"Steps of layer {layer} in the order of the run")
-    explained(key, *texts.LAYER)
+    steps = f"Steps of layer {layer} in the order of the run"
+    filename = f"layer {layer} {flow.model}"
+    words = figure_block(
+        layer_figure(flow), filename, flow_frame(flow), alt=steps, texts=read or (), explanation=texts.LAYER
+    )
+    words.markdown(texts.layer_words(flow, design))
 
 
 def flow_frame(flow: LayerFlow) -> pd.DataFrame:
@@ -73,10 +71,6 @@ def cost_view(asked: cache.ModelClass) -> None:
     costs = multiply_adds(terms, lengths)
     known = formula_covers(terms, counts)
     if known:
-        picture = cost_figure(costs, counts, crossing, limit, terms.model)
-        chart(picture, "architecture_cost")
-        causal = cache.design(asked).kind == "decoder"
-        st.markdown(texts.cost_words(terms, crossing, limit, counts, causal))
         frame = pd.DataFrame(
             {
                 "tokens": costs.lengths,
@@ -87,8 +81,10 @@ def cost_view(asked: cache.ModelClass) -> None:
                 "total": costs.total,
             }
         )
-        download_row(picture, "architecture_cost", f"multiply-adds {name}", picture.caption, frame)
-        folded_table("architecture_cost", frame, "Multiply-adds by tokens and part")
+        spec = cost_figure(costs, counts, crossing, limit, terms.model)
+        words = figure_block(spec, f"multiply-adds {name}", frame, alt="Multiply-adds by tokens and part")
+        causal = cache.design(asked).kind == "decoder"
+        words.markdown(texts.cost_words(terms, crossing, limit, counts, causal))
     else:
         found = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
         st.info(escape_markdown(f"{texts.NOT_COVERED} PyTorch counts {found or 'no run short enough'}."))
@@ -120,28 +116,25 @@ def _memory(name: str, limit: int | None) -> None:
     st.header("Memory of activations", anchor=False)
     chosen = widgets_controls.choice("What is counted", list(HOLDINGS), "holding", label_visibility="collapsed")
     memory = cache.memory(name, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
-    picture = memory_figure(memory)
-    chart(picture, "architecture_memory")
-    weights = ledgers.ledger(name).total * 4
-    st.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
+    spec, weights = memory_figure(memory), ledgers.ledger(name).total * 4
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
     filename = f"activation memory {chosen} {name}"
-    download_row(picture, "architecture_memory", filename, picture.caption, frame)
-    folded_table("architecture_memory", frame, f"{picture.title}, bytes")
-    explained("architecture_memory", *texts.MEMORY_MADE)
+    words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=texts.MEMORY_MADE)
+    words.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
 
 
 def encoder_view(asked: cache.ModelClass) -> None:
     """An encoder, an encoder with a decoder, a decoder; the model's own marked."""
     model, ledger = ledgers.architecture(asked.name), cache.class_ledger(asked)
     design = cache.design(asked)
-    picture = design_figure(model, design, ledger)
-    key = "architecture_encoder"
-    chart(picture, key)
-    st.markdown(texts.design_words(model, design))
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
-    download_row(picture, key, f"encoder or decoder {asked.name}", picture.caption, frame)
-    folded_table(key, frame, f"Components of {asked.name}")
-    explained(key, *texts.ENCODER)
+    words = figure_block(
+        design_figure(model, design, ledger),
+        f"encoder or decoder {asked.name}",
+        frame,
+        alt=f"Components of {asked.name}",
+        explanation=texts.ENCODER,
+    )
+    words.markdown(texts.design_words(model, design))

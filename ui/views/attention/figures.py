@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pandas as pd
-import streamlit as st
 
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions
 from bertviz_core.figures.attention.atlas import atlas_figure
@@ -14,7 +13,7 @@ from ui.components.attention.legend import MEASURES
 from ui.views.attention import cache
 from ui.views.attention.texts import LABELS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, folded, numbers_table
+from ui.widgets.figure_block import figure_block, folded
 
 KEY = "attention_heads"
 """Key of the view that the figures belong to."""
@@ -35,11 +34,10 @@ def folded_atlas(atlas: AttentionAtlas, trace: Trace) -> None:
     key = "attention_atlas"
     with folded("All heads as a figure", f"{key}_figure") as place:
         if place.open:
-            picture = atlas_figure(atlas, trace)
-            chart(picture, key)
+            spec = atlas_figure(atlas, trace)
+            words = f"What each head does: {spec.title}"
             frame = measures_frame(atlas)
-            download_row(picture, key, picture.title, picture.title, frame, trace.tokens)
-            numbers_table(frame, f"What each head does: {picture.title}", 240)
+            figure_block(spec, spec.title, frame, alt=words, numbers="open", height=240, texts=trace.tokens)
 
 
 def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
@@ -55,10 +53,8 @@ def folded_head(found: AttentionMap, trace: Trace, lines: bool) -> None:
     """The opened head as a figure of its own, for a slide: a map, or lines where the view draws those."""
     with folded("The opened head as a figure", f"{KEY}_figure") as place:
         if place.open:
-            picture = lines_figure(found, trace) if lines else attention_map_figure(found, trace)
-            chart(picture, "attention_figure")
-            title, table = picture.title, frame_of(found)
-            download_row(picture, "attention_figure", title, title, table, trace.tokens)
+            spec = lines_figure(found, trace) if lines else attention_map_figure(found, trace)
+            figure_block(spec, spec.title, frame_of(found), numbers="in files", texts=trace.tokens)
 
 
 def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:
@@ -68,13 +64,12 @@ def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) ->
         if place.open:
             with shown_to_user():
                 maps = [cache.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
-            picture = readings_figure(maps, trace)
-            title = picture.title
-            chart(picture, f"{key}_chart")
-            for each in LABELS.values():
-                st.caption(each)
-            st.caption("Each map has a scale of its own. The rollout takes all heads of the layers up to this one.")
+            spec = readings_figure(maps, trace)
             frames = [frame_of(each).assign(reading=each.reading.weights) for each in maps]
             tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in maps)
-            words = f"{title}. Every map has its own colours, from 0 to {tops}"
-            download_row(picture, f"{key}_chart", title, words, pd.concat(frames), trace.tokens)
+            caption = f"{spec.title}. Every map has its own colours, from 0 to {tops}"
+            table = pd.concat(frames)
+            words = figure_block(spec, spec.title, table, numbers="in files", caption=caption, texts=trace.tokens)
+            for each in LABELS.values():
+                words.caption(each)
+            words.caption("Each map has a scale of its own. The rollout takes all heads of the layers up to this one.")

@@ -32,7 +32,7 @@ from ui.views.attention.figures import KEY, folded_atlas, folded_head, folded_re
 from ui.views.attention.texts import CODE, FORMULAS, LABELS, explanation
 from ui.widgets.cell_controls import head_select, layer_select
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, csv_text, download_row, explained, file_name, folded_table, numbers_table
+from ui.widgets.figure_block import csv_text, explained, figure_block, file_name, folded_table, numbers_table
 from ui.widgets.formatting import escape_markdown
 
 LONG_KEY = "attention_long"
@@ -49,17 +49,15 @@ def long_view(trace: Trace) -> None:
         left, right = position_range("Keys", "keys", seq)
     found = cache.part_map(trace, layer, head, (top, bottom, left, right))
     block = (-(-(bottom - top) // len(found.row_starts)), -(-(right - left) // len(found.column_starts)))
-    picture = long_figure(found, trace)
-    title = picture.title
-    chart(picture, LONG_KEY)
-    st.caption(
+    spec = long_figure(found, trace)
+    table = pd.DataFrame(found.weights, columns=[f"from {start}" for start in found.column_starts])
+    table.insert(0, "query from", found.row_starts)
+    caption = f"{spec.title}. Largest weight of {block[0]} × {block[1]} cells."
+    words = figure_block(spec, spec.title, table, numbers="in files", caption=caption, texts=trace.tokens)
+    words.caption(
         f"{seq:,} × {seq:,} weights. Each cell is the largest of {block[0]} × {block[1]}; the softmax is over "
         "the whole row. Narrow the ranges to come closer."
     )
-    table = pd.DataFrame(found.weights, columns=[f"from {start}" for start in found.column_starts])
-    table.insert(0, "query from", found.row_starts)
-    words = f"{title}. Largest weight of {block[0]} × {block[1]} cells."
-    download_row(picture, LONG_KEY, title, words, table, trace.tokens)
     _row(trace, layer, head)
     explained(LONG_KEY, FORMULAS["attention"], CODE["attention"].format(layer=layer, head=head))
 

@@ -23,10 +23,8 @@ from ui.views.checkpoint import controls as checkpoint_controls
 from ui.views.checkpoint.texts import ALONE, BEHAVIOUR, COMPARE, EQUAL
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, folded, folded_table, numbers_table
+from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 from ui.widgets.formatting import escape_markdown
-
-COSINES, DIVERGENCES = "checkpoint_cosines", "checkpoint_divergences"
 
 
 def behaviour_view(name: str, other: str) -> None:
@@ -53,33 +51,25 @@ def behaviour_view(name: str, other: str) -> None:
 def _cosines(found: Behaviour) -> None:
     if found.cosines is None:
         return
-    picture = cosines_figure(found)
-    title = picture.title
-    chart(picture, COSINES)
     last = found.cosines[-1]
-    st.markdown(f"Mean cosine at the last row **{float(last.mean()):.4f}**, smallest **{float(last.min()):.4f}**.")
     frame = pd.DataFrame(found.cosines, columns=[f"{place} {token}" for place, token in enumerate(found.tokens.tokens)])
     frame.insert(0, "layer", range(len(found.cosines)))
-    download_row(picture, COSINES, f"cosine {found.first} {found.second}", title, frame, found.tokens, models_of(found))
-    folded_table(COSINES, frame, title)
+    filename = f"cosine {found.first} {found.second}"
+    words = figure_block(cosines_figure(found), filename, frame, texts=found.tokens, models=models_of(found))
+    words.markdown(f"Mean cosine at the last row **{float(last.mean()):.4f}**, smallest **{float(last.min()):.4f}**.")
 
 
 def _divergences(found: Behaviour) -> None:
     if found.divergences is None:
         return
-    picture = divergences_figure(found)
-    title = picture.title
-    chart(picture, DIVERGENCES)
     layer, head = divmod(int(found.divergences.argmax()), found.divergences.shape[1])
     largest = float(found.divergences[layer, head])
-    words = f"largest at layer {layer}, head {head}: **{largest:.4f}** nats" if largest else "0 in every head"
-    st.markdown(f"Jensen-Shannon divergence, mean over the tokens that look; {words}. It is at most ln 2 = 0.6931.")
+    where = f"largest at layer {layer}, head {head}: **{largest:.4f}** nats" if largest else "0 in every head"
     frame = pd.DataFrame(found.divergences, columns=[f"head {head}" for head in range(found.divergences.shape[1])])
     frame.insert(0, "layer", range(len(found.divergences)))
-    download_row(
-        picture, DIVERGENCES, f"divergence {found.first} {found.second}", title, frame, found.tokens, models_of(found)
-    )
-    folded_table(DIVERGENCES, frame, title)
+    filename = f"divergence {found.first} {found.second}"
+    words = figure_block(divergences_figure(found), filename, frame, texts=found.tokens, models=models_of(found))
+    words.markdown(f"Jensen-Shannon divergence, mean over the tokens that look; {where}. It is at most ln 2 = 0.6931.")
 
 
 def models_of(found: CheckpointComparison | Behaviour) -> tuple[str, ...]:
@@ -87,7 +77,7 @@ def models_of(found: CheckpointComparison | Behaviour) -> tuple[str, ...]:
     return tuple(dict.fromkeys((found.first, found.second)))
 
 
-MAP, TENSOR = "checkpoint_changes", "checkpoint_change"
+MAP = "checkpoint_changes"
 
 
 def compare_view(name: str) -> None:
@@ -148,17 +138,14 @@ def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison)
         order = checkpoint_controls.order_choice()
     grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
     grid = sorted_grid(grid, *order)
-    picture = changes_figure(grid, found, logarithmic)
-    title = picture.title
-    chart(picture, MAP)
-    cell = cell_click(MAP)
+    spec = changes_figure(grid, found, logarithmic)
+    filename = f"change from {found.first} to {found.second}"
+    with figure_block(spec, filename, changes_frame(found), models=models_of(found)):
+        cell = cell_click(MAP)
+        st.caption("Click a cell to see its tensor below.")
+        if grid.left_out:
+            st.caption(f"{grid.left_out:,} more tensors stand in the table.")
     checkpoint_controls.take_cell(checkpoint_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
-    st.caption("Click a cell to see its tensor below.")
-    if grid.left_out:
-        st.caption(f"{grid.left_out:,} more tensors stand in the table.")
-    frame = changes_frame(found)
-    download_row(picture, MAP, f"change from {found.first} to {found.second}", title, frame, models=models_of(found))
-    folded_table(MAP, frame, title)
     by_name = {each.name: each for each in found.tensors}
     chosen = by_name[checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(found))]
     _tensor(first, second, found, chosen)
@@ -176,16 +163,13 @@ def _tensor(first: Checkpoint, second: Checkpoint, found: CheckpointComparison, 
         st.metric("Largest difference", number(change.largest_difference), help="Of a single number.")
         st.metric("Numbers changed", f"{change.changed:,}", help=f"Of {math.prod(change.shape):,}.")
     drawn = cache.changes(first, change.name, second, change.second_name)
-    picture = change_figure(drawn, change, found)
-    title = picture.title
-    chart(picture, TENSOR)
     edges, steps = drawn.first.edges, drawn.difference.edges
     frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:]})
     frame["first"], frame["second"] = drawn.first.counts, drawn.second.counts
     frame["difference from"], frame["difference to"] = steps[:-1], steps[1:]
     frame["differences"] = drawn.difference.counts
-    download_row(picture, TENSOR, f"change of {change.name} {found.second}", title, frame, models=models_of(found))
-    folded_table(TENSOR, frame, title)
+    filename = f"change of {change.name} {found.second}"
+    figure_block(change_figure(drawn, change, found), filename, frame, models=models_of(found))
 
 
 def changes_frame(found: CheckpointComparison) -> pd.DataFrame:

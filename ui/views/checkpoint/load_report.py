@@ -14,10 +14,10 @@ from ui.cache import ledgers
 from ui.session import settings
 from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
-from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, count, escape_markdown
 
-KEY, HEAD_KEY = "checkpoint_report", "checkpoint_head"
+KEY = "checkpoint_report"
 MAX_ROWS = 20_000
 
 
@@ -61,13 +61,11 @@ def _reported(report: LoadReport) -> None:
     told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
     told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     _repair(report)
-    picture = report_figure(report)
-    chart(picture, KEY)
-    st.caption(texts.READING)
-    words = (
-        f"{picture.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
-    )
-    download_row(picture, KEY, f"load report {report.task} {report.model}", words, rows_frame(report.rows))
+    spec = report_figure(report)
+    caption = f"{spec.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
+    filename = f"load report {report.task} {report.model}"
+    words = figure_block(spec, filename, rows_frame(report.rows), numbers="in files", caption=caption)
+    words.caption(texts.READING)
     _keys(report)
     read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers alone, from the Hub"
     st.caption(
@@ -129,8 +127,6 @@ def _difference(difference: HeadDifference) -> None:
     """The tree of the class beside the base model, what is added and left out marked."""
     st.header("What the head adds", anchor=False)
     st.markdown(f"{difference.architecture}: {texts.added_words(difference)}")
-    picture = task_head_figure(difference)
-    chart(picture, HEAD_KEY)
     frame = pd.DataFrame(
         {
             "name": [node.name or difference.architecture for node in difference.nodes],
@@ -141,9 +137,12 @@ def _difference(difference: HeadDifference) -> None:
             "tied to": [node.tied_to or "" for node in difference.nodes],
         }
     )
-    download_row(picture, HEAD_KEY, f"head {difference.task} {difference.model}", picture.caption, frame)
-    folded_table(HEAD_KEY, frame, picture.title)
-    explained(HEAD_KEY, texts.DIFFERENCE, texts.difference_code(difference))
+    figure_block(
+        task_head_figure(difference),
+        f"head {difference.task} {difference.model}",
+        frame,
+        explanation=(texts.DIFFERENCE, texts.difference_code(difference)),
+    )
 
 
 def _source_key(name: str) -> tuple[str, str, str, bool]:

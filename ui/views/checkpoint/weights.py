@@ -19,10 +19,10 @@ from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache, controls
 from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import bytes_text, escape_markdown
 
-MAP, VALUES = "checkpoint_weights", "checkpoint_values"
+MAP = "checkpoint_weights"
 
 
 def weights_view(name: str) -> None:
@@ -53,17 +53,19 @@ def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     """The map, the clicked tensor and the table."""
     statistic = controls.statistic_choice()
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
-    picture = statistic_figure(grid, statistic, statistics.model)
-    chart(picture, MAP)
-    cell = cell_click(MAP)
+    words = figure_block(
+        statistic_figure(grid, statistic, statistics.model),
+        f"weights {statistics.model}",
+        statistics_frame(statistics),
+        alt=f"Statistics of every tensor of {statistics.model}",
+        explanation=WEIGHTS,
+    )
+    with words:
+        cell = cell_click(MAP)
+        st.caption("Click a cell to see its tensor below.")
+        if grid.left_out:
+            st.caption(f"{grid.left_out:,} more tensors stand in the table.")
     controls.take_cell(controls.TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
-    st.caption("Click a cell to see its tensor below.")
-    if grid.left_out:
-        st.caption(f"{grid.left_out:,} more tensors stand in the table.")
-    frame = statistics_frame(statistics)
-    download_row(picture, MAP, f"weights {statistics.model}", picture.title, frame)
-    folded_table(MAP, frame, f"Statistics of every tensor of {statistics.model}")
-    explained(MAP, *WEIGHTS)
     by_name = statistics.by_name()
     if by_name:
         chosen = controls.tensor_select(controls.TENSOR, list(by_name), first_matrix(statistics))
@@ -86,15 +88,16 @@ def _values(found: Checkpoint, statistics: CheckpointStatistics, tensor: TensorS
     deviation = drawn_deviation(statistics, tensor)
     low, high = drawn_range(tensor, deviation)
     histogram = cache.histogram(found, tensor.name, low, high)
-    picture = tensor_values_figure(histogram, deviation, tensor, statistics.model)
-    chart(picture, VALUES)
-    if histogram.left_out:
-        st.caption(f"{histogram.left_out:,} values lie outside the picture.")
     edges = histogram.edges.tolist()
     frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "count": histogram.counts})
-    download_row(picture, VALUES, f"values {tensor.name} {statistics.model}", picture.title, frame)
-    folded_table(VALUES, frame, picture.title)
-    explained(VALUES, HISTOGRAM[0], HISTOGRAM[1].format(name=tensor.name, low=low, high=high))
+    words = figure_block(
+        tensor_values_figure(histogram, deviation, tensor, statistics.model),
+        f"values {tensor.name} {statistics.model}",
+        frame,
+        explanation=(HISTOGRAM[0], HISTOGRAM[1].format(name=tensor.name, low=low, high=high)),
+    )
+    if histogram.left_out:
+        words.caption(f"{histogram.left_out:,} values lie outside the picture.")
 
 
 def statistics_frame(statistics: CheckpointStatistics) -> pd.DataFrame:

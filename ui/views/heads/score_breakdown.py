@@ -12,9 +12,9 @@ from ui.views.heads import cache
 from ui.views.heads.texts import CELL_CODE, CELL_WORDS, POSITIONS, REMAINDER
 from ui.widgets import cell_controls, controls, run_model
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, folded, folded_table, numbers_table
+from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
 
-KEY, MIX = "heads_cell", "heads_mix"
+KEY = "heads_cell"
 ROW_OF_WEIGHTS = 1
 """Which of the figure's traces are the weights."""
 
@@ -34,15 +34,20 @@ def _cell(name: str, trace: Trace) -> None:
         head = cell_controls.head_select(cache.projections(name, layer).num_heads)
         query, key = cell_controls.query_position(trace.tokens), cell_controls.key_position(trace.tokens)
     cell = cache.cell(name, trace, cache.CellAddress(layer, head, query, key))
-    picture = cell_figure(cell, trace)
-    title = picture.title
-    chart(picture, KEY, on_select=partial(cell_controls.take_key, KEY, ROW_OF_WEIGHTS))
-    _checks(cell)
+    spec = cell_figure(cell, trace)
+    title = spec.title
     frame = pd.DataFrame({"number": range(len(cell.score.query)), "q": cell.score.query, "k": cell.score.key})
     frame["product"] = cell.score.products
-    filename = f"attention layer {layer} head {head} cell {query} {key} {trace.model}"
-    download_row(picture, KEY, filename, title, frame, trace.tokens)
-    folded_table(KEY, frame, f"Products: {title}")
+    words = figure_block(
+        spec,
+        f"attention layer {layer} head {head} cell {query} {key} {trace.model}",
+        frame,
+        alt=f"Products: {title}",
+        texts=trace.tokens,
+        on_select=partial(cell_controls.take_key, KEY, ROW_OF_WEIGHTS),
+    )
+    with words:
+        _checks(cell)
     row = pd.DataFrame({"position": range(len(trace.tokens)), "key": list(trace.tokens.tokens)})
     row["score"], row["weight"], row["in the map"] = cell.score.scores, cell.score.weights, cell.score.model_weights
     with folded("The row of weights as a table", "heads_row") as place:
@@ -82,17 +87,15 @@ def _remarks(score: ScoreBreakdown) -> list[str]:
 def _mix(cell: CellBreakdown, trace: Trace) -> None:
     """What goes back: the mix of the values, through the head's columns of W_o."""
     st.header("What goes back", anchor=False)
-    mix, picture = cell.mix, mix_figure(cell, trace)
-    title = picture.title
-    chart(picture, MIX)
+    mix = cell.mix
+    frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
+    filename = f"what goes back {mix_place(cell, trace)}"
+    words = figure_block(mix_figure(cell, trace), filename, frame, texts=trace.tokens)
     if mix.output_difference is None or mix.mix_difference is None:
-        st.markdown("This family applies `W_o` as a bare tensor, so its output cannot be compared here.")
+        words.markdown("This family applies `W_o` as a bare tensor, so its output cannot be compared here.")
     else:
         rest = f", plus what no head made (length {mix.rest_norm:.3f})" if mix.rest_norm else ""
-        st.markdown(
+        words.markdown(
             f"The parts of all heads, plus the bias{rest}, are the output of the layer's attention; largest difference "
             f"to the model's own **{mix.output_difference:.1e}**."
         )
-    frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
-    download_row(picture, MIX, f"what goes back {mix_place(cell, trace)}", title, frame, trace.tokens)
-    folded_table(MIX, frame, title)

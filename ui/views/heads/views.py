@@ -23,7 +23,7 @@ from ui.views.heads.texts import (
 )
 from ui.widgets import cell_controls, controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.figure_block import explained, figure_block, folded_table
 from ui.widgets.formatting import count, escape_markdown
 
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
@@ -59,16 +59,15 @@ def matrix_view(name: str) -> None:
     matrix = parts.matrix(block)
     size = blocks.shape[2 if block == "output" else 1]
     steps(parts, block)
-    picture = matrix_figure(parts, layer, head, block, cut)
-    title, key = picture.title, "heads_matrix"
-    chart(picture, key)
-    _clicked(key, parts, block, size)
+    spec, key = matrix_figure(parts, layer, head, block, cut), "heads_matrix"
     whole = pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
-    download_row(picture, key, f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}", title, whole)
+    filename = f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}"
+    with figure_block(spec, filename, whole, numbers="in files"):
+        _clicked(key, parts, block, size)
     place = block_place(parts, head, block)
     own = pd.DataFrame(blocks[place], columns=[str(index) for index in range(blocks.shape[2])])
     own.insert(0, "row", range(len(own)))
-    folded_table(key, own, f"Block of head {place} of {title}")
+    folded_table(key, own, f"Block of head {place} of {spec.title}")
     stored = parts.stored[block]
     code = MATRIX_CODE.format(name=stored.name, shape=tuple(matrix.shape), cut=blocks.shape, heads=len(blocks))
     explained(key, MATRIX_WORDS, code)
@@ -117,16 +116,17 @@ def products_view(name: str) -> None:
     tokens = models.tokens(name, controls.text(), controls.pair())
     heads, seq, dim = found.one.shape
     _times(found)
-    picture = products_figure(found, tokens, layer, block, name)
-    title, key = picture.title, "heads_products"
-    chart(picture, key)
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
     frame = pd.DataFrame(found.one.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
     frame.insert(0, "token", list(tokens.tokens))
-    download_row(picture, key, f"{SYMBOLS[block]} products layer {layer} {name}", title, frame, tokens)
-    folded_table(key, frame, title)
-    shape = found.inputs.shape
-    explained(key, PRODUCTS_WORDS, PRODUCTS_CODE.format(layer=layer, inputs=shape, heads=heads, dim=dim))
+    code = PRODUCTS_CODE.format(layer=layer, inputs=found.inputs.shape, heads=heads, dim=dim)
+    figure_block(
+        products_figure(found, tokens, layer, block, name),
+        f"{SYMBOLS[block]} products layer {layer} {name}",
+        frame,
+        texts=tokens,
+        explanation=(PRODUCTS_WORDS, code),
+    )
 
 
 def _times(found: FusedVsPerHead) -> None:
@@ -162,17 +162,15 @@ def norms_view(name: str) -> None:
     norms = cache.norms(name)
     parts = cache.projections(name, 0)
     _parameters(head_parameters(parts), parts)
-    picture = head_norms_figure(norms, parts.model)
-    title, key = picture.title, "heads_norms"
-    chart(picture, key)
-    st.caption("A small norm says that the numbers are small, not that the head is of no use.")
     frame = pd.DataFrame(
         [(layer, head, *row) for layer, rows in enumerate(norms.tolist()) for head, row in enumerate(rows)],
         columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)],
     )
-    download_row(picture, key, f"norms of heads {parts.model}", title, frame)
-    folded_table(key, frame, title)
-    explained(key, NORMS_WORDS, NORMS_CODE.format(name=parts.stored["query"].name, heads=parts.num_heads))
+    code = NORMS_CODE.format(name=parts.stored["query"].name, heads=parts.num_heads)
+    words = figure_block(
+        head_norms_figure(norms, parts.model), f"norms of heads {parts.model}", frame, explanation=(NORMS_WORDS, code)
+    )
+    words.caption("A small norm says that the numbers are small, not that the head is of no use.")
 
 
 def _parameters(found: HeadParameters, parts: HeadProjections) -> None:

@@ -17,7 +17,7 @@ from ui.cache import ledgers as cache_ledgers
 from ui.views.parameters import texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, first_chart_first, numbers_table
+from ui.widgets.figure_block import chart, download_row, explained, figure_block, first_chart_first, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown, short_count
 
 MAX_ROWS = 20_000
@@ -136,14 +136,19 @@ def layers_view(name: str, task: str | None) -> None:
             "applications": [row.applications for row in ledger.layers],
         }
     )
+    words = figure_block(
+        layers_figure(ledger),
+        f"layers {name}",
+        frame,
+        alt="Parameters of each layer by part",
+        numbers="open",
+        explanation=texts.LAYERS,
+    )
     runs, blocks = int(frame["applications"].sum()), len(frame)
     if runs != blocks:
-        st.markdown(
+        words.markdown(
             f"**{runs} applications, {blocks} {'block' if blocks == 1 else 'blocks'}**: layers share parameters."
         )
-    download_row(picture, "parameters_layers", f"layers {name}", picture.title, frame)
-    numbers_table(frame, "Parameters of each layer by part")
-    explained("parameters_layers", *texts.LAYERS)
 
 
 def components_view(name: str, task: str | None) -> None:
@@ -158,11 +163,14 @@ def components_view(name: str, task: str | None) -> None:
             "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
         }
     )
-    picture = components_figure(ledger)
-    chart(picture, "parameters_components")
-    download_row(picture, "parameters_components", f"components {name}", picture.title, frame)
-    numbers_table(frame, "Components with parameters, share and arithmetic")
-    explained("parameters_components", *texts.COMPONENTS)
+    figure_block(
+        components_figure(ledger),
+        f"components {name}",
+        frame,
+        alt="Components with parameters, share and arithmetic",
+        numbers="open",
+        explanation=texts.COMPONENTS,
+    )
 
 
 def compare_view(name: str, task: str | None) -> None:
@@ -198,6 +206,12 @@ def compare_view(name: str, task: str | None) -> None:
     )
     shown = [each.model for each in ledgers]
     filename = f"models side by side {' '.join(shown)}"
-    download_row(picture, "parameters_compare", filename, picture.title, frame, models=shown)
-    numbers_table(frame, "Counts of several models")
-    explained("parameters_compare", *texts.COMPARE)
+    figure_block(
+        models_figure(ledgers),
+        filename,
+        frame,
+        alt="Counts of several models",
+        numbers="open",
+        models=shown,
+        explanation=texts.COMPARE,
+    )

@@ -12,7 +12,7 @@ from ui.cache import models
 from ui.views.representations import controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, numbers_table
+from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
 LONG_TEXT_TOKENS = 64
@@ -24,38 +24,38 @@ def embedding_view(trace: Trace) -> None:
     shown = slice(first, last + 1)
     parts = embedding_sum(models.loaded(trace.model), trace)
     lengths = embedding_lengths(parts, shown)
-    picture = input_figure(lengths, trace, first)
-    title = picture.title
-    chart(picture, "representations_embedding")
-    names = [name for name in ("word", "position", "token type", "other") if name in lengths]
-    if parts.exact:
-        st.markdown(
-            f"{' + '.join(names)}, then layer norm, gives the first hidden state: largest difference "
-            f"**{parts.max_difference:.2e}**."
-        )
-    else:
-        st.warning(
-            f"The sum does not tell all: the largest difference to the first hidden state is "
-            f"{parts.max_difference:.2e}."
-        )
-    if parts.note:
-        st.caption(escape_markdown(parts.note))
     columns = {f"length of {name}": values for name, values in lengths.items()}
     frame = pd.DataFrame({"token": list(trace.tokens.tokens[shown]), **columns})
     if parts.output.shape == trace.hidden_states[0].shape:
         frame["largest difference to layer 0"] = np.abs(parts.output - trace.hidden_states[0]).max(axis=-1)[shown]
-    filename = f"input embedding {trace.model}"
-    download_row(picture, "representations_embedding", filename, title, frame, trace.tokens)
-    numbers_table(frame, title)
-    explained(
-        "representations_embedding",
-        "Each token's id, position and type pick a row of their tables; the rows are added number by number "
-        "and the sum is "
-        "normalised. Families with rotary or relative positions add no position here.",
-        "e = model.embeddings\n"
-        "total = e.word_embeddings(ids) + e.position_embeddings(positions) + e.token_type_embeddings(types)\n"
-        "e.LayerNorm(total)   # equals outputs.hidden_states[0]",
+    words = figure_block(
+        input_figure(lengths, trace, first),
+        f"input embedding {trace.model}",
+        frame,
+        numbers="open",
+        texts=trace.tokens,
+        explanation=(
+            "Each token's id, position and type pick a row of their tables; the rows are added number by number "
+            "and the sum is "
+            "normalised. Families with rotary or relative positions add no position here.",
+            "e = model.embeddings\n"
+            "total = e.word_embeddings(ids) + e.position_embeddings(positions) + e.token_type_embeddings(types)\n"
+            "e.LayerNorm(total)   # equals outputs.hidden_states[0]",
+        ),
     )
+    names = [name for name in ("word", "position", "token type", "other") if name in lengths]
+    if parts.exact:
+        words.markdown(
+            f"{' + '.join(names)}, then layer norm, gives the first hidden state: largest difference "
+            f"**{parts.max_difference:.2e}**."
+        )
+    else:
+        words.warning(
+            f"The sum does not tell all: the largest difference to the first hidden state is "
+            f"{parts.max_difference:.2e}."
+        )
+    if parts.note:
+        words.caption(escape_markdown(parts.note))
 
 
 def pooler_view(trace: Trace) -> None:
@@ -76,23 +76,24 @@ def pooler_view(trace: Trace) -> None:
     st.markdown(
         f"Linear, then tanh, on that vector: max |pooler(CLS) - pooler_output| = **{check.max_difference:.2e}**."
     )
-    picture = pooler_figure(check, trace.model)
-    title = picture.title
-    chart(picture, "representations_pooler")
     frame = pd.DataFrame({"dimension": range(len(check.output)), "linear": check.linear, "tanh": check.output})
     if len(check.cls) == len(frame):
         frame.insert(1, "CLS", check.cls)
-    filename = f"pooler {trace.model}"
-    download_row(picture, "representations_pooler", filename, title, frame, trace.tokens)
-    numbers_table(frame, title, height=240)
-    explained(
-        "representations_pooler",
-        "The pooler is a linear layer and tanh on the first token's last vector, trained with next-sentence "
-        "prediction. In a "
-        "model that was tuned with another pooling its output means little: the mean of the token vectors "
-        "may serve better.",
-        "cls = outputs.last_hidden_state[:, 0]\n"
-        "torch.tanh(cls @ model.pooler.dense.weight.T + model.pooler.dense.bias)   # equals outputs.pooler_output",
+    figure_block(
+        pooler_figure(check, trace.model),
+        f"pooler {trace.model}",
+        frame,
+        numbers="open",
+        height=240,
+        texts=trace.tokens,
+        explanation=(
+            "The pooler is a linear layer and tanh on the first token's last vector, trained with next-sentence "
+            "prediction. In a "
+            "model that was tuned with another pooling its output means little: the mean of the token vectors "
+            "may serve better.",
+            "cls = outputs.last_hidden_state[:, 0]\n"
+            "torch.tanh(cls @ model.pooler.dense.weight.T + model.pooler.dense.bias)   # equals outputs.pooler_output",
+        ),
     )
 
 
@@ -111,22 +112,23 @@ def word_view(trace: Trace) -> None:
         )
         return
     comparison = compare_word(word, first, places[0][0], second, places[1][0])
-    picture = word_figure(comparison, word, trace.model)
-    title = picture.title
-    chart(picture, "representations_word")
-    last = float(comparison.cosine[-1])
-    st.markdown(
-        f"After the last layer the two occurrences have cosine **{last:.4f}**: what the contexts made of one word."
-    )
     frame = pd.DataFrame({"layer": range(len(comparison.cosine)), "cosine": comparison.cosine})
-    filename = f"word {word} {trace.model}"
-    download_row(picture, "representations_word", filename, title, frame, (first_text, second_text))
-    numbers_table(frame, title)
-    explained(
-        "representations_word",
-        "The static embedding of a word is one row of a table, the same in every text: cosine 1. Each layer "
-        "mixes the context "
-        "in, and the two vectors part. A word of several pieces is the mean of its pieces.",
-        "a, b = (model(**tokenizer(t, return_tensors='pt'), output_hidden_states=True).hidden_states for t in texts)\n"
-        "[torch.cosine_similarity(x[0, i], y[0, j], dim=0) for x, y in zip(a, b)]",
+    words = figure_block(
+        word_figure(comparison, word, trace.model),
+        f"word {word} {trace.model}",
+        frame,
+        numbers="open",
+        texts=(first_text, second_text),
+        explanation=(
+            "The static embedding of a word is one row of a table, the same in every text: cosine 1. Each layer "
+            "mixes the context "
+            "in, and the two vectors part. A word of several pieces is the mean of its pieces.",
+            "a, b = (model(**tokenizer(t, return_tensors='pt'), output_hidden_states=True).hidden_states "
+            "for t in texts)\n"
+            "[torch.cosine_similarity(x[0, i], y[0, j], dim=0) for x, y in zip(a, b)]",
+        ),
+    )
+    last = float(comparison.cosine[-1])
+    words.markdown(
+        f"After the last layer the two occurrences have cosine **{last:.4f}**: what the contexts made of one word."
     )

@@ -28,7 +28,7 @@ from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
 from ui.views.representations import controls
 from ui.widgets import controls as widgets_controls
-from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded_table
 from ui.widgets.formatting import escape_markdown
 
 WINDOWS = (32, 64, 128, 256)
@@ -111,22 +111,22 @@ def change_view(trace: Trace) -> None:
     chosen = widgets_controls.choice("What is shown", list(MAPS), "map")
     values = {LENGTH: norms, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}[chosen](trace.hidden_states)
     first = len(trace.hidden_states) - len(values)
-    picture = change_figure(values, trace, chosen)
-    title = picture.title
-    chart(picture, "representations_change")
-    st.caption(MAPS[chosen])
     frame = pd.DataFrame(values, columns=[f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)])
     frame.insert(0, "layer", range(first, first + len(values)))
-    filename = f"{'length' if chosen == LENGTH else f'cosine {chosen}'} {trace.model}"
-    download_row(picture, "representations_change", filename, title, frame, trace.tokens)
-    numbers_table(frame, title)
-    explained(
-        "representations_change",
-        "Length is the Euclidean norm. The cosine of two vectors is their dot product over the product of "
-        "their lengths. "
-        "A high cosine to the layer before is due in part to the residual connection, which hands the vector on.",
-        "h = outputs.hidden_states\ntorch.nn.functional.cosine_similarity(h[layer][0], h[layer - 1][0], dim=-1)",
+    words = figure_block(
+        change_figure(values, trace, chosen),
+        f"{'length' if chosen == LENGTH else f'cosine {chosen}'} {trace.model}",
+        frame,
+        numbers="open",
+        texts=trace.tokens,
+        explanation=(
+            "Length is the Euclidean norm. The cosine of two vectors is their dot product over the product of "
+            "their lengths. "
+            "A high cosine to the layer before is due in part to the residual connection, which hands the vector on.",
+            "h = outputs.hidden_states\ntorch.nn.functional.cosine_similarity(h[layer][0], h[layer - 1][0], dim=-1)",
+        ),
     )
+    words.caption(MAPS[chosen])
 
 
 @st.fragment
@@ -135,22 +135,22 @@ def similarity_view(trace: Trace) -> None:
     first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
     cosines = token_cosines(trace.hidden_states[:, first : last + 1])
     shown = trace.tokens.tokens[first : last + 1]
-    picture = token_similarity_figure(cosines, trace, first, trace.num_hidden_layers)
-    title = picture.title
-    chart(picture, "representations_similarity")
     frame = pd.DataFrame(cosines[-1], columns=[f"{first + i} {token}" for i, token in enumerate(shown)])
     frame.insert(0, "token", list(shown))
-    filename = f"token similarity {trace.model}"
-    download_row(picture, "representations_similarity", filename, title, frame, trace.tokens)
-    st.caption(f"The table holds layer {trace.num_hidden_layers}, the last.")
-    numbers_table(frame, title)
-    explained(
-        "representations_similarity",
-        "Every cell is the cosine of two tokens' vectors at the layer that the slider names; the diagonal is "
-        "1. Vectors of "
-        "one text often point into one narrow cone, so that all cosines are high: compare cells, not their height.",
-        "v = torch.nn.functional.normalize(outputs.hidden_states[layer][0], dim=-1)\nv @ v.T",
+    words = figure_block(
+        token_similarity_figure(cosines, trace, first, trace.num_hidden_layers),
+        f"token similarity {trace.model}",
+        frame,
+        numbers="open",
+        texts=trace.tokens,
+        explanation=(
+            "Every cell is the cosine of two tokens' vectors at the layer that the slider names; the diagonal is "
+            "1. Vectors of "
+            "one text often point into one narrow cone, so that all cosines are high: compare cells, not their height.",
+            "v = torch.nn.functional.normalize(outputs.hidden_states[layer][0], dim=-1)\nv @ v.T",
+        ),
     )
+    words.caption(f"The table holds layer {trace.num_hidden_layers}, the last.")
 
 
 @st.fragment
@@ -158,24 +158,25 @@ def paths_view(trace: Trace) -> None:
     """Tokens' ways through the layers in the plane of largest variance."""
     first, last = controls.token_range(len(trace.tokens), 24)
     paths = token_paths(trace.hidden_states[:, first : last + 1])
-    picture = paths_figure(paths, trace, first)
-    title = picture.title
-    chart(picture, "representations_paths")
-    shown = float(paths.explained.sum())
-    st.markdown(f"The plane holds **{shown:.1%}** of the variance of all layers; what lies outside it is not seen.")
     rows = [
         (trace.tokens.tokens[first + token], layer, *paths.points[layer, token].tolist())
         for token in range(last + 1 - first)
         for layer in range(len(paths.points))
     ]
     frame = pd.DataFrame(rows, columns=["token", "layer", "first", "second"])
-    filename = f"token paths {trace.model}"
-    download_row(picture, "representations_paths", filename, picture.caption, frame, trace.tokens)
-    numbers_table(frame, title, height=240)
-    explained(
-        "representations_paths",
-        "One principal component analysis over the vectors of all layers together, so that the layers share a plane. "
-        "Nearness in the plane is not nearness in the model where the share of variance is small.",
-        "from sklearn.decomposition import PCA\nPCA(2).fit_transform(torch.cat(outputs.hidden_states)[:, "
-        ":].flatten(0, 1))",
+    words = figure_block(
+        paths_figure(paths, trace, first),
+        f"token paths {trace.model}",
+        frame,
+        numbers="open",
+        height=240,
+        texts=trace.tokens,
+        explanation=(
+            "One principal component analysis over the vectors of all layers together, so that the layers share a "
+            "plane. Nearness in the plane is not nearness in the model where the share of variance is small.",
+            "from sklearn.decomposition import PCA\nPCA(2).fit_transform(torch.cat(outputs.hidden_states)[:, "
+            ":].flatten(0, 1))",
+        ),
     )
+    shown = float(paths.explained.sum())
+    words.markdown(f"The plane holds **{shown:.1%}** of the variance of all layers; what lies outside it is not seen.")

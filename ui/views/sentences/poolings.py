@@ -8,7 +8,7 @@ from bertviz_core.figures.sentences.poolings import POOLING_WORDS, pooling_maps_
 from bertviz_core.sentences.results import PoolingComparison
 from ui.views.sentences import cache
 from ui.views.sentences.similarity import SentenceQuery
-from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import escape_markdown
 
 WHY_CLS = (
@@ -30,19 +30,16 @@ def pooling_view(asked: SentenceQuery) -> None:
     found = cache.compared(asked.model, sentences)
     if len(sentences) > len(found.sentences):
         st.caption(f"Compared are the first {len(found.sentences)} of {len(sentences):,} sentences.")
-    picture = poolings_figure(found, asked.model)
-    title, key = picture.title, "sentences_poolings"
-    chart(picture, key)
-    st.markdown(f"{WHY_CLS}{_read(found)}")
-    st.caption(escape_markdown(found.note))
-    frame = _frame(found)
-    download_row(picture, key, f"poolings {asked.model}", title, frame, found.sentences)
-    folded_table(key, frame, title)
+    words = figure_block(
+        poolings_figure(found, asked.model), f"poolings {asked.model}", _frame(found), texts=found.sentences
+    )
+    words.markdown(f"{WHY_CLS}{_read(found)}")
+    words.caption(escape_markdown(found.note))
     if found.matrices is not None:
         _maps(found, asked.model)
         st.caption("Rows and columns are the sentences in their order; the pooler reads the last layer only.")
     explained(
-        key,
+        "sentences_poolings",
         "For every pooling and layer the sentences become vectors; the mean of the cosines of all pairs of different "
         "sentences is their anisotropy (Ethayarajh 2019, section 3.2), the spread is the standard deviation of these "
         "cosines. Layer 0 is the embedding output. Dense layers, prompts and normalisation of the checkpoint are left "
@@ -55,10 +52,8 @@ def pooling_view(asked: SentenceQuery) -> None:
 
 def _maps(found: PoolingComparison, model: str) -> None:
     """The cosines of all pairs, a small map for every pooling and layer."""
-    picture = pooling_maps_figure(found, model)
-    title, key = picture.title, "sentences_pooling_maps"
-    chart(picture, key)
-    download_row(picture, key, f"pooling maps {model}", title, _cells(found), found.sentences)
+    spec = pooling_maps_figure(found, model)
+    figure_block(spec, f"pooling maps {model}", _cells(found), numbers="in files", texts=found.sentences)
 
 
 def _read(found: PoolingComparison) -> str:

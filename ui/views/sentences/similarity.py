@@ -29,7 +29,7 @@ from bertviz_core.sentences.similarity import cluster_order, nearest, similarity
 from ui.components.cell_click import cell_click
 from ui.views.sentences import cache, controls
 from ui.views.sentences.texts import SIMILARITY, nearest_code, similarity_code
-from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 
 LISTED_PAIRS = 20
@@ -83,21 +83,18 @@ def _every_pair(asked: SentenceQuery, found: SentenceVectors) -> None:
         clusters = cluster_order(cosines)
     order = np.arange(len(cells)) if clusters is None else clusters.order
     word = MEASURE_WORDS[asked.measure]
-    picture = pairs_figure(cells, found, asked.measure, clusters)
-    title, key = picture.title, "sentences_similarity"
-    chart(picture, key)
-    cell = cell_click(key)
-    if cell and max(cell) < len(order):
-        _one_cell(int(order[cell[0]]), int(order[cell[1]]), cells, found, word)
-    else:
-        st.caption("Click a cell for its exact value and the two sentences.")
     ordered = cells[np.ix_(order, order)]
     frame = pd.DataFrame(ordered, columns=[f"{number + 1}" for number in order.tolist()])
     frame.insert(0, "sentence", [found.sentences[number] for number in order.tolist()])
     frame.insert(0, "number", [number + 1 for number in order.tolist()])
+    spec = pairs_figure(cells, found, asked.measure, clusters)
     filename = f"sentence {word} {found.pooling} layer {found.layer} {found.model}"
-    download_row(picture, key, filename, title, frame, found.sentences)
-    folded_table(key, frame, title)
+    with figure_block(spec, filename, frame, texts=found.sentences):
+        cell = cell_click(spec.chart)
+        if cell and max(cell) < len(order):
+            _one_cell(int(order[cell[0]]), int(order[cell[1]]), cells, found, word)
+        else:
+            st.caption("Click a cell for its exact value and the two sentences.")
 
 
 def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, word: str) -> None:
@@ -113,25 +110,27 @@ def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, 
 
 def _blocks(asked: SentenceQuery, found: SentenceVectors) -> None:
     summary = cache.in_blocks(asked.key, BLOCKS, found)
-    picture = blocks_figure(summary, found)
     st.caption(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
         "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
     )
-    title, key = picture.title, "sentences_blocks"
-    chart(picture, key)
-    cell = cell_click(key)
-    if cell and max(cell) < len(summary.sizes):
-        st.markdown(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")
-        members = [(block, index) for block in dict.fromkeys(cell) for index in _members(summary, block)]
-        rows = [(block + 1, index + 1, found.sentences[index]) for block, index in members]
-        numbers_table(pd.DataFrame(rows, columns=["block", "number", "sentence"]), "Sentences of the blocks", 240)
     frame = pd.DataFrame(summary.similarity, columns=[f"block {block + 1}" for block in range(len(summary.sizes))])
     frame.insert(0, "sentences", summary.sizes)
     frame.insert(0, "nearest to its middle", [found.sentences[index] for index in summary.examples.tolist()])
+    spec = blocks_figure(summary, found)
     filename = f"sentence blocks {found.pooling} layer {found.layer} {found.model}"
-    download_row(picture, key, filename, title, frame, found.sentences)
-    folded_table(key, frame, title)
+    with figure_block(spec, filename, frame, texts=found.sentences):
+        cell = cell_click(spec.chart)
+        if cell and max(cell) < len(summary.sizes):
+            _clicked_block(cell, summary, found)
+
+
+def _clicked_block(cell: tuple[int, int], summary: BlockSummary, found: SentenceVectors) -> None:
+    """The sentences of the two blocks of a clicked cell."""
+    st.markdown(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")
+    members = [(block, index) for block in dict.fromkeys(cell) for index in _members(summary, block)]
+    rows = [(block + 1, index + 1, found.sentences[index]) for block, index in members]
+    numbers_table(pd.DataFrame(rows, columns=["block", "number", "sentence"]), "Sentences of the blocks", 240)
 
 
 def _members(summary: BlockSummary, block: int) -> list[int]:
@@ -178,20 +177,21 @@ def query_view(asked: SentenceQuery) -> None:
         return
     one = cache.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
     near = nearest(one.vectors[0], found.vectors, min(NEIGHBOURS, len(found.sentences)), asked.measure)
-    picture = query_figure(near, found, query)
-    title, key = picture.title, "sentences_query"
-    chart(picture, key)
     rows = zip(near.score.tolist(), near.index.tolist(), strict=True)
     frame = pd.DataFrame(
         [(score, index + 1, found.sentences[index]) for score, index in rows],
         columns=[MEASURE_WORDS[near.measure], "number", "sentence"],
     )
     filename = f"nearest sentences {found.pooling} layer {found.layer} {found.model}"
-    download_row(picture, key, filename, picture.caption, frame, found.sentences)
-    numbers_table(frame, title)
-    explained(
-        key,
-        "The query becomes a vector as the sentences do, and is compared with each of them. A high score says that the "
-        "model sees them alike, which need not be what a reader means: look at negation.",
-        nearest_code(asked.measure),
+    figure_block(
+        query_figure(near, found, query),
+        filename,
+        frame,
+        numbers="open",
+        texts=found.sentences,
+        explanation=(
+            "The query becomes a vector as the sentences do, and is compared with each of them. A high score says "
+            "that the model sees them alike, which need not be what a reader means: look at negation.",
+            nearest_code(asked.measure),
+        ),
     )

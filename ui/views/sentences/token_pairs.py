@@ -8,7 +8,7 @@ from bertviz_core.sentences.results import TokenPairShares
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceQuery
 from ui.widgets import controls as widgets_controls
-from ui.widgets.figure_block import chart, download_row, explained, folded_table, numbers_table
+from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 
 LISTED, SUMMED = 12, 3
@@ -33,17 +33,13 @@ def pair_view(asked: SentenceQuery) -> None:
         st.markdown(_sum_words(found))
     if not found.exact:
         st.warning(f"An approximation. {escape_markdown(found.note)}")
-    picture = token_pairs_figure(found, unit, asked.model)
-    title, key = picture.title, "sentences_pair"
-    chart(picture, key)
-    if found.exact:
-        st.caption(escape_markdown(found.note))
-    if asked.measure != "cosine":
-        st.caption("The cells add up to the cosine, whatever measure is chosen above.")
-    frame = _cells(found, unit)
+    spec = token_pairs_figure(found, unit, asked.model)
     filename = f"{unit[:-1]} pairs {found.pooling} layer {found.layer} {asked.model}"
-    download_row(picture, key, filename, title, frame, (sentences[first], sentences[second]))
-    folded_table(key, frame, title)
+    words = figure_block(spec, filename, _cells(found, unit), texts=(sentences[first], sentences[second]))
+    if found.exact:
+        words.caption(escape_markdown(found.note))
+    if asked.measure != "cosine":
+        words.caption("The cells add up to the cosine, whatever measure is chosen above.")
     with st.container(key="halves_pair"):
         left, right = st.columns([3, 4])
     with left:
@@ -53,7 +49,7 @@ def pair_view(asked: SentenceQuery) -> None:
         st.markdown("**What each word adds**")
         numbers_table(_words(found), "Words of both sentences and what they add", 280)
     explained(
-        key,
+        spec.chart,
         "The mean of the tokens' vectors is a sum, so the cosine of two means is one too: "
         "`cos(a, b) = sum over i, j of <h_i, k_j> / (n m |a| |b|)`, with `h_i` and `k_j` the tokens' vectors, `n` and "
         "`m` their counts, `a` and `b` the means. Every term is a cell; rows and columns add up to the totals beside "

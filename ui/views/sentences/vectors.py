@@ -15,7 +15,7 @@ from ui.components.cell_click import cell_click
 from ui.views.sentences import controls
 from ui.views.sentences.similarity import SentenceQuery
 from ui.views.sentences.texts import similarity_code
-from ui.widgets.figure_block import chart, download_row, explained, folded_table
+from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
 KEY = "sentences_vectors"
@@ -27,30 +27,30 @@ def vectors_view(asked: SentenceQuery) -> None:
     found = asked.vectors()
     first = controls.first_row(len(found.sentences), ROWS)
     rows, sentences = found.vectors[first : first + ROWS], found.sentences[first : first + ROWS]
-    picture = vectors_figure(found, first)
-    title = picture.title
-    chart(picture, KEY)
-    cell = cell_click(KEY)
-    if cell and cell[0] < len(rows) and cell[1] < found.dimensions:
-        row, dimension = cell
-        st.markdown(
-            f"Sentence {first + row + 1} *{escape_markdown(sentences[row][:200])}*, dimension {dimension}: "
-            f"**{rows[row, dimension]:.7f}**"
-        )
-    else:
-        st.caption("Click a cell for its exact value.")
-    _downloads(found)
     frame = pd.DataFrame(rows, columns=[f"{dimension}" for dimension in range(found.dimensions)])
     frame.insert(0, "sentence", list(sentences))
-    filename = f"vectors shown {found.pooling} layer {found.layer} {found.model}"
-    download_row(picture, KEY, filename, title, frame, sentences)
-    folded_table(KEY, frame, title)
-    explained(
-        KEY,
-        "A row is the vector of a sentence: its tokens' vectors of one layer made one by the pooling, then what "
-        "the checkpoint's own modules add. Where it is brought to length 1, the squares of a row add up to 1.",
-        similarity_code("dot", found.pooling).rpartition("\n")[0],
+    words = figure_block(
+        vectors_figure(found, first),
+        f"vectors shown {found.pooling} layer {found.layer} {found.model}",
+        frame,
+        texts=sentences,
+        explanation=(
+            "A row is the vector of a sentence: its tokens' vectors of one layer made one by the pooling, then what "
+            "the checkpoint's own modules add. Where it is brought to length 1, the squares of a row add up to 1.",
+            similarity_code("dot", found.pooling).rpartition("\n")[0],
+        ),
     )
+    with words:
+        cell = cell_click(KEY)
+        if cell and cell[0] < len(rows) and cell[1] < found.dimensions:
+            row, dimension = cell
+            st.markdown(
+                f"Sentence {first + row + 1} *{escape_markdown(sentences[row][:200])}*, dimension {dimension}: "
+                f"**{rows[row, dimension]:.7f}**"
+            )
+        else:
+            st.caption("Click a cell for its exact value.")
+        _downloads(found)
 
 
 def _downloads(found: SentenceVectors) -> None:

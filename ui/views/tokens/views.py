@@ -13,7 +13,7 @@ from ui.components.token_text import token_text
 from ui.views.tokens import controls
 from ui.views.tokens.pieces import runs
 from ui.widgets import controls as widgets_controls
-from ui.widgets.figure_block import chart, csv_text, download_row, folded
+from ui.widgets.figure_block import csv_text, figure_block, folded
 from ui.widgets.formatting import count, escape_markdown
 
 SHOWN_IN_CODE = 120
@@ -231,15 +231,14 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
         st.info(escape_markdown(f"The neighbours of a token need the model's weights. {error}"))
         return
     short = shortened(escape_controls(token), 24)
-    picture = nearest_figure(found, spelled, token, name)
-    chart(picture, CHART_KEY)
-    st.markdown(
-        f"Row {token_id} of the embedding table, **{escape_markdown(short)}**, has the norm **{found.norm:.4f}**."
-    )
     frame = pd.DataFrame(
         {"token": list(spelled), "id": found.ids, "cosine": found.cosine.round(4), "norm": found.norms.round(4)}
     )
-    download_row(picture, CHART_KEY, f"nearest to {short} {name}", picture.caption, frame, tokens)
+    spec = nearest_figure(found, spelled, token, name)
+    words = figure_block(spec, f"nearest to {short} {name}", frame, numbers="in files", texts=tokens)
+    words.markdown(
+        f"Row {token_id} of the embedding table, **{escape_markdown(short)}**, has the norm **{found.norm:.4f}**."
+    )
     with folded("The neighbours as a table", f"{CHART_KEY}_table"):
         form = {"id": "%d", "cosine": "%.4f", "norm": "%.4f"}
         config = {column: st.column_config.NumberColumn(format=each) for column, each in form.items()}
