@@ -30,7 +30,7 @@ COPY docs/glossary.md docs/glossary.md
 # Compiled here, since the running container cannot write; never compared with the sources, which cannot change either.
 RUN python3 -m compileall -q --invalidation-mode unchecked-hash /app
 ENV PATH=/venv/bin:$PATH \
-    INSIDE_BERT_STORE_DIR=/tmp/inside-bert \
+    INSIDE_BERT_VECTOR_STORE_DIR=/tmp/inside-bert \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     HF_HUB_OFFLINE=1 \

@@ -1,19 +1,22 @@
 """Server entry of Inside BERT: `streamlit run app.py`."""
 
+import sys
+
 import streamlit as st
 from starlette.middleware import Middleware
 
-from ui.server.index_page import IndexPage, chart_modules
-from ui.server.preload import lifespan, look_for_no_components
-from ui.server.static_files import StaticFiles
+from bertviz_core.errors import BertvizError
+from bertviz_core.settings import Settings
+from ui.server.index_page import IndexPage
+from ui.server.preload import lifespan
 
-look_for_no_components()
-base_path = st.get_option("server.baseUrlPath")
+try:
+    Settings.from_environment()
+except BertvizError as error:
+    sys.exit(str(error))  # no page could be shown
+
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
-    middleware=[
-        Middleware(IndexPage, base_path=base_path, modules=chart_modules()),
-        Middleware(StaticFiles, base_path=base_path),
-    ],
+    middleware=[Middleware(IndexPage, base_path=st.get_option("server.baseUrlPath"))],
 )

@@ -79,7 +79,7 @@ def _killed(home: Path, sentences: Path) -> Row:
 def _full(home: Path, sentences: Path) -> Row:
     """A store on a disk with room for 1 MiB: what is stored fits or is left out, and every vector is made."""
     with _small_disk(home / "small") as (folder, way):
-        variables = environment(home, {"INSIDE_BERT_STORE_DIR": str(folder)})
+        variables = environment(home, {"INSIDE_BERT_VECTOR_STORE_DIR": str(folder)})
         count, from_store, notices, off = _embedded(sentences, variables, "limit" if way == "file size" else "none")
         whole, stored = _whole(folder), _stored(folder)
         reached = stored < SENTENCES

@@ -35,7 +35,7 @@ def memory_rows(home: Path, switches: int = SWITCHES) -> list[Row]:
     names = [f"small-{number}" for number in range(MODELS)]
     made = [sys.executable, "-c", MAKE, str(home / "models"), *names]
     subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
-    limits = {"INSIDE_BERT_MAX_LOADED_BYTES": LOADED_BYTES, "INSIDE_BERT_MAX_RESULT_BYTES": LOADED_BYTES}
+    limits = {"INSIDE_BERT_MAX_LOADED_BYTES": LOADED_BYTES, "INSIDE_BERT_MAX_CACHE_BYTES": LOADED_BYTES}
     limits["INSIDE_BERT_MAX_TRACE_BYTES"] = LOADED_BYTES
     with running(home, {name: str(value) for name, value in limits.items()}) as server:
         early, late, errors = asyncio.run(_switched(server, names, switches))

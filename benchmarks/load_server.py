@@ -98,7 +98,7 @@ def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[s
         "HF_HOME": str(home / "hub"),
         "INSIDE_BERT_ALLOW_HUB": "0",
         "INSIDE_BERT_MODELS_DIR": str(home / "models"),
-        "INSIDE_BERT_STORE_DIR": str(home / "store"),
+        "INSIDE_BERT_VECTOR_STORE_DIR": str(home / "store"),
     }
     return {**kept, **own, **(settings or {})}
 

@@ -13,13 +13,20 @@ MAX_TOKENS = 8192
 MAX_CHARACTERS = 200_000
 MAX_TRACE_BYTES = 3 * 1024**3
 MAX_LOADED_BYTES = 4 * 1024**3
-MAX_RESULT_BYTES = 1024**3
+MAX_CACHE_BYTES = 1024**3
 MAX_STORE_BYTES = 2 * 1024**3
 MAX_SENTENCES = 50_000
-MAX_WAITING = 100
+MAX_QUEUED_RUNS = 100
 MAX_TABLE_BYTES = 128 * 1024**2
 CHILD_BYTES = 1024**3
 CHILD_SECONDS = 20
+FORMER_NAMES = {
+    "INSIDE_BERT_ALLOWED_MODELS": "INSIDE_BERT_MODELS",
+    "INSIDE_BERT_MAX_QUEUED_RUNS": "INSIDE_BERT_MAX_WAITING",
+    "INSIDE_BERT_MAX_CACHE_BYTES": "INSIDE_BERT_MAX_RESULT_BYTES",
+    "INSIDE_BERT_VECTOR_STORE_DIR": "INSIDE_BERT_STORE_DIR",
+}
+"""Names that settings had before; each still counts where its new name is not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,7 @@ class Settings:
     """Folder whose subfolders are local models."""
     allow_hub: bool
     """Whether the Hub may be asked."""
-    models: tuple[str, ...]
+    allowed_models: tuple[str, ...]
     """Names that may be opened; empty for all."""
     hub_endpoint: str
     """Address of the Hub."""
@@ -46,15 +53,15 @@ class Settings:
     """Bytes that the runs kept for all sessions together may take; those used longest ago make room."""
     max_loaded_bytes: int = MAX_LOADED_BYTES
     """Bytes that the models kept in memory may take together; those used longest ago make room, one always stays."""
-    max_result_bytes: int = MAX_RESULT_BYTES
-    """Bytes that ledgers, tokenizers, cut-up weights and the like, kept for all sessions, may take together."""
-    store_dir: Path = field(default_factory=lambda: _store_dir())
+    max_cache_bytes: int = MAX_CACHE_BYTES
+    """Bytes that results, uploads and tokenizers, kept for all sessions, may take together."""
+    vector_store_dir: Path = field(default_factory=lambda: _vector_store_dir())
     """Folder in which sentence vectors are kept between runs."""
     max_store_bytes: int = MAX_STORE_BYTES
     """Bytes that the kept sentence vectors may take on disk; those used longest ago make room."""
     max_sentences: int = MAX_SENTENCES
     """Sentences that a list may have."""
-    max_waiting: int = MAX_WAITING
+    max_queued_runs: int = MAX_QUEUED_RUNS
     """Runs that may wait for their turn; one runs at a time."""
     max_table_bytes: int = MAX_TABLE_BYTES
     """Bytes that the sentences of an uploaded file, and the other columns of any file, may take in memory."""
@@ -74,12 +81,12 @@ class Settings:
         Raises:
             BertvizError: a switch is neither on nor off, or a limit is no count.
         """
-        names = os.environ.get("INSIDE_BERT_MODELS", "").split(",")
+        names = _value("INSIDE_BERT_ALLOWED_MODELS").split(",")
         lessons = os.environ.get("INSIDE_BERT_LESSONS_DIR", "")
         return cls(
             models_dir=Path(os.environ.get("INSIDE_BERT_MODELS_DIR", "") or "models"),
             allow_hub=_switch("INSIDE_BERT_ALLOW_HUB", default=True),
-            models=tuple(name.strip() for name in names if name.strip()),
+            allowed_models=tuple(name.strip() for name in names if name.strip()),
             hub_endpoint=(os.environ.get("HF_ENDPOINT", "") or HUB_ENDPOINT).rstrip("/"),
             any_folder=any_folder,
             max_model_bytes=_limit("INSIDE_BERT_MAX_MODEL_BYTES", MAX_MODEL_BYTES),
@@ -87,11 +94,11 @@ class Settings:
             max_characters=_limit("INSIDE_BERT_MAX_CHARACTERS", MAX_CHARACTERS),
             max_trace_bytes=_limit("INSIDE_BERT_MAX_TRACE_BYTES", MAX_TRACE_BYTES),
             max_loaded_bytes=_limit("INSIDE_BERT_MAX_LOADED_BYTES", MAX_LOADED_BYTES),
-            max_result_bytes=_limit("INSIDE_BERT_MAX_RESULT_BYTES", MAX_RESULT_BYTES),
-            store_dir=_store_dir(),
+            max_cache_bytes=_limit("INSIDE_BERT_MAX_CACHE_BYTES", MAX_CACHE_BYTES),
+            vector_store_dir=_vector_store_dir(),
             max_store_bytes=_limit("INSIDE_BERT_MAX_STORE_BYTES", MAX_STORE_BYTES),
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
-            max_waiting=_limit("INSIDE_BERT_MAX_WAITING", MAX_WAITING),
+            max_queued_runs=_limit("INSIDE_BERT_MAX_QUEUED_RUNS", MAX_QUEUED_RUNS),
             max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
             child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),
             child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS),
@@ -105,13 +112,18 @@ def _cores() -> int:
     return min(4, os.cpu_count() or 1)
 
 
-def _store_dir() -> Path:
+def _vector_store_dir() -> Path:
     """The folder asked for, or one below the user's cache folder (XDG Base Directory Specification)."""
-    asked = os.environ.get("INSIDE_BERT_STORE_DIR", "")
+    asked = _value("INSIDE_BERT_VECTOR_STORE_DIR")
     if asked:
         return Path(asked)
     cache = os.environ.get("XDG_CACHE_HOME", "") or os.path.expanduser("~/.cache")  # noqa: PTH111  # raises nothing
     return Path(cache) / "inside-bert"
+
+
+def _value(name: str) -> str:
+    """The text of a variable, or of its former name; empty where neither is set."""
+    return os.environ.get(name, "") or os.environ.get(FORMER_NAMES.get(name, ""), "")
 
 
 def _switch(name: str, default: bool) -> bool:
@@ -122,7 +134,7 @@ def _switch(name: str, default: bool) -> bool:
 
 
 def _limit(name: str, default: int) -> int:
-    value = os.environ.get(name, "").strip()
+    value = _value(name).strip()
     if not value:
         return default
     if not value.isascii() or not value.isdigit() or len(value) > 18 or int(value) == 0:

@@ -37,11 +37,11 @@ def settings(tmp_path: Path) -> Settings:
     models.mkdir()
     current = Settings.from_environment()
     return dataclasses.replace(
-        current, models_dir=models, allow_hub=False, models=(), hub_endpoint="http://127.0.0.1:9"
+        current, models_dir=models, allow_hub=False, allowed_models=(), hub_endpoint="http://127.0.0.1:9"
     )
 
 
 @pytest.fixture(autouse=True)
 def own_store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep sentence vectors in the tests' own folder, not in the user's cache."""
-    monkeypatch.setenv("INSIDE_BERT_STORE_DIR", str(tmp_path_factory.getbasetemp() / "store"))
+    monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path_factory.getbasetemp() / "store"))

@@ -3,6 +3,7 @@
 Every widget's key is its name in the address, so that a link restores the view.
 """
 
+from threading import Event
 from typing import Any
 
 import streamlit as st
@@ -28,6 +29,10 @@ PAGE = "tour_page"
 """Key of the session: name of the page that is shown."""
 
 
+first_page_sent = Event()
+"""Set when this server has run its first page for a reader."""
+
+
 def settings() -> Settings:
     """Settings of this server."""
     return Settings.from_environment()
@@ -43,7 +48,7 @@ def model_names() -> tuple[str, ...]:
     current = settings()
     catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
     names = (DEFAULT_MODEL, *local_names(current), *catalogue)
-    return current.models or tuple(dict.fromkeys(names))
+    return current.allowed_models or tuple(dict.fromkeys(names))
 
 
 def component_state(key: str) -> Any:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme
 from ui import session, share
-from ui.cache.models import first_page_drawn
 from ui.lessons import tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
@@ -53,4 +52,4 @@ with st.sidebar, shown_to_user():
     controls.text_inputs()
 tour.step_bar(here, pages)
 page.run()
-first_page_drawn.set()
+session.first_page_sent.set()

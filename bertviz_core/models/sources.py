@@ -117,9 +117,9 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     """
     name = name.strip()
     _check_name(name)
-    if settings.models and name not in settings.models:
+    if settings.allowed_models and name not in settings.allowed_models:
         raise ModelNotFoundError(
-            f"{quoted(name)} may not be opened on this instance; it offers {', '.join(settings.models)}."
+            f"{quoted(name)} may not be opened on this instance; it offers {', '.join(settings.allowed_models)}."
         )
     if name.lower() in BUNDLED_NAMES:
         return _bundled()

@@ -164,7 +164,7 @@ class SentenceStore:
     @classmethod
     def of(cls, settings: Settings) -> "SentenceStore":
         """The store that the settings name."""
-        return cls(settings.store_dir, settings.max_store_bytes)
+        return cls(settings.vector_store_dir, settings.max_store_bytes)
 
     @property
     def notices(self) -> tuple[str, ...]:

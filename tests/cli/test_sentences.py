@@ -99,7 +99,7 @@ def test_a_file_of_sentences_becomes_a_file_of_vectors(command: Command, tmp_pat
 
 
 def test_a_second_time_gives_the_same_file(monkeypatch: pytest.MonkeyPatch, command: Command, tmp_path: Path) -> None:
-    monkeypatch.setenv("INSIDE_BERT_STORE_DIR", str(tmp_path / "store"))
+    monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path / "store"))
     source = tmp_path / "list.txt"
     source.write_text("\n".join(SENTENCES))
     for name in ("first.npy", "second.npy"):

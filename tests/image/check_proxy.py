@@ -163,7 +163,7 @@ def served(home: Path) -> Iterator["tuple[Log, list[subprocess.Popen[bytes]]]"]:
     """Two instances and nginx, answering."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("INSIDE_", "STREAMLIT_"))}
     environment |= {"STREAMLIT_SERVER_COOKIE_SECRET": secrets.token_hex(32), "HOME": str(home)}
-    environment |= {"INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_STORE_DIR": str(home / "store")}
+    environment |= {"INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_VECTOR_STORE_DIR": str(home / "store")}
     with open(home / "instances.log", "wb") as log, open(home / "access.log", "wb") as access:
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", "8501", "--server.address"]
         options = {"cwd": ROOT, "env": environment, "stdout": log, "stderr": log}

@@ -122,7 +122,7 @@ def test_an_unknown_name_without_the_hub_says_what_there_is(settings: Settings) 
 
 
 def test_an_allow_list_is_kept(settings: Settings) -> None:
-    only = dataclasses.replace(settings, models=("bert-tiny",))
+    only = dataclasses.replace(settings, allowed_models=("bert-tiny",))
     assert resolve("bert-tiny", only).name == "bert-tiny"
     with pytest.raises(ModelNotFoundError, match="offers bert-tiny"):
         resolve("bert-base-uncased", only)

@@ -12,5 +12,5 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
-    monkeypatch.delenv("INSIDE_BERT_MODELS", raising=False)
+    monkeypatch.delenv("INSIDE_BERT_ALLOWED_MODELS", raising=False)
     return folder

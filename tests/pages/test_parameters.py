@@ -384,7 +384,7 @@ def test_tensor_names_are_text_in_every_place(models_dir: Path) -> None:
 
 def test_an_instance_with_a_list_of_models_offers_only_those(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = ["all-MiniLM-L6-v2", "bert-base-uncased"]
-    monkeypatch.setenv("INSIDE_BERT_MODELS", ",".join(allowed))
+    monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", ",".join(allowed))
     at = opened("parameters", view="Compare models")
     assert list(at.sidebar.selectbox(key="model").options) == allowed
     assert set(at.multiselect(key="models").options) <= set(allowed)

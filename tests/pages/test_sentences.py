@@ -34,7 +34,7 @@ HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A store of these tests' own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INSIDE_BERT_STORE_DIR", str(tmp_path_factory.mktemp("store")))
+        patch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path_factory.mktemp("store")))
         cache.vector_store.clear()
         yield
     cache.vector_store.clear()

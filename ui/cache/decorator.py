@@ -50,7 +50,7 @@ def cached_by_bytes(
 @st.cache_resource(max_entries=1, show_spinner=False)
 def results() -> ByteCache:
     """The results that all sessions share."""
-    return ByteCache(settings().max_result_bytes)
+    return ByteCache(settings().max_cache_bytes)
 
 
 def _spinning(words: str) -> AbstractContextManager[None]:

@@ -1,7 +1,6 @@
 """Models, tokenizers and traces that sessions share, each within its bytes: one load and one run at a time."""
 
 import gc
-import threading
 
 import streamlit as st
 
@@ -18,10 +17,6 @@ from ui.cache.byte_cache import ByteCache
 from ui.cache.decorator import cached_by_bytes
 from ui.cache.traces import TraceCache
 from ui.session import model_names, settings
-
-first_page_drawn = threading.Event()
-model_wanted = threading.Event()
-"""Set by a page that needs the model, which then waits for the same imports itself."""
 
 BYTES_PER_ENTRY = 300
 """Of a vocabulary, once loaded; 144 were measured with 30,000 word pieces, 284 with 250,000 unigrams."""
@@ -78,7 +73,6 @@ def _loaded(source: ModelSource) -> LoadedModel:
     held = loaded_models()
 
     def load() -> LoadedModel:
-        model_wanted.set()
         # Before the load, so that both are never in memory: modules and their hooks refer to each other.
         if held.make_room(needed_nbytes(source, settings())):
             gc.collect()

@@ -7,11 +7,8 @@ one tells the client the server's address: without it the client guesses at /PAG
 import base64
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-
-import streamlit
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -29,21 +26,14 @@ HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-re
 STALE = (b"content-length", b"etag", b"last-modified")
 
 
-def chart_modules() -> tuple[str, ...]:
-    """Streamlit's module that draws plotly charts, its largest: fetched beside the others, not behind them."""
-    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
-    return tuple(path.name for path in folder.glob("PlotlyChart.*.js"))
-
-
 class IndexPage:
     """ASGI middleware: security headers on every answer, the page itself rewritten."""
 
-    def __init__(self, app: App, base_path: str = "", modules: Sequence[str] = ()) -> None:
+    def __init__(self, app: App, base_path: str = "") -> None:
         self.app = app
         base = f"/{base_path.strip('/')}".rstrip("/")
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
-        links = [f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in modules]
-        self.head = "".join(["<head>", script, _ahead(modules), *links]).encode()
+        self.head = f"<head>{script}".encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -77,16 +67,6 @@ class IndexPage:
     def _rewritten(self, page: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
         page = page.replace(b"<head>", self.head, 1).replace(b"<title>Streamlit<", b"<title>Inside BERT<")
         return page, _policy(INLINE_SCRIPT.findall(page))
-
-
-def _ahead(modules: Sequence[str]) -> str:
-    """A script that evaluates modules while the page has nothing to do: it waits for the server's first answer.
-
-    Evaluated when the first chart arrives, plotly alone would hold it up for a second.
-    """
-    imports = "".join(f'import("./static/js/{name}").catch(() => 0);' for name in modules)
-    script = f'addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(() => {{{imports}}}));'
-    return f"<script>{script}</script>" if modules else ""
 
 
 def _uncompressed(scope: Message) -> Message:

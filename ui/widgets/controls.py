@@ -21,9 +21,11 @@ def model_select() -> None:
         "Model",
         model_names(),
         key="model",
-        accept_new_options=not settings().models,
+        accept_new_options=not settings().allowed_models,
         help="Choose one, or type a folder below the models folder or a Hub id such as org/name.",
-        format_func=str if settings().models else _short,  # the address holds what is shown; a list takes that alone
+        format_func=str
+        if settings().allowed_models
+        else _short,  # the address holds what is shown; a list takes that alone
         **BOUND,
     )
 
@@ -147,7 +149,7 @@ def search(label: str, key: str) -> str:
 
 def models_select(first: str) -> list[str]:
     """Models to compare, the chosen one to begin with."""
-    allowed = settings().models
+    allowed = settings().allowed_models
     default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
     options = list(dict.fromkeys([*default, *model_names()]))
     return [str(name) for name in st.multiselect("Models", options, default=default, key="models", **BOUND)]

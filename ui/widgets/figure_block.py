@@ -18,7 +18,6 @@ from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache import ledgers
 from ui.cache.figures import cached_figure
-from ui.cache.models import first_page_drawn
 from ui.components.figure_download import figure_download
 from ui.widgets import controls
 from ui.widgets.file_theme import AS_SHOWN, picture_theme
@@ -208,15 +207,3 @@ def csv_text(table: pd.DataFrame) -> str:
     for column in safe.select_dtypes(exclude=["number", "bool"]):
         safe[column] = [f"'{cell}" if str(cell)[:1] in "=+-@\t\r" and str(cell) else cell for cell in safe[column]]
     return safe.to_csv(index=False, lineterminator="\r\n")  # as RFC 4180; a lone return in a cell is then quoted
-
-
-FIRST_CHART_S = 0.6
-"""So long the first page of a server holds back what stands below its chart."""
-
-
-def first_chart_first() -> None:
-    """Hold back what follows a server's first chart: sent at once with it, a browser would first load a table's script.
-
-    With all other pages it does nothing.
-    """
-    first_page_drawn.wait(FIRST_CHART_S)

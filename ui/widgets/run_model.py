@@ -99,7 +99,7 @@ def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerato
             left = duration(spent / done * (layers - done))
             write(done / layers, f"Layer {done} of {layers}, about {left} left ({cost_words(cost)})")
 
-    trace = models.traces().trace(model, tokens, wanted, tell, cost.nbytes, settings().max_waiting)
+    trace = models.traces().trace(model, tokens, wanted, tell, cost.nbytes, settings().max_queued_runs)
     place.empty()
     return trace
 

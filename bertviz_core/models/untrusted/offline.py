@@ -23,14 +23,14 @@ def unplugged() -> Iterator[None]:
 @cache
 def guard_requests() -> None:
     """Have the Hub's client ask before every request; once, and before its first, since it starts a new connection."""
-    from huggingface_hub import set_client_factory
-    from huggingface_hub.utils._http import default_client_factory
+    from huggingface_hub import get_session, set_client_factory
+
+    usual = get_session()
+    hooks = usual.event_hooks
+    guarded = {**hooks, "request": [_refuse, *hooks["request"]]}
 
     def client() -> Any:
-        made = default_client_factory()
-        hooks = made.event_hooks
-        made.event_hooks = {**hooks, "request": [_refuse, *hooks.get("request", [])]}
-        return made
+        return type(usual)(event_hooks=guarded, follow_redirects=usual.follow_redirects, timeout=usual.timeout)
 
     set_client_factory(client)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ui.server.index_page import App, IndexPage, Message, Receive, Send, chart_modules
+from ui.server.index_page import App, IndexPage, Message, Receive, Send
 
 PAGE = (
     b"<!DOCTYPE html><html><head><meta charset=utf-8><title>Streamlit</title>"
@@ -62,9 +62,7 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
         pool.submit(asyncio.run, coroutine).result()
 
 
-def answer(
-    app: App, method: str = "GET", headers: Pairs | None = None, base_path: str = "", modules: Sequence[str] = ()
-) -> list[Message]:
+def answer(app: App, method: str = "GET", headers: Pairs | None = None, base_path: str = "") -> list[Message]:
     """The messages that leave the middleware for one request."""
     sent: list[Message] = []
 
@@ -75,7 +73,7 @@ def answer(
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": "/", "headers": headers or [(b"accept", b"text/html")]}
-    run(IndexPage(app, base_path, modules)(scope, receive, send))
+    run(IndexPage(app, base_path)(scope, receive, send))
     return sent
 
 
@@ -122,15 +120,6 @@ def test_the_policy_allows_every_inline_script_of_streamlits_own_page() -> None:
     inline = Scripts(served(messages).decode()).found
     assert len(inline) >= 2
     assert {hash_of(script) for script in inline} <= set(policy(messages)["script-src"])
-
-
-def test_modules_are_fetched_and_evaluated_ahead_by_a_script_that_the_policy_allows() -> None:
-    messages = answer(answering(start(HTML), body(PAGE)), modules=chart_modules())
-    page, (name,) = served(messages).decode(), chart_modules()
-    (ahead,) = [script for script in Scripts(page).found if name in script]
-    assert f'import("./static/js/{name}")' in ahead
-    assert hash_of(ahead) in policy(messages)["script-src"]
-    assert f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' in page
 
 
 def test_the_policy_lets_no_other_script_or_place_in() -> None:

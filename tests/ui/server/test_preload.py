@@ -1,25 +1,17 @@
-"""What the server does beside the pages: its preload disturbs no page that is read meanwhile."""
+"""What the server does beside the pages: its background import disturbs no page, and keeps out of later collections."""
 
-import importlib.metadata
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import uvicorn
-import uvloop
-from streamlit.components.v2.component_manager import BidiComponentManager
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-from ui.server import preload
 
 ROOT = Path(__file__).parents[3]
-DURING_PRELOAD = """
+DURING_IMPORT = """
 import asyncio, sys
 import torch  # as a page that is half way there
-from ui.cache.models import first_page_drawn
+from ui import session
 from ui.server import preload
 from bertviz_core.parameters.ledger import parameter_ledger
 from bertviz_core.settings import Settings
@@ -28,37 +20,68 @@ def importing():
     found = sys.modules.get("transformers")
     return found is not None and getattr(found.__spec__, "_initializing", False)
 
-first_page_drawn.set()
+session.first_page_sent.set()
 asyncio.run(preload.lifespan(None).__aenter__())
 while not importing() and "transformers.models" not in sys.modules:
     pass
 print(parameter_ledger("bert-base-uncased", Settings.from_environment()).total)
 """
+WHILE_SERVING = """
+import asyncio, gc, sys, weakref
+
+class Part:
+    pass
+
+async def serve():
+    from ui.server import preload
+    preload.COLLECT_EVERY_S = 0.05
+    from ui import session
+    async with preload.lifespan(None):
+        await asyncio.sleep(0.5)
+        print("before the first page:", "torch" in sys.modules)
+        session.first_page_sent.set()
+        while not gc.get_freeze_count():
+            await asyncio.sleep(0.05)
+        import torch, transformers
+        print("frozen:", not any(each is torch.nn.Module for each in gc.get_objects()))
+        part = Part()
+        part.itself = part
+        gone = weakref.ref(part)
+        del part
+        gc.disable()  # so that only the server's own collections can find it
+        for _ in range(400):
+            if gone() is None:
+                break
+            await asyncio.sleep(0.05)
+        print("collected:", gone() is None)
+
+asyncio.run(serve())
+"""
 
 
-def test_a_page_that_needs_transformers_while_it_is_preloaded_gets_its_numbers() -> None:
-    environment = {**os.environ, "INSIDE_BERT_ALLOW_HUB": "0", "PYTHONPATH": str(ROOT)}
+def printed(script: str, **settings: str) -> str:
+    """What a script prints in a process of its own with these settings."""
+    environment = {**os.environ, "INSIDE_BERT_ALLOW_HUB": "0", "PYTHONPATH": str(ROOT), **settings}
     done = subprocess.run(
-        [sys.executable, "-c", DURING_PRELOAD], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.stdout == "109482240\n", done.stderr[-2_000:]
+    return done.stdout or done.stderr[-2_000:]  # an interpreter that ends amid an import may say so, and is no matter
 
 
-def test_no_package_is_read_in_search_of_components(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(importlib.metadata, "distributions", lambda: asked.append(1) or [])
-    BidiComponentManager().discover_and_register_components(start_file_watching=False)
-    assert asked == [1]  # Streamlit looks for them if nobody keeps it from that
-    preload.look_for_no_components()
-    BidiComponentManager().discover_and_register_components(start_file_watching=False)
-    assert asked == [1]
+def test_a_page_that_needs_transformers_while_it_is_imported_gets_its_numbers() -> None:
+    assert printed(DURING_IMPORT) == "109482240\n"
 
 
-def test_the_server_sends_every_piece_at_once() -> None:
-    # Python's own event loop leaves Streamlit's sockets waiting 40 ms for an acknowledgement between two pieces.
-    factory = uvicorn.Config("app:app").get_loop_factory()
-    assert factory is not None
-    loop = factory()
-    assert isinstance(loop, uvloop.Loop)
-    loop.close()
-    assert AutoHTTPProtocol is HttpToolsProtocol
+@pytest.mark.parametrize("allowed", ["", "nothing-here"])
+def test_the_import_follows_the_first_page_and_is_frozen_and_later_garbage_is_collected(allowed: str) -> None:
+    lines = printed(WHILE_SERVING, INSIDE_BERT_ALLOWED_MODELS=allowed).splitlines()
+    assert lines == ["before the first page: False", "frozen: True", "collected: True"]
+
+
+def test_a_server_whose_settings_make_no_sense_says_so_in_one_sentence_and_does_not_start() -> None:
+    environment = {**os.environ, "INSIDE_BERT_MAX_TOKENS": "abc"}
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", "0", "--server.headless", "true"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode != 0
+    assert "INSIDE_BERT_MAX_TOKENS is set to 'abc'" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

@@ -110,7 +110,7 @@ def test_offered_models_are_each_offered_once_the_bundled_one_first(
     for name in ("mine", "bert-base-uncased"):
         (tmp_path / name / "config.json").write_text("{}")
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
-    monkeypatch.delenv("INSIDE_BERT_MODELS", raising=False)
+    monkeypatch.delenv("INSIDE_BERT_ALLOWED_MODELS", raising=False)
     names = session.model_names()
     assert names[0] == DEFAULT_MODEL
     assert len(set(names)) == len(names)
@@ -120,7 +120,7 @@ def test_offered_models_are_each_offered_once_the_bundled_one_first(
 
 
 def test_an_instance_with_a_list_offers_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INSIDE_BERT_MODELS", " bert-base-cased, bert-tiny ,")
+    monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", " bert-base-cased, bert-tiny ,")
     assert session.model_names() == ("bert-base-cased", "bert-tiny")
 
 
@@ -134,7 +134,7 @@ def model_page() -> None:
 
 
 def test_the_model_of_a_listed_instance_is_one_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INSIDE_BERT_MODELS", "bert-base-cased,bert-tiny")
+    monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", "bert-base-cased,bert-tiny")
     at = AppTest.from_function(model_page)
     at.query_params["model"] = "roberta-base"
     assert texts(at.run()) == ["bert-base-cased"]

@@ -100,7 +100,7 @@ def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.Monke
 def test_more_than_may_wait_are_told_so_in_one_sentence(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
     opened("representations")  # the model is loaded
     counted.clear()
-    monkeypatch.setenv("INSIDE_BERT_MAX_WAITING", "1")
+    monkeypatch.setenv("INSIDE_BERT_MAX_QUEUED_RUNS", "1")
     queue = traces.RUN_LOCK
     with queue.place(), queue.place():
         at = opened("representations", text=f"{TEXT} Another.")

@@ -87,7 +87,7 @@ def other_select(first: str, names: Sequence[str]) -> str:
         names,
         index=names.index(default),
         key=OTHER,
-        accept_new_options=not settings().models,
+        accept_new_options=not settings().allowed_models,
         help="A second checkpoint whose weights are on this machine: choose one, or type a folder's name or a Hub id.",
         **BOUND,
     )

@@ -17,7 +17,7 @@ from ui.cache import ledgers as cache_ledgers
 from ui.views.parameters import texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, figure_block, first_chart_first, numbers_table
+from ui.widgets.figure_block import chart, download_row, explained, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown, short_count
 
 MAX_ROWS = 20_000
@@ -104,7 +104,6 @@ def tree_view(name: str, task: str | None) -> None:
     with picture:
         picture_of_tree, key = tree_figure(ledger, nodes, form), "parameters_tree"
         chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID))
-    first_chart_first()
     with rows:
         table_view(ledger, module, wanted)
     table = rows_frame(ledger.parameters)

@@ -41,7 +41,7 @@ def tokenizer_select(here: Sequence[str], own: str) -> str | None:
         index=0 if others else None,
         key="tokenizer",
         placeholder="Choose a model, or type its name",
-        accept_new_options=not settings().models,
+        accept_new_options=not settings().allowed_models,
         help="Models whose tokenizer is on this machine; a folder below the models folder or a Hub id can be typed.",
         **BOUND,
     )
