@@ -38,7 +38,7 @@ def design_of(model: "PreTrainedModel", ledger: Ledger) -> Design:
         encoder_layers=runs["encoder"] if both else alone if kind == "encoder" else 0,
         decoder_layers=runs["decoder"] if both else alone if kind == "decoder" else 0,
         cross_attention=both or (kind == "decoder" and has_cross),
-        mixes=family(ledger.model_type).attention == "none" or bool(getattr(model, "_is_stateful", False)),
+        mixes=not family(ledger.model_type).has_attention or bool(getattr(model, "_is_stateful", False)),
         local_layers=0 if both else min(alone, _local_layers(config)),
     )
 

@@ -7,7 +7,7 @@ from bertviz_core.architecture.multiply_adds import layer_windows
 from bertviz_core.architecture.results import Architecture, FlowStep, LayerFlow, ModuleRow, ModuleTree, ShapeRun
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models import catalog
-from bertviz_core.models.families import family, text_family
+from bertviz_core.models.families import family
 from bertviz_core.parameters.components import ATTENTION_PARTS, inside_layer, layer_numbers
 from bertviz_core.parameters.results import Ledger, Parameter
 
@@ -128,32 +128,6 @@ def _kind(class_name: str, held: Sequence[Parameter], leaf: bool) -> tuple[str, 
     return kinds.get(part, part if part == "attention_other" else "other"), part
 
 
-OWN_ATTENTION: frozenset[str] = frozenset(
-    [
-        "bart",
-        "canine",
-        "deberta",
-        "deberta-v2",
-        "flaubert",
-        "funnel",
-        "ibert",
-        "layoutlm",
-        "luke",
-        "markuplm",
-        "megatron-bert",
-        "mpnet",
-        "mt5",
-        "rembert",
-        "roformer",
-        "splinter",
-        "squeezebert",
-        "t5",
-        "umt5",
-        "xlm",
-        "xlnet",
-    ]
-)
-"""Families with ordinary softmax attention in code of their own."""
 SIDE_BY_SIDE = ("use_parallel_residual", "parallel_attn")
 """Config words of families whose attention and feed-forward block read the same vectors, so that neither comes first
 (Wang and Komatsuzaki 2021, GPT-J); their order in a run says nothing."""
@@ -231,9 +205,9 @@ def _order(steps: Sequence[FlowStep]) -> tuple[Any, bool]:
 
 def _softmax(model_type: str) -> bool:
     facts = catalog.type_facts(model_type)
-    ordinary = text_family(model_type).attention_maps in ("probabilities", "scores")
-    own = model_type in OWN_ATTENTION or (facts is not None and facts.records_attention)
-    return ordinary and own and family(model_type).attention != "none"
+    row = family(model_type)
+    ordinary = row.has_attention and row.attention_maps in ("probabilities", "scores")
+    return ordinary and (row.own_softmax or (facts is not None and facts.records_attention))
 
 
 def _gated(steps: Sequence[FlowStep]) -> bool:

@@ -29,8 +29,9 @@ def describe(source: ModelSource, ledger: Ledger) -> Architecture:
     """The sizes and capabilities of a model."""
     config = source.config
     sizes = {name: _size(config, words) for name, words in SIZES.items()}
-    if config.get("model_type") == "funnel":
-        sizes["num_hidden_layers"] = sum(layer_applications(config).values())
+    applications = layer_applications(config)
+    if applications:
+        sizes["num_hidden_layers"] = sum(applications.values())
     if sizes["type_vocab_size"] is None:
         sizes["type_vocab_size"] = _table_rows(ledger, "token_type")
     if sizes["vocab_size"] is None or sizes["hidden_size"] is None:
@@ -141,7 +142,7 @@ def _projections(ledger: Ledger) -> Capability:
 
 def _attention(row: Family, model_type: str) -> Capability:
     facts = catalog.type_facts(model_type)
-    if row.attention == "none":
+    if not row.has_attention:
         return Capability(
             "Attention maps", "none", "The family mixes tokens without attention, so there is no map to show."
         )

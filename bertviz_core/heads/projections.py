@@ -17,8 +17,6 @@ from bertviz_core.parameters.naming import name_classifier
 if TYPE_CHECKING:
     import torch
 
-INTERLEAVED = ("bloom", "deberta", "gpt_neox")
-"""Families whose fused projection holds query, key and value head by head, not one behind the other."""
 HEAD_COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
 ELSEWHERE = ("crossattention", "cross_attn", "encoder_attn", "EncDecAttention")
 """Attention to another text, which an encoder has not got."""
@@ -97,7 +95,7 @@ def _blocks(loaded: LoadedModel) -> list[Found]:
     if not found or not all(block["query_key_value"] or (block["query"] and block["key"]) for block in found):
         row = family(loaded.model_type)
         why = "mixes tokens without query, key and value, so it has no heads"
-        if row.attention != "none":
+        if row.has_attention:
             why = "keeps its query, key and value projections under names that are not known here"
         raise UnsupportedModelError(f"{row.title} {why}; choose another model.")
     return found
@@ -170,7 +168,7 @@ def _fused(loaded: LoadedModel, found: Found, heads: int) -> tuple[Projection, P
 
     whole = _projection(loaded, "query_key_value", found["query_key_value"])
     total = len(whole.weight)
-    if loaded.model_type in INTERLEAVED:
+    if family(loaded.model_type).interleaved:
         places = torch.arange(total).view(heads, 3, -1)
         picks = [places[:, index].flatten() for index in range(3)]
         forms = [f"{word} third of each head's rows" for word in ("first", "second", "last")]

@@ -1,6 +1,5 @@
 """Queries, keys and scores of a layer in float64: from weights and inputs, or as they were recorded."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,19 +9,9 @@ from bertviz_core.attention.probabilities import attention_rows
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.results import CellBreakdown, HeadOutput, HeadProjections, LayerRun, Positions, ScoreBreakdown
 from bertviz_core.heads.weights import head_projections, merge_columns
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
-
-ADDED_TERMS: Mapping[str, str] = {
-    "deberta": "content-to-position and position-to-content terms",
-    "deberta-v2": "content-to-position and position-to-content terms",
-    "lilt": "score of the layout",
-    "mpnet": "relative position",
-    "nystromformer": "approximation by landmarks",
-    "roformer": "rotary positions of query and key",
-    "xlnet": "relative position and segment",
-}
-"""What a family adds to the product of query and key, in words; found by reading its code in transformers."""
 
 
 def content_scaling(loaded: LoadedModel, head_dim: int) -> float:
@@ -31,10 +20,8 @@ def content_scaling(loaded: LoadedModel, head_dim: int) -> float:
     1 / sqrt(head_dim) (Vaswani et al. 2017, section 3.2.1); DeBERTa divides by sqrt(head_dim x kinds of products), the
     product of the contents counted among them (He et al. 2021, section 3.1).
     """
-    kinds = 1
-    if loaded.model_type in ("deberta", "deberta-v2"):
-        kinds += len(set(getattr(loaded.model.config, "pos_att_type", None) or ()) & {"c2p", "p2c"})
-    return float((head_dim * kinds) ** -0.5)
+    of_positions = set(getattr(loaded.model.config, "pos_att_type", None) or ()) & {"c2p", "p2c"}
+    return float((head_dim * (1 + len(of_positions))) ** -0.5)
 
 
 ROUNDING = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 6e-2}
@@ -155,7 +142,7 @@ def _remainder_rows(trace: Trace, layer: int, vectors: Vectors, position: int, s
     means = (added * seen).sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1, keepdims=True), 1)
     added = np.where(seen, added - means, -np.inf)
     if float(np.abs(added[seen]).max(initial=0)) > 10 * ROUNDING.get(trace.dtype, 1e-4):
-        return ScoreRows(scaled, added, scaling, ADDED_TERMS.get(trace.model_type, "further terms"), True)
+        return ScoreRows(scaled, added, scaling, family(trace.model_type).score_terms, True)
     return ScoreRows(scaled, np.where(seen, 0.0, -np.inf), scaling, "" if seen.all() else "mask", False)
 
 

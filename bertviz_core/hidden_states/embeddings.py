@@ -8,7 +8,7 @@ from jaxtyping import Int
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.hidden_states.results import EmbeddingSum, NearestRows, PoolerCheck
-from bertviz_core.models.families import text_family
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.arrays import to_numpy
 from bertviz_core.trace.inputs import input_table
@@ -105,7 +105,7 @@ def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
     """
     import torch
 
-    row = text_family(loaded.model_type)
+    row = family(loaded.model_type)
     with torch.inference_mode():
         ids = torch.tensor(trace.tokens.input_ids, device=loaded.device)
         word = _word(loaded, ids)
@@ -160,7 +160,7 @@ def _position(loaded: LoadedModel, ids: "torch.Tensor") -> "tuple[Int[np.ndarray
     table = _part(loaded, POSITION)
     if table is None:
         return None, None
-    first = text_family(loaded.model_type).first_position
+    first = family(loaded.model_type).first_position
     if first == "pad + 1":
         padding = int(getattr(loaded.model.config, "pad_token_id", None) or 0)
         counted = (ids != padding).long()
@@ -174,7 +174,7 @@ def _token_type(loaded: LoadedModel, trace: Trace, ids: "torch.Tensor") -> "torc
     """Rows of the type table; row 0 for all where the model was not told types, unless that is a word's row."""
     import torch
 
-    table = _part(loaded, (text_family(loaded.model_type).type_table,))
+    table = _part(loaded, (family(loaded.model_type).type_table,))
     types = trace.tokens.token_type_ids
     if table is None or (types is None and table is loaded.model.get_input_embeddings()):
         return None

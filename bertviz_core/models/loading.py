@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
-from bertviz_core.models.families import text_family
+from bertviz_core.models.families import family
 from bertviz_core.models.files import quietly, weights_folder
 from bertviz_core.models.recording import AttentionSource, register
 from bertviz_core.models.safetensors.folder import read_header
@@ -229,6 +229,6 @@ def _in_own_memory(model: "PreTrainedModel") -> "PreTrainedModel":
 
 def _attention_way(model: "PreTrainedModel", model_type: str) -> AttentionSource:
     """Recorded where the class calls the exchangeable attention function, as transformers tells from its source."""
-    if text_family(model_type).attention_maps == "none":
+    if family(model_type).attention_maps == "none":
         return "none"
     return "recorded" if type(model)._can_set_attn_implementation() else "eager"

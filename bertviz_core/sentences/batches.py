@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bertviz_core.errors import TextError
-from bertviz_core.models.families import text_family
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import repair_surrogates
@@ -98,7 +98,7 @@ def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
     that the time spent so far tells the time left. A family that feels padding only gets texts of one length together.
     """
     budget = TOKEN_BUDGET.get(loaded.device, TOKEN_BUDGET["cpu"])
-    same_length = bool(text_family(loaded.model_type).padding_acts)
+    same_length = bool(family(loaded.model_type).padding_acts)
     order = np.argsort(-np.asarray(lengths), kind="stable").tolist()
     found: list[list[int]] = []
     for index in order:

@@ -20,9 +20,14 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 PROMPTS_FILE = "config_sentence_transformers.json"
-LENGTH_FILES = tuple(
-    f"sentence_{name}_config.json"
-    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+LENGTH_FILES = (
+    "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
 )
 TASK = "feature-extraction"
 NO_PROMPT = "none"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.models.families import text_family
+from bertviz_core.models.families import family
 from bertviz_core.models.recording import LayerRecord
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def eager_maps(attentions: Any, layers: int, length: int, model_type: str) -> tu
     """Per layer the probabilities (heads, seq, seq); None where the model's maps are no such thing."""
     if not attentions or len(attentions) != layers or any(layer is None or layer.ndim != 4 for layer in attentions):
         return None
-    form = text_family(model_type).attention_maps
+    form = family(model_type).attention_maps
     maps = []
     for layer in attentions:
         weights = layer[0].float()

@@ -5,6 +5,7 @@ from functools import cache
 from time import perf_counter
 from typing import Any
 
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 
 SOFTMAX_FLOPS = 12
@@ -44,7 +45,7 @@ def _weights_run(loaded: LoadedModel, layers: int) -> int:
     """Weights that every token meets: those of all layers, shared ones as often as they run, without the tables."""
     tables = {id(module.weight) for module in loaded.model.modules() if type(module).__name__ == "Embedding"}
     stored: int = sum(weight.numel() for weight in loaded.model.parameters() if id(weight) not in tables)
-    return stored * layers if loaded.model_type == "albert" else stored
+    return stored * layers if family(loaded.model_type).shared_layers else stored
 
 
 def _mask_nbytes(config: Any, tokens: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError
-from bertviz_core.models.families import family, text_family
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
 from bertviz_core.text import first_line
@@ -144,7 +144,7 @@ def _trace(
     if broken:
         notices = (*notices, f"The hidden states hold NaN or infinity from entry {broken[0]} on.")
     way: AttentionSource = "recorded" if rows else "eager" if maps else "none"
-    notes = {"recorded": RECORDED, "eager": EAGER, "none": text_family(loaded.model_type).no_maps or NO_MAPS}
+    notes = {"recorded": RECORDED, "eager": EAGER, "none": family(loaded.model_type).no_maps or NO_MAPS}
     return Trace(
         model=loaded.name,
         revision=loaded.revision,

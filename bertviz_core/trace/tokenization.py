@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.models.families import text_family
+from bertviz_core.models.families import family
 from bertviz_core.models.files import quietly, tokenizer_folder
 from bertviz_core.models.own_files import present
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config
@@ -55,7 +55,7 @@ def position_limit(config: Mapping[str, Any]) -> TokenLimit | None:
     rows = next((config[key] for key in POSITION_KEYS if isinstance(config.get(key), int)), 0)
     if rows <= 0:
         return None
-    if text_family(str(config.get("model_type", ""))).first_position != "pad + 1":
+    if family(str(config.get("model_type", ""))).first_position != "pad + 1":
         return TokenLimit(rows, f"the model has {rows:,} positions")
     unused = int(config.get("pad_token_id") or 0) + 1
     rest = max(rows - unused, 0)

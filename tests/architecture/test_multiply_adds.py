@@ -1,4 +1,7 @@
-"""Multiply-adds equal PyTorch's own count, memory equals what a real run keeps, windows equal the mask's cells."""
+"""Multiply-adds equal PyTorch's own count, memory equals what a real run keeps, windows equal the mask's cells.
+
+Covers `bertviz_core/architecture/activation_memory.py`.
+"""
 
 import numpy as np
 import pytest

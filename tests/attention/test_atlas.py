@@ -1,4 +1,7 @@
-"""Thumbnails are max-pools of the real maps, measures are what brute force counts, rollout keeps rows at 1."""
+"""Thumbnails are max-pools of the real maps, measures are what brute force counts, rollout keeps rows at 1.
+
+Covers `bertviz_core/attention/rollout.py`.
+"""
 
 from math import log
 from typing import Any

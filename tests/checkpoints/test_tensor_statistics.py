@@ -1,4 +1,7 @@
-"""Statistics of checkpoints against NumPy and torch on the loaded arrays; signs of trouble, told and not told."""
+"""Statistics of checkpoints against NumPy and torch on the loaded arrays; signs of trouble, told and not told.
+
+Covers `bertviz_core/checkpoints/health.py`, `bertviz_core/checkpoints/values.py`.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request."""
+"""`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request.
+
+Covers `bertviz_core/cli/figure/*.py`.
+"""
 
 import asyncio
 import json

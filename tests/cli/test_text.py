@@ -1,4 +1,7 @@
-"""`python -m bertviz_core tokens` and `hidden`: JSON contract, tables, exit code 2 with one line, no chatter."""
+"""`python -m bertviz_core tokens` and `hidden`: JSON contract, tables, exit code 2 with one line, no chatter.
+
+Covers `bertviz_core/cli/app.py`, `bertviz_core/cli/options.py`, `bertviz_core/cli/output.py`.
+"""
 
 import json
 from pathlib import Path

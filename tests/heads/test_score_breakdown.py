@@ -1,4 +1,7 @@
-"""One cell by hand: in every family its row is the model's own attention, and all heads together its layer's output."""
+"""One cell by hand: in every family its row is the model's own attention, and all heads together its layer's output.
+
+Covers `bertviz_core/heads/value_norms.py`.
+"""
 
 from functools import cache
 

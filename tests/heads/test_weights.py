@@ -1,4 +1,8 @@
-"""Projections cut into heads: the cut is the model's own, undone by its inverse, and its numbers add up."""
+"""Projections cut into heads: the cut is the model's own, undone by its inverse, and its numbers add up.
+
+Covers `bertviz_core/heads/projections.py`, `bertviz_core/heads/fused_products.py`,
+`bertviz_core/heads/layer_inputs.py`.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -196,13 +200,30 @@ def test_the_output_is_no_such_product() -> None:
         compare_fused_and_per_head(run.loaded, run.texts[0], 0, "output")
 
 
+def hooks(model: torch.nn.Module) -> dict[str, list[Any]]:
+    """Every hook of a model: module -> the functions that are called before and after it."""
+    return {
+        path: [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
+        for path, module in model.named_modules()
+    }
+
+
+def test_a_hook_that_stays_is_seen() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3))
+    before = hooks(model)
+    for register in (model[0].register_forward_hook, model[0].register_forward_pre_hook):
+        handle = register(lambda *_: None)
+        assert hooks(model) != before
+        handle.remove()
+    assert hooks(model) == before
+
+
 @pytest.mark.parametrize("name", ["bert", "albert", "modernbert", "mpnet"])
 def test_listening_leaves_the_model_as_it_was(name: str) -> None:
     run = family_run(name)
-    before = trace(run.loaded, run.texts[0])
+    before, hooked = trace(run.loaded, run.texts[0]), hooks(run.loaded.model)
     capture_layer_io(run.loaded, run.texts[1], 2)
-    modules = list(run.loaded.model.modules())
-    assert not any(hook.__qualname__.startswith("_hearer") for m in modules for hook in m._forward_hooks.values())
+    assert hooks(run.loaded.model) == hooked
     np.testing.assert_array_equal(trace(run.loaded, run.texts[0]).hidden_states, before.hidden_states)
 
 
@@ -226,11 +247,11 @@ def test_a_failed_run_leaves_no_listener_behind(monkeypatch: pytest.MonkeyPatch)
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("no such thing")
 
+    hooked = hooks(run.loaded.model)
     monkeypatch.setattr(run.loaded.model.encoder.layer[0], "forward", refuse)
     with pytest.raises(UnsupportedModelError, match="no such thing"):
         capture_layer_io(run.loaded, run.texts[0], 1)
-    hooks = [hook for module in run.loaded.model.modules() for hook in module._forward_hooks.values()]
-    assert not any(hook.__qualname__.startswith("_hearer") for hook in hooks)
+    assert hooks(run.loaded.model) == hooked
 
 
 def test_layers_with_different_numbers_of_heads_leave_gaps() -> None:

@@ -15,7 +15,7 @@ from transformers import AutoModel
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.hidden_states.embeddings import embedding_sum, pooler_check
-from bertviz_core.models.families import family, text_family
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource, folder_source
 from bertviz_core.parameters.ledger import source_ledger
@@ -127,7 +127,7 @@ def _cells(run: FamilyRun) -> list[str]:
         return [*names, "no", "-", "-", "none", "no", "-", run.refusal]
     single = run.traces[0]
     sums = embedding_sum(run.loaded, single)
-    row = text_family(run.model_type)
+    row = family(run.model_type)
     pooler = "no" if single.pooler_output is None else "yes" if pooler_check(run.loaded, single) is None else "checked"
     why = "" if single.attention_way == "recorded" else single.attention_note
     remarks = [row.embedding_note, *run.loaded.notices, why]
@@ -144,7 +144,7 @@ def _cells(run: FamilyRun) -> list[str]:
 
 
 def _tokens(run: FamilyRun) -> str:
-    return POSITIONS[text_family(run.model_type).first_position] if "positions" in run.tokenizer.limit.reason else "-"
+    return POSITIONS[family(run.model_type).first_position] if "positions" in run.tokenizer.limit.reason else "-"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Norms, cosines, paths and words in hidden states: laws on arrays, and on traces of tiny models."""
+"""Norms, cosines, paths and words in hidden states: laws on arrays, and on traces of tiny models.
+
+Covers `bertviz_core/hidden_states/embeddings.py`.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -12,6 +12,7 @@ MOST_SHORT_FILES = 8
 UNCOUNTED = ("__init__.py", "__main__.py", "results.py", "texts.py")
 PREFIXES = ("cli_", "sentence_", "head_", "attention_")
 MOST_INNER_IMPORTS = 5
+MOST_FOUND = 337
 
 
 def python_files(root: Path) -> Iterator[Path]:
@@ -72,9 +73,30 @@ def inner_imports(root: Path) -> list[str]:
             if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for node in ast.walk(function):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in SOURCES:
-                    found.append(f"{path.relative_to(root)}:{node.lineno} {node.module}")
+                found += [
+                    f"{path.relative_to(root)}:{node.lineno} {name}"
+                    for name in _imported(node)
+                    if name.partition(".")[0] in SOURCES
+                ]
     return sorted(set(found))
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The modules that a statement imports; a relative import is one of the project's own."""
+    if isinstance(node, ast.ImportFrom):
+        return [SOURCES[0] if node.level else str(node.module)]
+    return [name.name for name in node.names] if isinstance(node, ast.Import) else []
+
+
+def found_names(root: Path) -> list[str]:
+    """Places where a local variable or a parameter is called `found`, which says nothing of what it is."""
+    places = []
+    for path in python_files(root):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found"
+            if stored or (isinstance(node, ast.arg) and node.arg == "found"):
+                places.append(f"{path.relative_to(root)}:{node.lineno}")
+    return places
 
 
 def repeated_classes(root: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the documents name is there."""
+"""What the documents name is there, and the README's map of the code is short."""
 
 import re
 from pathlib import Path
@@ -37,3 +37,22 @@ def test_a_path_that_is_gone_is_seen(tmp_path: Path) -> None:
     document = tmp_path / "a.md"
     document.write_text("See `bertviz_core/gone.py` and [here](docs/gone.md), not `models/my-bert`.")
     assert missing(document, ROOT) == ["bertviz_core/gone.py", "docs/gone.md"]
+
+
+def section(text: str, title: str) -> list[str]:
+    """The lines of a section, its heading among them, without blank lines at its end."""
+    _, heading, rest = text.partition(f"## {title}\n")
+    body = rest.partition("\n## ")[0]
+    return f"{heading}{body}".rstrip().splitlines()
+
+
+def test_the_map_of_the_code_is_short() -> None:
+    lines = section((ROOT / "README.md").read_text(encoding="utf-8"), "Where things are")
+    assert 10 <= len(lines) <= 20
+    for folder in ("bertviz_core", "ui", "pages", "tests", "docs"):
+        assert any(f"`{folder}/" in line for line in lines), folder
+
+
+def test_a_section_ends_at_the_next() -> None:
+    text = "# A\n\n## Where things are\n\nhere\n\n## Next\n\nthere\n"
+    assert section(text, "Where things are") == ["## Where things are", "", "here"]

@@ -20,7 +20,9 @@ def wrong(tmp_path: Path) -> Path:
         (crowded / f"head_{number}.py").write_text("class Place: ...\n")
     (tmp_path / "pages" / "long.py").write_text("\n" * 101)
     (tmp_path / "bertviz_core" / "long.py").write_text("\n" * 351)
-    (tmp_path / "bertviz_core" / "late.py").write_text("def late():\n    from ui.heads import head_1\n" * 6)
+    (tmp_path / "bertviz_core" / "late.py").write_text(
+        "def late():\n    from ui.heads import head_1\n\n\ndef later(found):\n    import ui.heads\n    found = 1\n" * 3
+    )
     return tmp_path
 
 
@@ -47,6 +49,12 @@ def test_no_module_repeats_its_package(wrong: Path) -> None:
 def test_imports_stand_at_the_top(wrong: Path) -> None:
     assert len(layout.inner_imports(ROOT)) <= layout.MOST_INNER_IMPORTS, layout.inner_imports(ROOT)
     assert len(layout.inner_imports(wrong)) > layout.MOST_INNER_IMPORTS
+
+
+def test_found_is_seldom_a_name(wrong: Path) -> None:
+    names = layout.found_names(ROOT)
+    assert len(names) <= layout.MOST_FOUND, len(names)
+    assert len(layout.found_names(wrong)) == 6
 
 
 def test_no_two_classes_share_a_name(wrong: Path) -> None:

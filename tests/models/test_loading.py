@@ -1,4 +1,7 @@
-"""Checkpoints into memory: what is in the file and nothing else, refused in words where that cannot be."""
+"""Checkpoints into memory: what is in the file and nothing else, refused in words where that cannot be.
+
+Covers `bertviz_core/models/files.py`.
+"""
 
 import json
 import socket

@@ -1,4 +1,7 @@
-"""A stranger's model folder opens no file of this machine but its own, and asks no one."""
+"""A stranger's model folder opens no file of this machine but its own, and asks no one.
+
+Covers `bertviz_core/models/untrusted/offline.py`.
+"""
 
 import dataclasses
 import json
@@ -73,11 +76,17 @@ def attempts(name: str, settings: Settings) -> dict[str, Callable[[], Any]]:
     }
 
 
-def opened(name: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What each attempt came to: "" or the refusal; nothing secret in it, and no connection tried."""
+def opened(name: str, settings: Settings, monkeypatch: pytest.MonkeyPatch, only: str | None = None) -> dict[str, str]:
+    """What each attempt came to: "" or the refusal; nothing secret in it, and no connection tried.
+
+    Args:
+        only: One attempt instead of all of them.
+    """
     came: dict[str, str] = {}
     with hostile.no_network(monkeypatch) as tried:
         for what, attempt in attempts(name, settings).items():
+            if only not in (None, what):
+                continue
             try:
                 found = attempt()
             except BertvizError as error:
@@ -99,30 +108,34 @@ def places(secret: Path, folder: Path) -> dict[str, Any]:
     return {**named, "object": {"": str(secret), "path": str(secret)}, "json": str(secret.with_suffix(".json"))}
 
 
-WAYS = ("absolute", "climbing", "file", "list", "object", "json")
+def in_turn(values: dict[str, Any], number: int) -> Any:
+    """One of the values, another for each number."""
+    return [*values.values()][number % len(values)]
+
+
+@pytest.mark.parametrize("vocabulary", [True, False], ids=["beside a vocabulary", "alone"])
+@pytest.mark.parametrize("number", range(len(hostile.FILE_KEYS)), ids=hostile.FILE_KEYS)
+def test_a_tokenizers_setting_names_no_file(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, number: int, vocabulary: bool
+) -> None:
+    if not vocabulary:
+        (evil / "vocab.txt").unlink()
+    ways = places(secret, evil)
+    for step, file in enumerate(("tokenizer_config.json", "special_tokens_map.json")):
+        hostile.set_json(evil, file, **{hostile.FILE_KEYS[number]: in_turn(ways, number + step + 3 * vocabulary)})
+    opened("evil", settings, monkeypatch, only="tokenizer")
 
 
 @pytest.mark.parametrize("vocabulary", [True, False], ids=["beside a vocabulary", "alone"])
 @pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
-@pytest.mark.parametrize("key", hostile.FILE_KEYS)
-def test_a_tokenizers_settings_name_no_file(
-    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, key: str, file: str, vocabulary: bool
+def test_all_settings_at_once_name_no_file_in_any_way(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, file: str, vocabulary: bool
 ) -> None:
     if not vocabulary:
         (evil / "vocab.txt").unlink()
-    said: list[str] = []
-    for way, place in places(secret, evil).items():
-        hostile.set_json(evil, file, **{key: place})
-        with hostile.no_network(monkeypatch) as tried:
-            try:
-                found = load_tokenizer(resolve("evil", settings), settings)
-            except BertvizError as error:
-                said.append(str(error))
-                continue
-        assert not tried
-        assert hostile.SECRET not in str(found.tokenizer.get_vocab()), way
-        assert hostile.SECRET not in "".join(tokenize(found, TEXT).tokens), way
-    assert hostile.SECRET not in str(said)
+    for place in places(secret, evil).values():
+        hostile.set_json(evil, file, **dict.fromkeys(hostile.FILE_KEYS, place))
+        opened("evil", settings, monkeypatch, only="tokenizer")
 
 
 @pytest.mark.parametrize("part", ["vocab", "merges"])
@@ -134,35 +147,62 @@ def test_a_serialized_tokenizer_names_no_file(
         model = {"type": kind, "vocab": {"[UNK]": 0}, "merges": [], "unk_token": "[UNK]", part: str(secret)}
         (evil / "tokenizer.json").write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": model}))
         (evil / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": family}))
-        assert opened("evil", settings, monkeypatch)["tokenizer"]
+        assert opened("evil", settings, monkeypatch, only="tokenizer")["tokenizer"]
 
 
-@pytest.mark.parametrize("nested", ["", "text_config", "encoder", "backbone_config"])
-@pytest.mark.parametrize("key", hostile.CONFIG_KEYS)
-def test_a_config_names_no_file_and_no_repository(
-    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, key: str, nested: str
+NESTED = ("text_config", "encoder", "backbone_config")
+
+
+def config_places(secret: Path, folder: Path) -> dict[str, Any]:
+    """Files of the server and repositories of the Hub, named in every way."""
+    return {**places(secret, folder), "repository": "evil/backbone", "name": "evil", "kernel": {"": "evil/kernel"}}
+
+
+@pytest.mark.parametrize("number", range(len(hostile.CONFIG_KEYS)), ids=hostile.CONFIG_KEYS)
+def test_a_config_entry_names_no_file_and_no_repository(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    for place in (*places(secret, evil).values(), "evil/backbone", "evil", {"": "evil/kernel"}):
-        entries = {key: place}
+    ways, key = config_places(secret, evil), hostile.CONFIG_KEYS[number]
+    inner = {
+        name: {"model_type": "bert", key: in_turn(ways, number + depth)} for depth, name in enumerate(NESTED, start=1)
+    }
+    hostile.set_json(evil, "config.json", **{key: in_turn(ways, number)}, **inner)
+    opened("evil", settings, monkeypatch)
+
+
+@pytest.mark.parametrize("nested", ["", *NESTED])
+def test_all_config_entries_at_once_name_no_file_and_no_repository(
+    evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, nested: str
+) -> None:
+    for place in config_places(secret, evil).values():
+        entries = dict.fromkeys(hostile.CONFIG_KEYS, place)
         hostile.set_json(evil, "config.json", **({nested: {"model_type": "bert", **entries}} if nested else entries))
         opened("evil", settings, monkeypatch)
 
 
-@pytest.mark.parametrize("name", hostile.NAMES)
-@pytest.mark.parametrize("kind", ["outside", "json outside", "pipe", "endless", "loop", "directory", "terminal"])
+KINDS: dict[str, Callable[[Path], Any]] = {
+    "pipe": os.mkfifo,
+    "endless": hostile.endless,
+    "loop": hostile.loop,
+    "directory": hostile.directory,
+    "terminal": hostile.terminal,
+}
+READERS = ("config.json", "model.safetensors", "vocab.txt")
+"""A file of each way of reading: JSON, tensors, words."""
+REPLACED = sorted(
+    {(name, "outside") for name in hostile.NAMES}
+    | {(name, [*KINDS][number % len(KINDS)]) for number, name in enumerate(hostile.NAMES)}
+    | {(name, kind) for name in READERS for kind in (*KINDS, "json outside")}
+)
+"""Every file as a link to a file of the server and as one thing that is no file; one of each reader as everything."""
+
+
+@pytest.mark.parametrize(("name", "kind"), REPLACED)
 def test_a_file_is_a_regular_file_of_the_folder(
     evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
 ) -> None:
-    kinds: dict[str, Callable[[Path], Any]] = {
-        "outside": hostile.link_to(secret),
-        "json outside": hostile.link_to(secret.with_suffix(".json")),
-        "pipe": os.mkfifo,
-        "endless": hostile.endless,
-        "loop": hostile.loop,
-        "directory": hostile.directory,
-        "terminal": hostile.terminal,
-    }
-    hostile.placed(name, kinds[kind], evil)
+    links = {"outside": secret, "json outside": secret.with_suffix(".json")}
+    hostile.placed(name, hostile.link_to(links[kind]) if kind in links else KINDS[kind], evil)
     came = opened("evil", settings, monkeypatch)
     assert any(came.values())
     refusals = [words for words in came.values() if words]
@@ -173,15 +213,9 @@ def test_a_file_is_a_regular_file_of_the_folder(
 def test_a_shard_is_a_regular_file_of_the_folder(
     evil: Path, secret: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, kind: str, tmp_path: Path
 ) -> None:
-    (evil / "model.safetensors").rename(tmp_path / "shard.safetensors")
-    kinds: dict[str, Callable[[Path], Any]] = {
-        "outside": hostile.link_to(tmp_path / "shard.safetensors"),
-        "pipe": os.mkfifo,
-        "endless": hostile.endless,
-        "directory": hostile.directory,
-        "loop": hostile.loop,
-    }
-    kinds[kind](evil / "model-1.safetensors")
+    shard = tmp_path / "shard.safetensors"
+    (evil / "model.safetensors").rename(shard)
+    (hostile.link_to(shard) if kind == "outside" else KINDS[kind])(evil / "model-1.safetensors")
     index = {"metadata": {}, "weight_map": {"embeddings.word_embeddings.weight": "model-1.safetensors"}}
     (evil / "model.safetensors.index.json").write_text(json.dumps(index))
     came = opened("evil", settings, monkeypatch)
@@ -244,10 +278,10 @@ def test_a_visitors_repository_reads_no_file_of_the_server(
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     with running_hub() as hub:
         online = dataclasses.replace(settings, allow_hub=True, hub_endpoint=hub.endpoint)
-        for number, key in enumerate(hostile.FILE_KEYS):
+        files = {str(path.relative_to(honest)): path.read_bytes() for path in honest.rglob("*") if path.is_file()}
+        for number in range(4):
             name = f"evil/reader{number}"
-            files = {str(path.relative_to(honest)): path.read_bytes() for path in honest.rglob("*") if path.is_file()}
-            told = {"tokenizer_class": "BertTokenizer", key: str(secret)}
+            told = {"tokenizer_class": "BertTokenizer", **dict.fromkeys(hostile.FILE_KEYS[number::4], str(secret))}
             hub.repositories[name] = {**files, "tokenizer_config.json": json.dumps(told).encode()}
             if number % 2:
                 del hub.repositories[name]["vocab.txt"]
@@ -338,14 +372,21 @@ def test_the_folders_lent_are_gone_behind_a_load_and_behind_an_error(
     assert not list(lent.iterdir())
 
 
+@pytest.fixture(scope="module")
+def bundled_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the bundled model, to be changed one file at a time."""
+    return hostile.copied(bundled_folder(), tmp_path_factory.mktemp("bundled") / "model")
+
+
 @pytest.mark.parametrize("name", [*SMALL_SHA256])
 def test_a_bundled_file_that_was_changed_is_found_out(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, bundled_copy: Path, name: str
 ) -> None:
-    changed = hostile.copied(bundled_folder(), tmp_path / "bundled")
-    raw = (changed / name).read_bytes()
-    (changed / name).write_bytes(raw.replace(b'"hate"', b'"bate"') if b'"hate"' in raw else raw + b"\n")
-    for module in ("bundled", "sources"):
-        monkeypatch.setattr(f"bertviz_core.{module}.bundled_folder", lambda: changed)
-    came = opened("all-MiniLM-L6-v2", settings, monkeypatch)
+    raw = (bundled_copy / name).read_bytes()
+    monkeypatch.setattr("bertviz_core.models.sources.bundled_folder", lambda: bundled_copy)
+    try:
+        (bundled_copy / name).write_bytes(raw.replace(b'"hate"', b'"bate"') if b'"hate"' in raw else raw + b"\n")
+        came = opened("all-MiniLM-L6-v2", settings, monkeypatch)
+    finally:
+        (bundled_copy / name).write_bytes(raw)
     assert any("SHA-256" in words for words in came.values())

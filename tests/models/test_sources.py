@@ -1,4 +1,7 @@
-"""From a name to a model: the order of the places, and every refusal in one sentence."""
+"""From a name to a model: the order of the places, and every refusal in one sentence.
+
+Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`.
+"""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,7 @@
-"""The architecture page: its tree, drawings and costs for models with and without weights, of several families."""
+"""The architecture page: its tree, drawings and costs for models with and without weights, of several families.
+
+Covers `ui/views/architecture/*.py`.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""The attention page: what its view is sent, its numbers as a table, its readings, long texts and refusals."""
+"""The attention page: what its view is sent, its numbers as a table, its readings, long texts and refusals.
+
+Covers `ui/views/attention/*.py`.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,7 @@
-"""The checkpoint page's views on weights and on two checkpoints: what is drawn is what NumPy gives."""
+"""The checkpoint page's views on weights and on two checkpoints: what is drawn is what NumPy gives.
+
+Covers `pages/checkpoint.py`, `ui/views/checkpoint/*.py`.
+"""
 
 import json
 import shutil

@@ -1,4 +1,7 @@
-"""What every view hands out: its files' names, and a caption with model, revision, text and colours."""
+"""What every view hands out: its files' names, and a caption with model, revision, text and colours.
+
+Covers `ui/widgets/file_theme.py`.
+"""
 
 import json
 from typing import Any, NamedTuple
@@ -12,7 +15,6 @@ from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
 from bertviz_core.models.sources import BUNDLED_SHA256, resolve
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
-from ui.widgets.file_theme import CHOICES
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"
@@ -198,8 +200,16 @@ def test_the_choice_is_kept_on_another_page() -> None:
     assert row["text"] == PRINT.text
 
 
-def test_as_it_is_shown_comes_first() -> None:
-    assert CHOICES == ("as shown", "light", "dark", "print")
+def test_files_look_as_the_page_does_until_another_theme_is_chosen() -> None:
+    at = opened("parameters", view="Layers")
+    themes = at.button_group(key="parameters_layers_theme")
+    assert themes.value == themes.options[0] == "as shown"
+    texts = {"as shown": LIGHT.text, "light": LIGHT.text, "dark": DARK.text, "print": PRINT.text}
+    assert set(themes.options) == set(texts)
+    for choice, colour in texts.items():
+        at.button_group(key="parameters_layers_theme").set_value(choice).run()
+        (row,) = rows(at)
+        assert row["text"] == colour
 
 
 def test_markup_in_a_text_stays_text() -> None:

@@ -1,4 +1,7 @@
-"""The heads page: what it draws are the checkpoint's own weights and the model's own attention, in every view."""
+"""The heads page: what it draws are the checkpoint's own weights and the model's own attention, in every view.
+
+Covers `ui/views/heads/*.py`, `ui/widgets/cell_controls.py`.
+"""
 
 import json
 import os

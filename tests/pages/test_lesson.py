@@ -1,4 +1,7 @@
-"""The tour above the pages: a step is a link, its texts replace and come back, a bad lesson is one sentence."""
+"""The tour above the pages: a step is a link, its texts replace and come back, a bad lesson is one sentence.
+
+Covers `ui/lessons/tour.py`.
+"""
 
 import json
 from pathlib import Path

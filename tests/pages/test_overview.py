@@ -1,4 +1,7 @@
-"""The overview page: the model's sizes, its stack and what it has."""
+"""The overview page: the model's sizes, its stack and what it has.
+
+Covers `ui/shell.py`.
+"""
 
 import html
 import re

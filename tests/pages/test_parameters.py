@@ -1,4 +1,7 @@
-"""The parameters page: every number, every view, every refusal."""
+"""The parameters page: every number, every view, every refusal.
+
+Covers `ui/views/parameters/*.py`.
+"""
 
 import html
 import re

@@ -1,4 +1,7 @@
-"""The representations page: what it draws is what the model itself gives, in every view, for a text and a pair."""
+"""The representations page: what it draws is what the model itself gives, in every view, for a text and a pair.
+
+Covers `ui/views/representations/*.py`.
+"""
 
 import os
 from typing import Any

@@ -1,4 +1,7 @@
-"""The sentences page: what it draws is what the model gives, in every view; lists of every length; what is refused."""
+"""The sentences page: what it draws is what the model gives, in every view; lists of every length; what is refused.
+
+Covers `ui/views/sentences/*.py`.
+"""
 
 import io
 import json

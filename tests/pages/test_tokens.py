@@ -1,4 +1,7 @@
-"""The tokens page: every number, every bad input, every refusal."""
+"""The tokens page: every number, every bad input, every refusal.
+
+Covers `ui/views/tokens/*.py`.
+"""
 
 import json
 from pathlib import Path

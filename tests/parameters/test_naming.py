@@ -1,4 +1,7 @@
-"""Names: old and prefixed ones become the module's; parts of a layer are told from names of many families."""
+"""Names: old and prefixed ones become the module's; parts of a layer are told from names of many families.
+
+Covers `bertviz_core/parameters/components.py`.
+"""
 
 import subprocess
 import sys

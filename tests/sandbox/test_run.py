@@ -1,4 +1,7 @@
-"""A child process under limits: its answer, or in words why there is none; never more than was allowed."""
+"""A child process under limits: its answer, or in words why there is none; never more than was allowed.
+
+Covers `bertviz_core/sandbox/child.py`.
+"""
 
 import sys
 from dataclasses import replace

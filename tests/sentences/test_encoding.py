@@ -1,4 +1,8 @@
-"""Sentence vectors: the same whatever else is in the list, equal to sentence-transformers', kept and got again."""
+"""Sentence vectors: the same whatever else is in the list, equal to sentence-transformers', kept and got again.
+
+Covers `bertviz_core/sentences/batches.py`, `bertviz_core/sentences/pooling.py`,
+`bertviz_core/sentences/pooling_comparison.py`.
+"""
 
 import threading
 from collections.abc import Sequence

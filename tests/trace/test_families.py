@@ -9,7 +9,8 @@ import torch
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check
 from bertviz_core.models.catalog import type_facts
-from bertviz_core.models.families import TEXT_FAMILIES, text_family
+from bertviz_core.models.families import FAMILIES as ROWS
+from bertviz_core.models.families import family
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import tokenize
@@ -38,7 +39,7 @@ def cases(run: FamilyRun) -> list[tuple[Trace, Any, int]]:
     """
     assert run.traces is not None
     alone = [(run.traces[0], run.own[0], 0), (run.traces[1], run.own[1], 0)]
-    if text_family(run.model_type).padding_acts:
+    if family(run.model_type).padding_acts:
         return alone
     return [*alone, (run.traces[0], run.own[2], 0), (run.traces[1], run.own[2], 1)]
 
@@ -190,7 +191,7 @@ def test_ledger_counts_what_is_loaded() -> None:
 
 
 def test_the_table_of_families_names_what_transformers_knows() -> None:
-    assert [name for name in TEXT_FAMILIES if type_facts(name) is None] == []
+    assert [name for name in ROWS if type_facts(name) is None] == []
 
 
 def test_at_least_25_families_are_traced() -> None:

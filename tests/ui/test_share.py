@@ -1,4 +1,7 @@
-"""A link restores what the page's controls show; typed words are in it only when the reader asks."""
+"""A link restores what the page's controls show; typed words are in it only when the reader asks.
+
+Covers `ui/session.py`.
+"""
 
 import json
 from typing import Any

@@ -54,7 +54,8 @@ def _index(label: str, count: int, key: str, default: int, help_text: str, pixel
     bring_along(key, default)
     requested = st.query_params.get(key) or _by_its_other_name(key) or "0"
     if not (requested.isascii() and requested.isdigit() and int(requested[:9]) <= most):
-        st.toast(escape_markdown(f"{WORDS[key].capitalize()} {requested[:20]} does not exist here; the last one is {most}."))
+        what = f"{WORDS[key].capitalize()} {requested[:20]}"
+        st.toast(escape_markdown(f"{what} does not exist here; the last one is {most}."))
     if int(st.session_state.get(key) or 0) > most:
         st.session_state[key] = most
     return int(st.number_input(label, 0, most, default, step=1, key=key, help=help_text, width=pixels, **BOUND))

@@ -1,4 +1,7 @@
-"""The load report against what from_pretrained says once it has loaded everything; repairs by carrying them out."""
+"""The load report against what from_pretrained says once it has loaded everything; repairs by carrying them out.
+
+Covers `bertviz_core/checkpoints/load_report/*.py`.
+"""
 
 import dataclasses
 import json

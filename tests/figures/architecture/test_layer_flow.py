@@ -1,4 +1,8 @@
-"""The architecture page's figures: what is drawn is what the numbers say, on hand-made results."""
+"""The architecture page's figures: what is drawn is what the numbers say, on hand-made results.
+
+Covers `bertviz_core/figures/architecture/cost.py`, `bertviz_core/figures/architecture/designs.py`,
+`bertviz_core/figures/architecture/drawing.py`.
+"""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The attention figures draw the matrix that they are given, with every label as text."""
+"""The attention figures draw the matrix that they are given, with every label as text.
+
+Covers `bertviz_core/figures/attention/*.py`.
+"""
 
 import numpy as np
 import pytest

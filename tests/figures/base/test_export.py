@@ -1,4 +1,7 @@
-"""Files of a figure: complete in themselves, with their caption, and no text in them becomes a tag."""
+"""Files of a figure: complete in themselves, with their caption, and no text in them becomes a tag.
+
+Covers `bertviz_core/figures/base/caption.py`, `bertviz_core/figures/base/picture.py`.
+"""
 
 import re
 import struct

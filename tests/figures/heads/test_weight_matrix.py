@@ -1,4 +1,7 @@
-"""Pictures of heads: the drawn matrix however it is cut, lines where the cuts are, bars that are the numbers."""
+"""Pictures of heads: the drawn matrix however it is cut, lines where the cuts are, bars that are the numbers.
+
+Covers `bertviz_core/figures/base/quantised_cells.py`, `bertviz_core/figures/heads/*.py`.
+"""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -1,4 +1,7 @@
-"""Labels at the ends of paths: none covers another."""
+"""Labels at the ends of paths: none covers another.
+
+Covers `bertviz_core/figures/base/axes.py`.
+"""
 
 import numpy as np
 

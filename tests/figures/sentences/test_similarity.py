@@ -1,4 +1,7 @@
-"""Sentence figures: the drawn cells in their order, the tree, blocks, poolings, token pairs and the map."""
+"""Sentence figures: the drawn cells in their order, the tree, blocks, poolings, token pairs and the map.
+
+Covers `bertviz_core/figures/sentences/*.py`.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""transformers is imported once, however many threads need it first."""
+"""transformers is imported once, however many threads need it first.
+
+Covers `bertviz_core/models/skeleton.py`.
+"""
 
 import subprocess
 import sys

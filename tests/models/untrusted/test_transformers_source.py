@@ -1,4 +1,8 @@
-"""What the cleaning lets through, held against transformers' own source: no entry that is opened or asked for."""
+"""What the cleaning lets through, held against transformers' own source: no entry that is opened or asked for.
+
+Covers `bertviz_core/models/untrusted/config.py`, `bertviz_core/models/untrusted/lent_files.py`,
+`bertviz_core/models/untrusted/tokenizer.py`.
+"""
 
 import ast
 import re

@@ -1,4 +1,7 @@
-"""Lists of sentences read and vectors written: nothing lost in silence, a clear message for what cannot be read."""
+"""Lists of sentences read and vectors written: nothing lost in silence, a clear message for what cannot be read.
+
+Covers `bertviz_core/sentences/export.py`, `bertviz_core/sentences/reading/*.py`.
+"""
 
 import io
 import json

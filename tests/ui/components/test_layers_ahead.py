@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ui.components.layers_ahead import MOST_BYTES, fit_ahead
+from ui.components.layers_ahead import fit_ahead
 
 
 @pytest.mark.parametrize(
@@ -16,9 +16,10 @@ from ui.components.layers_ahead import MOST_BYTES, fit_ahead
         (25, 512, 256, False),
         (23, 8192, 64, False),
         (1, 1, 1, True),
+        (125, 1, 4_000, True),  # 2,000,000 bytes
+        (126, 1, 4_000, False),
     ],
 )
 def test_layers_go_ahead_while_they_are_two_megabytes(states: int, seq: int, window: int, fit: bool) -> None:
     values = np.broadcast_to(np.float32(0), (states, seq, window))
     assert fit_ahead(values) is fit
-    assert MOST_BYTES == 2_000_000

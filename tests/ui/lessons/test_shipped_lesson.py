@@ -1,4 +1,7 @@
-"""The shipped lesson says nothing but the truth: each number in its notes, counted or computed anew."""
+"""The shipped lesson says nothing but the truth: each number in its notes, counted or computed anew.
+
+Covers `ui/examples.py`.
+"""
 
 import re
 from itertools import combinations

@@ -1,4 +1,7 @@
-"""The middleware of the one HTML page, driven directly: the policy, the headers, the lengths."""
+"""The middleware of the one HTML page, driven directly: the policy, the headers, the lengths.
+
+Covers `ui/server/brand.py`.
+"""
 
 import asyncio
 import base64

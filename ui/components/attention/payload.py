@@ -162,25 +162,25 @@ def _hides(atlas: AttentionAtlas) -> bool:
 
 
 def _map(
-    atlas: AttentionAtlas, attention_map: AttentionMap | PooledMap, part: tuple[int, int, int, int]
+    atlas: AttentionAtlas, opened: AttentionMap | PooledMap, part: tuple[int, int, int, int]
 ) -> tuple[dict[str, Any], Codes]:
-    rows, columns = attention_map.weights.shape
+    rows, columns = opened.weights.shape
     hidden: list[float] | None = None
     row_edges: list[int] | None
     column_edges: list[int] | None
-    if isinstance(attention_map, PooledMap):
-        row_edges, column_edges = _edges(attention_map.row_starts, part[1]), _edges(attention_map.column_starts, part[3])
+    if isinstance(opened, PooledMap):
+        row_edges, column_edges = _edges(opened.row_starts, part[1]), _edges(opened.column_starts, part[3])
         if (row_edges[0], column_edges[0]) != (part[0], part[2]):
             raise ValueError(f"a map that begins at {row_edges[0]}, {column_edges[0]} for the part {part}")
     elif (rows, columns) != (len(atlas.queries), len(atlas.keys)):
         raise ValueError(f"a map of {rows} x {columns} in an atlas of {len(atlas.queries)} x {len(atlas.keys)}")
     else:
         row_edges = column_edges = None  # every entry on its own
-        hidden = _shares(attention_map.hidden_share) if attention_map.hidden_share.any() else None
-    bits = map_bits(attention_map.weights.size)
-    scale = _scale(attention_map.weights)
-    described = {"layer": attention_map.layer, "head": attention_map.head or 0, "bits": bits, "scale": scale, "hidden": hidden}
-    return {**described, "rowEdges": row_edges, "columnEdges": column_edges}, codes(attention_map.weights, scale, bits)
+        hidden = _shares(opened.hidden_share) if opened.hidden_share.any() else None
+    bits = map_bits(opened.weights.size)
+    scale = _scale(opened.weights)
+    described = {"layer": opened.layer, "head": opened.head or 0, "bits": bits, "scale": scale, "hidden": hidden}
+    return {**described, "rowEdges": row_edges, "columnEdges": column_edges}, codes(opened.weights, scale, bits)
 
 
 def _scale(weights: Weights) -> float:

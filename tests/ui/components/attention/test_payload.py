@@ -1,4 +1,7 @@
-"""The message of the attention view says what the maps say, to half a step of a square root, and stays small."""
+"""The message of the attention view says what the maps say, to half a step of a square root, and stays small.
+
+Covers `ui/components/attention/*.py`.
+"""
 
 import base64
 import json

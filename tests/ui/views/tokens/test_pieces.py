@@ -1,4 +1,7 @@
-"""The text in place: nothing of it is lost, doubled or acted on."""
+"""The text in place: nothing of it is lost, doubled or acted on.
+
+Covers `bertviz_core/text.py`.
+"""
 
 from dataclasses import replace
 
