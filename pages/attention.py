@@ -13,13 +13,13 @@ name_model = heading("Attention", "What does each head look at?")
 with shown_to_user(), st.spinner("Running the model"):
     name = controls.model_name()
     trace = run_model.traced(name, controls.text(), controls.pair())
-    if trace.attention_way == "none":
+    if trace.attention_source == "none":
         raise UnsupportedModelError(f"There is no attention of {name!r} to be shown. {trace.attention_note}")
 layers, heads, seq = trace.num_hidden_layers, trace.num_attention_heads, len(trace.tokens)
 name_model(name, f"{layers} layers of {heads} heads, {seq:,} tokens, run in {trace.seconds:.2f} s on {trace.device}")
 for notice in (*trace.tokens.notices, *trace.notices):
     st.warning(escape_markdown(notice))
-if trace.attention_way == "eager":
+if trace.attention_source == "eager":
     st.caption(escape_markdown(trace.attention_note))
 
 one, everything = "One head", "All heads"

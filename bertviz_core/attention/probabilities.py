@@ -85,7 +85,7 @@ def require_attention(trace: Trace) -> None:
     Raises:
         UnsupportedModelError: it does not; says why.
     """
-    if trace.attention_way == "none":
+    if trace.attention_source == "none":
         raise UnsupportedModelError(f"There is no attention of {trace.model!r} to be shown. {trace.attention_note}")
 
 

@@ -1,4 +1,4 @@
-"""What two models make of one text: how far their hidden states and their attentions are apart."""
+"""Two models on one text: cosine similarity of their hidden states, divergence of their attentions."""
 
 from collections.abc import Callable
 from math import log
@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:
     """What two models make of the same tokens: cosines of their hidden states, divergences of their attentions.
 
-    What they do not have alike (layers, hidden size, heads) is not compared, and said in a notice.
+    Whatever differs in size (layers, hidden size, heads) is not compared; a notice says so.
 
     Raises:
         TextError: the models read the text as different ids.
@@ -44,8 +44,8 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
         )
     divergences = None
     heads = first.num_attention_heads, second.num_attention_heads
-    if "none" in (first.attention_way, second.attention_way):
-        unknown = first if first.attention_way == "none" else second
+    if "none" in (first.attention_source, second.attention_source):
+        unknown = first if first.attention_source == "none" else second
         notices.append(f"There is no attention of {unknown.model} to be compared. {unknown.attention_note}")
     elif heads[0] != heads[1]:
         notices.append(
@@ -57,21 +57,21 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
 
 
 def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) -> None:
-    """Nothing, where two models read a text as the same ids.
+    """Check that two models read a text as the same ids.
 
     Raises:
-        TextError: they do not; says where they part.
+        TextError: they read different ids; the message names the first difference.
     """
     if np.array_equal(tokens.input_ids, others.input_ids):
         return
     if len(tokens) != len(others):
-        found = f"{len(tokens)} and {len(others)} tokens"
+        difference = f"{len(tokens)} and {len(others)} tokens"
     else:
-        place = int(np.flatnonzero(tokens.input_ids != others.input_ids)[0])
-        ids = f"{int(tokens.input_ids[place])} and {int(others.input_ids[place])}"
-        found = f"different ids, first at position {place} ({ids})"
+        position = int(np.flatnonzero(tokens.input_ids != others.input_ids)[0])
+        ids = f"{int(tokens.input_ids[position])} and {int(others.input_ids[position])}"
+        difference = f"different ids, first at position {position} ({ids})"
     raise TextError(
-        f"{first!r} and {second!r} read this text as {found}, so no token of one has a partner in the other; "
+        f"{first!r} and {second!r} read this text as {difference}, so no token of one has a partner in the other; "
         "compare two models of one vocabulary."
     )
 
@@ -88,15 +88,15 @@ def attention_divergences(
     seq, heads = len(first.tokens), first.num_attention_heads
     if (seq, heads) != (len(second.tokens), second.num_attention_heads):
         raise ValueError(f"{seq} tokens, {heads} heads against {len(second.tokens)}, {second.num_attention_heads}")
-    found = np.zeros((layers, heads))
+    divergences = np.zeros((layers, heads))
     for layer in range(layers):
         for batch in head_batches(heads, seq, DIVERGENCE_CELLS):
             for rows in row_tiles(seq, cells=DIVERGENCE_CELLS):
                 one, two = (attention_block(trace, layer, batch, rows) for trace in (first, second))
-                found[layer, batch] += jensen_shannon(one, two).sum(axis=-1)
+                divergences[layer, batch] += jensen_shannon(one, two).sum(axis=-1)
         if progress:
             progress(layer + 1, layers)
-    return np.clip(found / max(seq, 1), 0, log(2)).astype(np.float32)
+    return np.clip(divergences / max(seq, 1), 0, log(2)).astype(np.float32)
 
 
 def jensen_shannon(

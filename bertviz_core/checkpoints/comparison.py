@@ -26,7 +26,6 @@ from bertviz_core.checkpoints.values import (
     tensor_slices,
 )
 from bertviz_core.models.catalog import type_facts
-from bertviz_core.parameters.ledger import collection_paused
 from bertviz_core.parameters.naming import module_tensors
 
 MAX_PREFIX_PARTS = 3
@@ -43,35 +42,37 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, tell: Tell | None
     Raises:
         CheckpointError: a file is damaged, or changed while it was read.
     """
-    with collection_paused():
-        prefixes, pairs = matched_names(first, second)
-        order = {location.name: location for location in locations(first)}
+    prefixes, pairs = matched_names(first, second)
+    order = {location.name: location for location in locations(first)}
     partners = dict(pairs)
-    places, others = tensor_slices(first), tensor_slices(second)
-    common = [location for name, location in order.items() if name in partners]
-    same = [each for each in common if places[each.name].tensor.shape == others[partners[each.name]].tensor.shape]
-    readable = [
-        each
-        for each in same
-        if is_readable(places[each.name].tensor.dtype) and is_readable(others[partners[each.name]].tensor.dtype)
+    slices, other_slices = tensor_slices(first), tensor_slices(second)
+    shared = [
+        (location, slices[name], other_slices[partners[name]]) for name, location in order.items() if name in partners
     ]
-    total, done, changes = sum(places[each.name].tensor.nbytes for each in readable), 0, []
-    for location in readable:
-        changes.append(_changed(location, places[location.name], others[partners[location.name]], tell, done, total))
-        done += places[location.name].tensor.nbytes
-    taken, kept, known = set(partners.values()), set(readable), set(same)
-    resized = [(each.name, others[partners[each.name]].tensor.shape) for each in common if each not in known]
+    same = [row for row in shared if row[1].tensor.shape == row[2].tensor.shape]
+    readable = [row for row in same if is_readable(row[1].tensor.dtype) and is_readable(row[2].tensor.dtype)]
+    compared = {location.name for location, _, _ in readable}
+    total, done, changes = sum(one.tensor.nbytes for _, one, _ in readable), 0, []
+    for location, one, two in readable:
+        changes.append(_changed(location, one, two, tell, done, total))
+        done += one.tensor.nbytes
+    matched = set(partners.values())
     return CheckpointComparison(
         first=first.name,
         second=second.name,
         prefixes=prefixes,
-        added=tuple(place.tensor for name, place in others.items() if name not in taken),
-        removed=tuple(place.tensor for name, place in places.items() if name not in partners),
-        resized=tuple(ResizedTensor(name, places[name].tensor.shape, shape) for name, shape in resized),
+        added=tuple(one.tensor for name, one in other_slices.items() if name not in matched),
+        removed=tuple(one.tensor for name, one in slices.items() if name not in partners),
+        resized=tuple(
+            ResizedTensor(location.name, one.tensor.shape, two.tensor.shape)
+            for location, one, two in shared
+            if one.tensor.shape != two.tensor.shape
+        ),
         tensors=tuple(changes),
-        unread=tuple(each.name for each in same if each not in kept),
+        unread=tuple(location.name for location, _, _ in same if location.name not in compared),
         relative_change=_ratio(
-            math.hypot(*(each.difference_norm for each in changes)), math.hypot(*(each.first_norm for each in changes))
+            math.hypot(*(change.difference_norm for change in changes)),
+            math.hypot(*(change.first_norm for change in changes)),
         ),
     )
 
@@ -83,15 +84,15 @@ def matched_names(first: Checkpoint, second: Checkpoint) -> Matched:
     """
     names, others = _module_names(first), _module_names(second)
     best: tuple[int, int] | None = None
-    found: tuple[str, str, dict[str, str], dict[str, str]] = ("", "", names, others)
+    best_names: tuple[str, str, dict[str, str], dict[str, str]] = ("", "", names, others)
     for prefix in _prefixes(names):
         bare = _without(names, prefix)
         for other in _prefixes(others):
             bare_others = _without(others, other)
             score = (len(bare.keys() & bare_others.keys()), -len(prefix) - len(other))
             if best is None or score > best:
-                best, found = score, (prefix, other, bare, bare_others)
-    prefix, other, bare, bare_others = found
+                best, best_names = score, (prefix, other, bare, bare_others)
+    prefix, other, bare, bare_others = best_names
     return (prefix, other), [(stored, bare_others[name]) for name, stored in bare.items() if name in bare_others]
 
 
@@ -108,9 +109,9 @@ def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS)
     for one, two in zip(number_pieces(first), number_pieces(second), strict=True):
         with np.errstate(invalid="ignore"):
             for end, values in zip((ends[0], ends[0], ends[1]), (one, two, two - one), strict=True):
-                kept = values[np.isfinite(values)]
-                if kept.size:
-                    end[:] = min(end[0], float(kept.min())), max(end[1], float(kept.max()))
+                finite = values[np.isfinite(values)]
+                if finite.size:
+                    end[:] = min(end[0], float(finite.min())), max(end[1], float(finite.max()))
     values_range, difference_range = ([0.0 if math.isinf(end) else end for end in pair] for pair in ends)
     edges, steps = (
         even_edges(values_range[0], values_range[1], bins),
@@ -122,11 +123,11 @@ def change_histograms(first: TensorSlice, second: TensorSlice, bins: int = BINS)
             for row, (values, limits) in enumerate(((one, edges), (two, edges), (two - one, steps))):
                 counts[row] += histogram_counts(values, limits)
     numel = math.prod(first.tensor.shape)
-    made = (
+    histograms = (
         Histogram(limits, row, numel - int(row.sum()))
         for limits, row in zip((edges, edges, steps), counts, strict=True)
     )
-    return ChangeHistograms(first.tensor.name, *made)
+    return ChangeHistograms(first.tensor.name, *histograms)
 
 
 def _changed(
@@ -175,7 +176,9 @@ def _module_names(checkpoint: Checkpoint) -> dict[str, str]:
     """Name in the module -> stored name; a stored tensor that the module cuts into several keeps its own name."""
     facts = type_facts(checkpoint.model_type)
     tensors = checkpoint.header.tensors
-    named = module_tensors(tensors, facts, base_only=False) if facts else [(each.name, (), each) for each in tensors]
+    named = (
+        module_tensors(tensors, facts, base_only=False) if facts else [(tensor.name, (), tensor) for tensor in tensors]
+    )
     times = Counter(tensor.name for _, _, tensor in named)
     return {tensor.name if times[tensor.name] > 1 else name: tensor.name for name, _, tensor in named}
 

@@ -1,6 +1,6 @@
-"""Signs that weights were never trained or are broken, each as a plain sentence that names the tensors.
+"""Diagnosis of weights that were never trained or are broken, each finding a sentence that names the tensors.
 
-A sign is only told where training, or ordinary use, does not leave it: a module counts as never trained where its
+A finding is reported only where training or ordinary use cannot explain it: a module counts as never trained where its
 weights have the moments of the initialiser's distribution and its bias is exactly 0, which one step of training ends.
 """
 
@@ -13,7 +13,7 @@ from bertviz_core.checkpoints.tensor_map import BUFFER
 from bertviz_core.parameters.components import NORM
 from bertviz_core.text import quoted
 
-Z = 5.0
+MAX_STANDARD_ERRORS = 5.0
 """Standard errors within which a moment of a sample counts as the distribution's own."""
 
 
@@ -34,12 +34,12 @@ def spreads(deviations: Sequence[float], config: Mapping[str, Any]) -> tuple[Spr
     Normal for most families; ModernBERT cuts its tails off at some standard deviations, and narrows what is added to
     the residual stream by the root of twice the count of layers (its _init_weights in transformers).
     """
-    found = [_normal(deviation) for deviation in deviations]
+    distributions = [_normal(deviation) for deviation in deviations]
     if "initializer_cutoff_factor" in config:
-        cut, layers = config["initializer_cutoff_factor"] or 3.0, config.get("num_hidden_layers") or 1
-        wide = [deviation / narrow for deviation in deviations for narrow in (1, math.sqrt(2 * layers))]
-        found = [_cut_normal(deviation, float(cut)) for deviation in wide]
-    return tuple(found)
+        cutoff, layers = config["initializer_cutoff_factor"] or 3.0, config.get("num_hidden_layers") or 1
+        widths = [deviation / narrow for deviation in deviations for narrow in (1, math.sqrt(2 * layers))]
+        distributions = [_cut_normal(deviation, float(cutoff)) for deviation in widths]
+    return tuple(distributions)
 
 
 def matches(tensor: TensorStatistics, spread: Spread) -> bool:
@@ -53,9 +53,11 @@ def matches(tensor: TensorStatistics, spread: Spread) -> bool:
         return False
     mean = tensor.mean * tensor.finite / count
     return (
-        abs(mean) <= Z * math.sqrt(spread.second / count)
-        and abs(tensor.second_moment - spread.second) <= Z * math.sqrt((spread.fourth - spread.second**2) / count)
-        and abs(tensor.fourth_moment - spread.fourth) <= Z * math.sqrt((spread.eighth - spread.fourth**2) / count)
+        abs(mean) <= MAX_STANDARD_ERRORS * math.sqrt(spread.second / count)
+        and abs(tensor.second_moment - spread.second)
+        <= MAX_STANDARD_ERRORS * math.sqrt((spread.fourth - spread.second**2) / count)
+        and abs(tensor.fourth_moment - spread.fourth)
+        <= MAX_STANDARD_ERRORS * math.sqrt((spread.eighth - spread.fourth**2) / count)
     )
 
 
@@ -80,11 +82,11 @@ def _cut_normal(deviation: float, cut: float) -> Spread:
     return Spread(words, second * deviation**2, fourth * deviation**4, eighth * deviation**8, cut * deviation)
 
 
-MIN_BIASED, MIN_BARE = 64, 4096
+MIN_NUMBERS_WITH_BIAS, MIN_NUMBERS_WITHOUT_BIAS = 64, 4096
 """Fewest numbers of a weight that can be told from a trained one: with a bias that is exactly 0, and without a bias."""
 TYPE_TABLE = "token_type"
 """RoBERTa keeps a table of token types that it does not use, all zero."""
-NAMED = 3
+MAX_NAMED_TENSORS = 3
 CHECKED = (
     "weights that still have their initialiser's mean, spread and shape (within 5 standard errors of a sample of their "
     "size) beside a bias of exactly 0",
@@ -97,11 +99,11 @@ CHECKED = (
 
 
 def diagnose_weights(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """What is suspicious in a checkpoint, the worst first; () where nothing is."""
+    """Findings about a checkpoint, the worst first; () where nothing is suspicious."""
     tensors = [tensor for tensor in statistics.tensors if tensor.location.component != BUFFER]
     return (
-        *_counted("NaN", tensors, lambda each: each.nan),
-        *_counted("infinity", tensors, lambda each: each.infinite),
+        *_not_finite("NaN", tensors, lambda tensor: tensor.nan),
+        *_not_finite("infinity", tensors, lambda tensor: tensor.infinite),
         *_untrained(tensors, statistics, config),
         *_all_zero(tensors),
         *_identical_layers(tensors),
@@ -113,34 +115,36 @@ def _untrained(
 ) -> Iterator[Finding]:
     known = spreads(statistics.standard_deviations, config)
     biases = {tensor.name.removesuffix(".bias"): tensor for tensor in tensors if tensor.name.endswith(".bias")}
-    found = [tensor for tensor in tensors if _is_new(tensor, biases.get(_module(tensor)), known)]
+    untrained = [tensor for tensor in tensors if _is_untrained(tensor, biases.get(_module(tensor)), known)]
     weights = [tensor for tensor in tensors if not tensor.name.endswith(".bias")]
-    if not found:
+    if not untrained:
         return
-    if 2 * len(found) >= len(weights):
-        yield _new("The model looks never trained", found, known, biases)
+    if 2 * len(untrained) >= len(weights):
+        yield _untrained_finding("The model looks never trained", untrained, known, biases)
         return
-    for component in dict.fromkeys(tensor.location.component for tensor in found):
+    for component in dict.fromkeys(tensor.location.component for tensor in untrained):
         words = {"task head": "The task head", "pooler": "The pooler"}.get(component, f"Part of the {component}")
-        own = [tensor for tensor in found if tensor.location.component == component]
-        yield _new(f"{words} looks never trained", own, known, biases)
+        own = [tensor for tensor in untrained if tensor.location.component == component]
+        yield _untrained_finding(f"{words} looks never trained", own, known, biases)
 
 
-def _new(words: str, found: Sequence[TensorStatistics], known: Sequence[Spread], biased: Container[str]) -> Finding:
-    drawn = [(tensor, spread) for tensor in found if (spread := initial_spread(tensor, known)) is not None]
+def _untrained_finding(
+    subject: str, untrained: Sequence[TensorStatistics], known: Sequence[Spread], biased: Container[str]
+) -> Finding:
+    initialised = [(tensor, spread) for tensor in untrained if (spread := initial_spread(tensor, known)) is not None]
     facts = []
-    if drawn:
-        having = [_module(tensor) in biased for tensor, _ in drawn]
-        beside = " with a bias of exactly 0" if all(having) else " with any bias exactly 0" if any(having) else ""
-        facts.append(f"the numbers still follow the initialiser ({drawn[0][1].words}){beside}")
-    if len(drawn) < len(found):
+    if initialised:
+        has_bias = [_module(tensor) in biased for tensor, _ in initialised]
+        beside = " with a bias of exactly 0" if all(has_bias) else " with any bias exactly 0" if any(has_bias) else ""
+        facts.append(f"the numbers still follow the initialiser ({initialised[0][1].words}){beside}")
+    if len(initialised) < len(untrained):
         facts.append("normalisations are still exactly 1 and 0")
-    verb = "is" if len(found) == 1 else "are"
-    sentence = f"{words}: {_named(found)} {verb} as made, {'; '.join(facts)}. Train it before its output is used."
-    return Finding("never trained", sentence, tuple(tensor.name for tensor in found))
+    verb = "is" if len(untrained) == 1 else "are"
+    sentence = f"{subject}: {_named(untrained)} {verb} as made, {'; '.join(facts)}. Train it before its output is used."
+    return Finding("never trained", sentence, tuple(tensor.name for tensor in untrained))
 
 
-def _is_new(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequence[Spread]) -> bool:
+def _is_untrained(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequence[Spread]) -> bool:
     """Whether a module's weight, and its bias where it has one, are as the initialiser makes them."""
     if weight.name.endswith(".bias") or weight.finite < weight.numel:
         return False
@@ -148,12 +152,12 @@ def _is_new(weight: TensorStatistics, bias: TensorStatistics | None, known: Sequ
         return False
     if NORM.search(weight.location.module_name):
         return len(weight.shape) == 1 and _is_constant(weight, 1.0)
-    enough = weight.numel >= (MIN_BARE if bias is None else MIN_BIASED)
+    enough = weight.numel >= (MIN_NUMBERS_WITHOUT_BIAS if bias is None else MIN_NUMBERS_WITH_BIAS)
     return enough and initial_spread(weight, known) is not None
 
 
 def _all_zero(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
-    found = [
+    zero = [
         tensor
         for tensor in tensors
         if _is_constant(tensor, 0.0)
@@ -161,22 +165,22 @@ def _all_zero(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
         and (len(tensor.shape) > 1 or tensor.name.endswith(".weight"))
         and TYPE_TABLE not in tensor.name
     ]
-    if found:
-        verb = "holds" if len(found) == 1 else "hold"
-        words = f"{_named(found)} {verb} nothing but 0, which training does not leave; save the checkpoint again."
-        yield Finding("all zero", words, tuple(tensor.name for tensor in found))
+    if zero:
+        verb = "holds" if len(zero) == 1 else "hold"
+        words = f"{_named(zero)} {verb} nothing but 0, which training does not leave; save the checkpoint again."
+        yield Finding("all zero", words, tuple(tensor.name for tensor in zero))
 
 
-def _counted(
-    trouble: Problem, tensors: Sequence[TensorStatistics], count: Callable[[TensorStatistics], int]
+def _not_finite(
+    problem: Problem, tensors: Sequence[TensorStatistics], count: Callable[[TensorStatistics], int]
 ) -> Iterator[Finding]:
-    found = [tensor for tensor in tensors if count(tensor)]
-    if found:
-        total = sum(count(tensor) for tensor in found)
-        what = "NaN" if trouble == "NaN" else "infinite"
-        verb = "holds" if len(found) == 1 else "hold"
-        words = f"{_named(found)} {verb} {total:,} values that are {what}; whatever is computed with them is broken."
-        yield Finding(trouble, words, tuple(tensor.name for tensor in found))
+    affected = [tensor for tensor in tensors if count(tensor)]
+    if affected:
+        total = sum(count(tensor) for tensor in affected)
+        what = "NaN" if problem == "NaN" else "infinite"
+        verb = "holds" if len(affected) == 1 else "hold"
+        words = f"{_named(affected)} {verb} {total:,} values that are {what}; whatever is computed with them is broken."
+        yield Finding(problem, words, tuple(tensor.name for tensor in affected))
 
 
 def _identical_layers(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
@@ -185,19 +189,21 @@ def _identical_layers(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
     varied = set()
     for tensor in tensors:
         if tensor.location.layer is not None:
-            place = (tensor.location.component, tensor.location.layer)
-            layers.setdefault(place, {})[tensor.location.inside] = tensor.digest
+            key = (tensor.location.component, tensor.location.layer)
+            layers.setdefault(key, {})[tensor.location.inside] = tensor.digest
             if tensor.std > 0 and len(tensor.shape) > 1:
-                varied.add(place)
+                varied.add(key)
     groups: dict[tuple[str, frozenset[tuple[str, bytes]]], list[int]] = {}
-    for (component, layer), held in layers.items():
+    for (component, layer), digests in layers.items():
         if (component, layer) in varied:
-            groups.setdefault((component, frozenset(held.items())), []).append(layer)
+            groups.setdefault((component, frozenset(digests.items())), []).append(layer)
     for (component, _), same in groups.items():
         if len(same) > 1:
             named = f"{', '.join(map(str, same[:-1]))} and {same[-1]}"
             own = [
-                each.name for each in tensors if each.location.component == component and each.location.layer in same
+                tensor.name
+                for tensor in tensors
+                if tensor.location.component == component and tensor.location.layer in same
             ]
             words = f"The layers {named} of the {component} hold the same bytes in all {len(own) // len(same)} tensors"
             yield Finding("identical layers", f"{words}; one is a copy of the other, or was never trained.", tuple(own))
@@ -212,6 +218,6 @@ def _is_constant(tensor: TensorStatistics, value: float) -> bool:
 
 
 def _named(tensors: Sequence[TensorStatistics]) -> str:
-    names = [quoted(tensor.name).strip("'") for tensor in tensors[:NAMED]]
+    names = [quoted(tensor.name).strip("'") for tensor in tensors[:MAX_NAMED_TENSORS]]
     rest = len(tensors) - len(names)
     return f"{', '.join(names)} and {rest:,} more" if rest else ", ".join(names)

@@ -14,7 +14,7 @@ from bertviz_core.trace.results import Tokens
 Problem = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
 
 
-class TensorLocation(msgspec.Struct, frozen=True, gc=False):
+class TensorLocation(msgspec.Struct, frozen=True):
     """Where a stored tensor stands in the model."""
 
     name: str
@@ -31,7 +31,7 @@ class TensorLocation(msgspec.Struct, frozen=True, gc=False):
     """Its job in the layer, such as "query"; "other" outside."""
 
 
-class TensorStatistics(msgspec.Struct, frozen=True, gc=False):
+class TensorStatistics(msgspec.Struct, frozen=True):
     """Numbers about the values of one stored tensor; mean, std, minimum, maximum and moments are of the finite ones."""
 
     location: TensorLocation
@@ -105,7 +105,7 @@ class CheckpointStatistics:
 class Finding:
     """One sign that weights were never trained or are broken."""
 
-    trouble: Problem
+    problem: Problem
     """What kind of sign it is."""
     sentence: str
     """What was found and what to do, one or two sentences."""
@@ -152,7 +152,7 @@ class TensorGrid:
         return self.names[row][column] if inside else ""
 
 
-class TensorChange(msgspec.Struct, frozen=True, gc=False):
+class TensorChange(msgspec.Struct, frozen=True):
     """How far one tensor that both checkpoints hold is from the first to the second."""
 
     location: TensorLocation
@@ -184,7 +184,7 @@ class TensorChange(msgspec.Struct, frozen=True, gc=False):
         return self.location.name
 
 
-class ResizedTensor(msgspec.Struct, frozen=True, gc=False):
+class ResizedTensor(msgspec.Struct, frozen=True):
     """A tensor that both checkpoints hold with different shapes."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Where the tensors of a checkpoint stand, and one number of each of them as a map of places in a layer by layers."""
+"""Location of every tensor of a checkpoint in the model, and one number per tensor as a map of modules by layers."""
 
 import re
 from collections import Counter
@@ -13,14 +13,14 @@ from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.ledger import header_ledger
 from bertviz_core.parameters.results import Ledger, Parameter
 
-MAX_PLACES = 48
+MAX_ROWS = 48
 MAX_OUTSIDE = 24
 NUMBER = re.compile(r"\d+")
 BUFFER = "buffer"
 
 
 def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
-    """Where every stored tensor stands in the model, in the way of the data; buffers at the end.
+    """Location of every stored tensor in the model, in the order of the data; buffers at the end.
 
     Raises:
         CheckpointError: transformers does not know the model type.
@@ -30,50 +30,50 @@ def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
     for row in ledger.parameters:
         if row.stored_name is not None:
             rows.setdefault(row.stored_name, []).append(row)
-    found = _apart([_location(stored, parts, checkpoint.model_type) for stored, parts in rows.items()])
+    tensors = _without_repeats([_location(stored, parts, checkpoint.model_type) for stored, parts in rows.items()])
     # What is listed twice under one name in the module (a fused tensor's slice) has its row already.
-    others = (tensor.name for tensor in checkpoint.header.tensors if tensor.name not in rows)
-    return (*found, *(TensorLocation(name, name, BUFFER, None, name, "other") for name in others))
+    unlisted = (tensor.name for tensor in checkpoint.header.tensors if tensor.name not in rows)
+    return (*tensors, *(TensorLocation(name, name, BUFFER, None, name, "other") for name in unlisted))
 
 
 def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> TensorGrid:
     """One number per tensor as a map; every tensor that is no buffer has its cell.
 
-    Where a layer has more than MAX_PLACES tensors (a mixture of experts), those whose names differ only in numbers
+    Where a layer has more than MAX_ROWS tensors (a mixture of experts), those whose names differ only in numbers
     share a cell, which shows the largest of them.
     """
     rows = [(tensor, value) for tensor, value in zip(tensors, numbers, strict=True) if tensor.component != BUFFER]
     inside = [(tensor, value) for tensor, value in rows if tensor.layer is not None]
     outside = [(tensor, value) for tensor, value in rows if tensor.layer is None]
     places = list(dict.fromkeys(tensor.inside for tensor, _ in inside))
-    folded = len(places) > MAX_PLACES
+    folded = len(places) > MAX_ROWS
     if folded:
         places = list(dict.fromkeys(NUMBER.sub("*", name) for name in places))
-    kept = {name: index for index, name in enumerate(places[:MAX_PLACES])}
+    grid_rows = {name: index for index, name in enumerate(places[:MAX_ROWS])}
     stacks = list(dict.fromkeys(tensor.component for tensor, _ in inside))
-    order = sorted({(stacks.index(tensor.component), tensor.layer or 0) for tensor, _ in inside})
-    columns = {place: index for index, place in enumerate(order)}
-    values = np.full((len(kept), len(order)), np.nan, dtype=np.float32)
-    names = [[""] * len(order) for _ in kept]
-    dropped = 0
+    layer_keys = sorted({(stacks.index(tensor.component), tensor.layer or 0) for tensor, _ in inside})
+    columns = {layer_key: index for index, layer_key in enumerate(layer_keys)}
+    values = np.full((len(grid_rows), len(layer_keys)), np.nan, dtype=np.float32)
+    names = [[""] * len(layer_keys) for _ in grid_rows]
+    left_out = 0
     for tensor, value in inside:
-        row = kept.get(NUMBER.sub("*", tensor.inside) if folded else tensor.inside)
+        row = grid_rows.get(NUMBER.sub("*", tensor.inside) if folded else tensor.inside)
         if row is None:
-            dropped += 1
+            left_out += 1
             continue
         column = columns[stacks.index(tensor.component), tensor.layer or 0]
         if not names[row][column] or not value <= values[row, column]:
             values[row, column], names[row][column] = value, tensor.name
-    labels = [f"{stacks[stack]} {layer}" if len(stacks) > 1 else str(layer) for stack, layer in order]
+    labels = [f"{stacks[stack]} {layer}" if len(stacks) > 1 else str(layer) for stack, layer in layer_keys]
     shown, rest = outside[:MAX_OUTSIDE], outside[MAX_OUTSIDE:]
     return TensorGrid(
-        places=tuple(kept),
+        places=tuple(grid_rows),
         layers=tuple(labels),
         values=values,
         names=tuple(map(tuple, names)),
         outside=tuple(tensor.name for tensor, _ in shown),
         outside_values=np.array([value for _, value in shown], dtype=np.float32),
-        left_out=dropped + len(rest),
+        left_out=left_out + len(rest),
     )
 
 
@@ -106,17 +106,17 @@ def _location(stored: str, parts: Sequence[Parameter], model_type: str) -> tuple
     part = row.part if len(parts) == 1 else "query_key_value"
     if row.layer is None:
         return TensorLocation(stored, name, row.component, None, name, part), name
-    found, numbered = inside_layer(name, model_type), name
-    if found is None:
-        found, numbered = inside_layer(row.name, model_type), row.name
-    counters, inside = found or ((), numbered)
+    match, numbered = inside_layer(name, model_type), name
+    if match is None:
+        match, numbered = inside_layer(row.name, model_type), row.name
+    counters, inside = match or ((), numbered)
     for counter in reversed(counters):
         numbered = f"{numbered[: counter.start]}*{numbered[counter.stop :]}"
     return TensorLocation(stored, name, row.component, row.layer, inside, part), numbered
 
 
-def _apart(found: Sequence[tuple[TensorLocation, str]]) -> list[TensorLocation]:
+def _without_repeats(located: Sequence[tuple[TensorLocation, str]]) -> list[TensorLocation]:
     """The places, two of one layer never under one name: XLM has layer_norm1.0.weight and layer_norm2.0.weight."""
-    times = Counter((tensor.component, tensor.layer, tensor.inside) for tensor, _ in found)
+    times = Counter((tensor.component, tensor.layer, tensor.inside) for tensor, _ in located)
     shared = {inside for (_, layer, inside), count in times.items() if layer is not None and count > 1}
-    return [replace(tensor, inside=numbered) if tensor.inside in shared else tensor for tensor, numbered in found]
+    return [replace(tensor, inside=numbered) if tensor.inside in shared else tensor for tensor, numbered in located]

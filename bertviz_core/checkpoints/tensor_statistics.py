@@ -19,7 +19,6 @@ from bertviz_core.checkpoints.values import (
     raw_pieces,
     tensor_slices,
 )
-from bertviz_core.parameters.ledger import collection_paused
 
 Tell = Callable[[int, int, str], None]
 """Called as tell(bytes read, bytes in all, name of the tensor); what it raises (SupersededError) ends the reading."""
@@ -77,20 +76,21 @@ def checkpoint_statistics(checkpoint: Checkpoint, tell: Tell | None = None) -> C
     Raises:
         CheckpointError: a file changed while it was read.
     """
-    with collection_paused():
-        found_locations = locations(checkpoint)
-    places = tensor_slices(checkpoint)
+    tensor_locations = locations(checkpoint)
+    slices = tensor_slices(checkpoint)
     total, done = checkpoint.nbytes, 0
-    found, unread = [], []
-    for location in found_locations:
-        place = places[location.name]
-        if not is_readable(place.tensor.dtype):
+    statistics, unread = [], []
+    for location in tensor_locations:
+        tensor_slice = slices[location.name]
+        if not is_readable(tensor_slice.tensor.dtype):
             unread.append(location.name)
         else:
-            found.append(tensor_statistics(place, location, _counted(tell, done, total, location.name)))
-        done += place.tensor.nbytes
+            statistics.append(
+                tensor_statistics(tensor_slice, location, _progress_from(tell, done, total, location.name))
+            )
+        done += tensor_slice.tensor.nbytes
     spreads = standard_deviations(checkpoint.config)
-    return CheckpointStatistics(checkpoint.name, checkpoint.revision, tuple(found), tuple(unread), total, spreads)
+    return CheckpointStatistics(checkpoint.name, checkpoint.revision, tuple(statistics), tuple(unread), total, spreads)
 
 
 def tensor_statistics(
@@ -168,8 +168,8 @@ def even_edges(low: float, high: float, bins: int = BINS) -> Float[np.ndarray, "
 
 def histogram_counts(values: Float[np.ndarray, " numbers"], edges: Float[np.ndarray, " edges"]) -> Any:
     """Counts between even edges; what is no number or outside counts nowhere."""
-    kept = values[np.isfinite(values)]
-    return np.histogram(kept, bins=len(edges) - 1, range=(float(edges[0]), float(edges[-1])))[0]
+    finite = values[np.isfinite(values)]
+    return np.histogram(finite, bins=len(edges) - 1, range=(float(edges[0]), float(edges[-1])))[0]
 
 
 def standard_deviations(config: Mapping[str, Any]) -> tuple[float, ...]:
@@ -178,7 +178,7 @@ def standard_deviations(config: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(dict.fromkeys(float(spread) for spread in named)) or (COMMON_SPREAD,)
 
 
-def _counted(tell: Tell | None, before: int, total: int, name: str) -> Callable[[int], None] | None:
+def _progress_from(tell: Tell | None, before: int, total: int, name: str) -> Callable[[int], None] | None:
     if tell is None:
         return None
     return lambda done: tell(before + done, total, name)

@@ -1,7 +1,7 @@
-"""The numbers of a checkpoint, tensor by tensor and in pieces: never a whole file in memory, torch is not imported.
+"""The values of a checkpoint, tensor by tensor and in pieces: never a whole file in memory, without torch.
 
-Pieces are read and not mapped: where a mapped file is cut short under a running server, the next look at it ends the
-whole process; a read that comes back short is a refusal that can be told.
+Pieces are read, not memory-mapped: if a mapped file is truncated under a running server, the next access ends the
+whole process, whereas a short read can be reported as an error.
 """
 
 from collections.abc import Iterator, Mapping
@@ -91,18 +91,18 @@ def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
         CheckpointError: a file cannot be read any more.
     """
     starts: dict[str, int] = {}
-    places = {}
+    slices = {}
     for tensor in checkpoint.header.tensors:
         path = checkpoint.folder / tensor.file
         if tensor.file not in starts:
             starts[tensor.file] = 8 + int.from_bytes(_read(path, 0, 8), "little")
-        places[tensor.name] = TensorSlice(tensor, path, starts[tensor.file])
+        slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file])
         starts[tensor.file] += tensor.nbytes
-    return places
+    return slices
 
 
 def is_readable(dtype: str) -> bool:
-    """Whether numbers of this format can be told: those that are real, in whole or half bytes."""
+    """Whether values of this format can be decoded: real numbers in whole or half bytes."""
     return dtype in PLAIN or dtype in SMALL or dtype in ("bfloat16", "float8_e8m0fnu")
 
 
@@ -155,16 +155,16 @@ def _small_floats(dtype: str) -> Float[np.ndarray, " codes"]:
     codes: Int[np.ndarray, " codes"] = np.arange(2 ** (1 + exponent_bits + mantissa_bits))
     mantissa, exponent = codes % 2**mantissa_bits, codes // 2**mantissa_bits % 2**exponent_bits
     sign = np.where(codes // 2 ** (exponent_bits + mantissa_bits), -1.0, 1.0)
-    steps = np.where(exponent, 2**mantissa_bits + mantissa, mantissa)
-    found: np.ndarray = sign * steps * np.exp2(np.maximum(exponent, 1) - float(bias + mantissa_bits))
-    last = exponent == 2**exponent_bits - 1
+    significand = np.where(exponent, 2**mantissa_bits + mantissa, mantissa)
+    numbers: np.ndarray = sign * significand * np.exp2(np.maximum(exponent, 1) - float(bias + mantissa_bits))
+    top_exponent = exponent == 2**exponent_bits - 1
     if nan == "IEEE":
-        found[last] = np.where(mantissa[last] == 0, sign[last] * np.inf, np.nan)
+        numbers[top_exponent] = np.where(mantissa[top_exponent] == 0, sign[top_exponent] * np.inf, np.nan)
     elif nan == "all ones":
-        found[last & (mantissa == 2**mantissa_bits - 1)] = np.nan
+        numbers[top_exponent & (mantissa == 2**mantissa_bits - 1)] = np.nan
     elif nan == "minus zero":
-        found[len(codes) // 2] = np.nan
-    return found
+        numbers[len(codes) // 2] = np.nan
+    return numbers
 
 
 def _read(path: Path, start: int, count: int) -> bytes:

@@ -61,7 +61,7 @@ def attention_json(found: Trace, seen: AttentionMap) -> dict[str, Any]:
         "tokens": seen.keys.labels,
         "positions": seen.keys.positions,
         "attention": np.ascontiguousarray(seen.weights),
-        "attention_way": found.attention_way,
+        "attention_way": found.attention_source,
         "device": found.device,
         "notices": (*found.tokens.notices, *found.notices),
     }

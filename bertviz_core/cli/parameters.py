@@ -26,7 +26,7 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
         "model": ledger.model,
         "model_type": ledger.model_type,
         "architecture": ledger.architecture,
-        "way": ledger.way,
+        "way": ledger.source,
         "total": ledger.total,
         "trainable": ledger.trainable,
         "tensors": ledger.tensors,

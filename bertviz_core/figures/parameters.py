@@ -196,7 +196,7 @@ SOURCES = {
 
 def ledger_source(ledger: Ledger) -> str:
     """Where the numbers come from, in words."""
-    return f"{ledger.architecture}, {SOURCES[ledger.way]}"
+    return f"{ledger.architecture}, {SOURCES[ledger.source]}"
 
 
 @figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)")

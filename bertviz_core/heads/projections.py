@@ -12,7 +12,7 @@ from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.results import StoredMatrix
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.parameters.naming import name_classifier
+from bertviz_core.parameters.naming import NameClassifier
 
 if TYPE_CHECKING:
     import torch
@@ -82,15 +82,15 @@ def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
 
 def _blocks(loaded: LoadedModel) -> list[Found]:
     """Of every stored layer the names of its projections by part, the layers in their order."""
-    places = name_classifier(loaded.model_type, loaded.model.base_model_prefix, False)
+    classifier = NameClassifier(loaded.model_type, loaded.model.base_model_prefix, wrapped=False)
     blocks: dict[int, dict[str, list[str]]] = {}
     for name, _ in loaded.model.named_parameters():
-        place, layer, _, _ = places.located(name)
+        role, layer = classifier.classify(name)
         if layer is not None and not any(word in name for word in ELSEWHERE):
             parts = ("query", "key", "value", "query_key_value", "attention_output")
             block = blocks.setdefault(layer, {part: [] for part in parts})
-            if place.part in block:
-                block[place.part].append(name)
+            if role.part in block:
+                block[role.part].append(name)
     found: list[Found] = [blocks[layer] for layer in sorted(blocks)]
     if not found or not all(block["query_key_value"] or (block["query"] and block["key"]) for block in found):
         row = family(loaded.model_type)

@@ -1,6 +1,6 @@
-"""The files of a model brought from the Hub into its cache on this machine: safetensors only, with progress.
+"""Download of a model's files from the Hub into the local cache: safetensors only, with progress.
 
-A file takes its place in the cache only when it is whole; one that is there is not fetched again.
+A file enters the cache only when it is complete; a cached file is not fetched again.
 """
 
 import errno
@@ -73,10 +73,10 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
         raise HubError("Fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB).")
     revision = source.revision if source.kind in ("hub", "cache") else None
     with hub.hub_errors_translated(source.hub_id):
-        found = HfApi(endpoint=settings.hub_endpoint).model_info(
+        repository = HfApi(endpoint=settings.hub_endpoint).model_info(
             source.hub_id, revision=revision, files_metadata=True, timeout=hub.TIMEOUT_S
         )
-    sizes = {each.rfilename: int(each.size or 0) for each in found.siblings or ()}
+    sizes = {sibling.rfilename: int(sibling.size or 0) for sibling in repository.siblings or ()}
     weights = _weights(source.hub_id, sizes)
     names = [name for name in sizes if name in SMALL or POOLING.fullmatch(name)] + weights
     files = HubFiles(source.name, source.hub_id, revision, tuple(HubFile(name, sizes[name]) for name in names))
@@ -89,7 +89,7 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
 
 
 def download(files: HubFiles, settings: Settings, tell: Tell) -> Path:
-    """Bring the files into the Hub's cache; the folder that holds them.
+    """The folder in the local cache that holds the files, which are downloaded first.
 
     Args:
         files: what to fetch.
@@ -104,23 +104,23 @@ def download(files: HubFiles, settings: Settings, tell: Tell) -> Path:
     from huggingface_hub import constants, hf_hub_download
 
     constants.HF_HUB_DISABLE_XET = True  # that way of transfer cannot be ended by what tell raises
-    there, folder = 0, Path()
+    done, folder = 0, Path()
     for file in files.files:
-        tell(there, files.nbytes)
+        tell(done, files.nbytes)
         with hub.hub_errors_translated(files.hub_id):
             try:
-                found = hf_hub_download(
+                path = hf_hub_download(
                     files.hub_id,
                     file.name,
                     revision=files.revision,
                     endpoint=settings.hub_endpoint,
                     etag_timeout=hub.TIMEOUT_S,
-                    tqdm_class=_bar(tell, there, files.nbytes),
+                    tqdm_class=_bar(tell, done, files.nbytes),
                 )
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.ReadTimeout, OSError) as error:
                 raise _broken_off(file, files, error) from error
-        there += file.nbytes
-        folder = Path(found).parents[file.name.count("/")]
+        done += file.nbytes
+        folder = Path(path).parents[file.name.count("/")]
     tell(files.nbytes, files.nbytes)
     return folder
 
@@ -132,9 +132,9 @@ def _weights(hub_id: str, sizes: dict[str, int]) -> list[str]:
     if INDEX_FILE in sizes and shards:
         return [INDEX_FILE, *shards]
     pickles = sorted(name for name in sizes if name.endswith(PICKLE_SUFFIXES))
-    found = f"only {pickles[0]}, a format that can run code when opened" if pickles else "no weights at all"
+    holding = f"only {pickles[0]}, a format that can run code when opened" if pickles else "no weights at all"
     raise CheckpointError(
-        f"{hub_id!r} has no {SINGLE_FILE} on the Hub ({found}); convert it where you trust it, "
+        f"{hub_id!r} has no {SINGLE_FILE} on the Hub ({holding}); convert it where you trust it, "
         "with save_pretrained, and put the folder into the models folder."
     )
 
@@ -153,12 +153,12 @@ def _broken_off(file: HubFile, files: HubFiles, error: Exception) -> HubError:
 
 
 def _bar(tell: Tell, before: int, whole: int) -> Any:
-    """What makes a progress bar of one file; the client's own total is the file's, ours is the download's."""
+    """Factory for the progress bar of one file; it reports against the total of the whole download."""
     return lambda total=None, **look: _Counting(tell, before, whole, **look)
 
 
 class _Counting(AbstractContextManager["_Counting"]):
-    """What the Hub's client takes for a progress bar: it draws nothing and tells the bytes."""
+    """Progress bar for the Hub's client that draws nothing and reports bytes to a callback."""
 
     def __init__(self, tell: Tell, before: int, total: int, initial: int = 0, **_look: Any) -> None:
         self._tell, self._there, self._total = tell, before + initial, total
@@ -169,7 +169,7 @@ class _Counting(AbstractContextManager["_Counting"]):
         self._tell(min(self._there, self._total), self._total)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""

@@ -25,8 +25,8 @@ def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Pa
     # One look first: the whole catalogue is asked for, file by file, to say which models are on this machine.
     if not Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=hub_id, repo_type="model")).is_dir():
         return None
-    found = (try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
-    return next((Path(file).parent for file in found if isinstance(file, str)), None)
+    paths = (try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
+    return next((Path(file).parent for file in paths if isinstance(file, str)), None)
 
 
 def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict[str, Any], str]:
@@ -74,15 +74,15 @@ def fetch_header(hub_id: str, revision: str | None, endpoint: str) -> Checkpoint
     with hub_errors_translated(hub_id):
         with suppress(EntryNotFoundError):  # the client reads the whole of it, if there is one
             _check_remote(hub_id, INDEX_FILE, revision, endpoint, INDEX_NBYTES)
-        found = HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
+        repository = HfApi(endpoint=endpoint).get_safetensors_metadata(hub_id, revision=revision)
     tensors: list[StoredTensor] = []
-    for file, metadata in sorted(found.files_metadata.items()):
+    for file, metadata in sorted(repository.files_metadata.items()):
         header = {
             name: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": list(info.data_offsets)}
             for name, info in metadata.tensors.items()
         }
         tensors += listed_tensors(file, orjson.dumps(header), payload=None)
-    return CheckpointHeader(tuple(tensors), tuple(sorted(found.files_metadata)), 0)
+    return CheckpointHeader(tuple(tensors), tuple(sorted(repository.files_metadata)), 0)
 
 
 @contextmanager

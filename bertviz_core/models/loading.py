@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 NOT_NEEDED = ("contact_head.",)
-"""Parameters of a base model that take no part in its hidden states."""
+"""Parameters of a base model that do not affect its hidden states."""
+POOLER = "pooler."
 LAYER_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
-def refuse_missing(name: str, whole: "PreTrainedModel", missing: set[str], model: "PreTrainedModel") -> bool:
-    """Whether the model has a pooler of its own; a pooler that the file lacks is taken out of it.
+def check_weights_complete(name: str, whole: "PreTrainedModel", missing: Set[str], model: "PreTrainedModel") -> None:
+    """Refuse a model that the file does not fill; a missing pooler is no reason.
 
     Args:
         name: name of the model.
@@ -37,45 +38,51 @@ def refuse_missing(name: str, whole: "PreTrainedModel", missing: set[str], model
         model: the part of it that is run.
 
     Raises:
-        CheckpointError: the file lacks anything else that the part needs.
+        CheckpointError: the file lacks a parameter that the part needs.
     """
-    import inspect
-
-    pooler = {key for key in missing if key.startswith("pooler.")}
     used = {id(parameter) for parameter in model.parameters()}
     wanted = {key for key, parameter in whole.named_parameters() if id(parameter) in used}
-    lacking = sorted(key for key in (missing & wanted) - pooler if not key.startswith(NOT_NEEDED))
+    lacking = sorted(key for key in missing & wanted if not key.startswith((POOLER, *NOT_NEEDED)))
     if lacking:
         raise CheckpointError(
             f"The file of {name!r} lacks {len(lacking):,} of the {len(wanted):,} tensors that its config asks for "
             f"({quoted(lacking[0])}, ...); random numbers are never put in their place. "
             "Check num_hidden_layers and model_type in config.json, and the load report, which knows foreign prefixes."
         )
-    if pooler and "add_pooling_layer" in inspect.signature(type(model).__init__).parameters:
-        setattr(model, "pooler", None)  # noqa: B010  # what add_pooling_layer=False does, without a second load
-    return not pooler and getattr(model, "pooler", None) is not None
 
 
-def encoder_only(config: "PreTrainedConfig") -> tuple[str, ...]:
-    """A notice where half of the model is left out."""
+def drop_missing_pooler(model: "PreTrainedModel", missing: Set[str]) -> None:
+    """Take out a pooler that the file lacks, as add_pooling_layer=False does, without a second load."""
+    import inspect
+
+    if _lacks_pooler(missing) and "add_pooling_layer" in inspect.signature(type(model).__init__).parameters:
+        setattr(model, "pooler", None)  # noqa: B010  # the type checker knows only modules as attributes
+
+
+def _lacks_pooler(missing: Set[str]) -> bool:
+    return any(key.startswith(POOLER) for key in missing)
+
+
+def encoder_only_notice(config: "PreTrainedConfig") -> tuple[str, ...]:
+    """A notice for an encoder-decoder model, whose decoder is left out."""
     return ("Of this encoder-decoder model only the encoder is run.",) if config.is_encoder_decoder else ()
 
 
-def unused(model: "PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
+def unused_tensors_notice(model: "PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
     """A notice where the file holds more of the base model than the config asks for, such as further layers."""
     prefix = f"{model.base_model_prefix}."
     known = {LAYER_NUMBER.sub("*", name) for name, _ in model.named_parameters()}
-    more = sorted(key for key in unexpected if LAYER_NUMBER.sub("*", key.removeprefix(prefix)) in known)
-    if not more:
+    extra = sorted(key for key in unexpected if LAYER_NUMBER.sub("*", key.removeprefix(prefix)) in known)
+    if not extra:
         return ()
     return (
-        f"The file holds {len(more):,} tensors of the base model that its config does not ask for "
-        f"({quoted(more[0])}, ...); they are not used.",
+        f"The file holds {len(extra):,} tensors of the base model that its config does not ask for "
+        f"({quoted(extra[0])}, ...); they are not used.",
     )
 
 
-def not_finite(model: "PreTrainedModel") -> tuple[str, ...]:
-    """A notice where weights are no numbers."""
+def not_finite_notice(model: "PreTrainedModel") -> tuple[str, ...]:
+    """A notice where weights are NaN or infinite."""
     import torch
 
     bad = [name for name, weight in model.named_parameters() if not bool(torch.isfinite(weight).all())]
@@ -96,9 +103,9 @@ class LoadedModel:
     """A model in memory, ready to be run on texts."""
 
     name: str
-    """Name that it was asked for by."""
+    """Name under which it was requested."""
     revision: str
-    """What changes when its files change."""
+    """Identifier of the state of its files: a commit or a digest."""
     model_type: str
     """Hugging Face's word for the family."""
     model: "PreTrainedModel"
@@ -109,8 +116,8 @@ class LoadedModel:
     """Number format of its weights."""
     has_pooler: bool
     """Whether it has a pooler whose weights are the checkpoint's."""
-    attention_way: AttentionSource
-    """How its attention becomes known; a run that shows "recorded" to be wrong changes it to "eager"."""
+    attention_source: AttentionSource
+    """Where its attention comes from; a run that records incompletely changes "recorded" to "eager"."""
     notices: tuple[str, ...]
     """What a reader must know about the weights, one sentence each."""
 
@@ -121,7 +128,7 @@ class LoadedModel:
 
 
 def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> LoadedModel:
-    """The base model of a checkpoint on the best device of this machine, one load at a time.
+    """The base model of a checkpoint on the best device of this machine; models load one at a time.
 
     The weights are converted to dtype whatever the file holds. Every parameter comes from the file: a base model that
     misses one is refused; only a pooler may be missing, and the model then has none.
@@ -143,10 +150,17 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         with lent_weights(folder) as lent:
             whole, info = _from_pretrained(source.name, lent, config, dtype)
         model = whole.get_encoder() if config.is_encoder_decoder else whole
-        has_pooler = refuse_missing(source.name, whole, info["missing_keys"], model)
-        notices = (*encoder_only(config), *unused(model, info["unexpected_keys"]), *not_finite(model))
-        way = _attention_way(model, source.model_type)
-        if way == "recorded":
+        missing = info["missing_keys"]
+        check_weights_complete(source.name, whole, missing, model)
+        drop_missing_pooler(model, missing)
+        has_pooler = not _lacks_pooler(missing) and getattr(model, "pooler", None) is not None
+        notices = (
+            *encoder_only_notice(config),
+            *unused_tensors_notice(model, info["unexpected_keys"]),
+            *not_finite_notice(model),
+        )
+        attention_source = _attention_source(model, source.model_type)
+        if attention_source == "recorded":
             model.set_attn_implementation(register())
         device = best_device()
         model = _in_own_memory(model).to(device).eval()
@@ -158,7 +172,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         device=device,
         dtype=dtype,
         has_pooler=has_pooler,
-        attention_way=way,
+        attention_source=attention_source,
         notices=notices,
     )
 
@@ -197,8 +211,8 @@ def _from_pretrained(
     from transformers import AutoModel, AutoModelForTextEncoding
 
     # T5 and its kin have a class of the encoder alone, which a checkpoint without decoder loads into.
-    own: Any = AutoModelForTextEncoding
-    auto_class: Any = own if type(config) in own._model_mapping else AutoModel
+    encoder_class: Any = AutoModelForTextEncoding
+    auto_class: Any = encoder_class if type(config) in encoder_class._model_mapping else AutoModel
     if type(config) not in auto_class._model_mapping:
         raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
     try:
@@ -227,7 +241,7 @@ def _in_own_memory(model: "PreTrainedModel") -> "PreTrainedModel":
     return model
 
 
-def _attention_way(model: "PreTrainedModel", model_type: str) -> AttentionSource:
+def _attention_source(model: "PreTrainedModel", model_type: str) -> AttentionSource:
     """Recorded where the class calls the exchangeable attention function, as transformers tells from its source."""
     if family(model_type).attention_maps == "none":
         return "none"

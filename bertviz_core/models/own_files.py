@@ -24,7 +24,7 @@ VOCABULARY_NBYTES = 64 * 1024**2
 """Most bytes of one file of a tokenizer; the largest known, of a quarter of a million words, have half of it."""
 DENSE_NBYTES = 512 * 1024**2
 """Most bytes of a dense layer behind the pooling."""
-READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 """Opening a pipe would wait for one who writes; and what became a link since it was looked at is not followed."""
 
 
@@ -48,16 +48,16 @@ def own_file(folder: Path, name: str) -> Path:
         raise CheckpointError(f"{quoted(name)} leads out of the checkpoint's folder; name a file in it.")
     try:
         root = folder.resolve(strict=True)
-        found = (root / name).resolve(strict=True)
-        mode = found.stat().st_mode
+        target = (root / name).resolve(strict=True)
+        mode = target.stat().st_mode
     except (OSError, RuntimeError) as error:  # a link that leads to itself
         raise _unreadable(name, error) from error
-    if not any(found.is_relative_to(place) for place in _own_places(root)):
+    if not any(target.is_relative_to(allowed) for allowed in _allowed_folders(root)):
         raise CheckpointError(
             f"{quoted(name)} is a link out of the model's own folder; put the file itself there, no other is opened."
         )
     _check_regular(name, mode)
-    return found
+    return target
 
 
 def is_own_file(folder: Path, name: str) -> bool:
@@ -78,7 +78,7 @@ def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
     """
     path = own_file(folder, name)
     try:
-        with os.fdopen(os.open(path, READ_ONLY), "rb") as file:
+        with os.fdopen(os.open(path, OPEN_FLAGS), "rb") as file:
             _check_regular(name, os.fstat(file.fileno()).st_mode)
             yield file
     except OSError as error:
@@ -111,7 +111,7 @@ def check_size(name: str, size: int, limit: int) -> None:
         )
 
 
-def parsed(name: str, raw: bytes) -> Any:
+def parsed_json(name: str, raw: bytes) -> Any:
     """What some JSON means, read as transformers reads it: whole numbers of any length.
 
     Raises:
@@ -125,7 +125,7 @@ def parsed(name: str, raw: bytes) -> Any:
         ) from error
 
 
-def _own_places(root: Path) -> tuple[Path, ...]:
+def _allowed_folders(root: Path) -> tuple[Path, ...]:
     """The folder itself; a snapshot in the Hub's cache is links into the blobs of its own repository."""
     repository = root.parent.parent
     if root.parent.name == "snapshots" and repository.name.startswith("models--"):

@@ -1,7 +1,7 @@
-"""An attention function for transformers that computes as its SDPA does and keeps what it was given.
+"""An attention function for transformers that computes as its SDPA does and records its inputs.
 
-transformers calls the function by name (AttentionInterface), one for the whole process. What it keeps goes into a
-context variable: every thread and every `recording` block has its own list, so that runs side by side never mix.
+transformers looks the function up by name (AttentionInterface), once for the whole process. It records into a context
+variable: every thread and every `recording` block has its own list, so that concurrent runs never mix.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,13 +18,13 @@ NAME = "inside_bert"
 
 
 class LayerRecord(NamedTuple):
-    """What one layer's attention was given; tensors of shape (batch, heads, seq, head_dim)."""
+    """Inputs of one layer's attention; query, key and value have the shape (batch, heads, seq, head_dim)."""
 
     query: "torch.Tensor"
     key: "torch.Tensor"
     value: "torch.Tensor"
     mask: "torch.Tensor | None"
-    """True where a key may be looked at, or a number that is added to the scores."""
+    """True where a key may be attended to, or a number that is added to the scores."""
     bias: "torch.Tensor | None"
     """Added to the scores for the distance of query and key (T5)."""
     causal: bool
@@ -33,7 +33,7 @@ class LayerRecord(NamedTuple):
 
 
 _records: ContextVar[list[LayerRecord] | None] = ContextVar("inside_bert_records", default=None)
-_told: ContextVar[Callable[[int], None] | None] = ContextVar("inside_bert_told", default=None)
+_progress: ContextVar[Callable[[int], None] | None] = ContextVar("inside_bert_told", default=None)
 
 
 @contextmanager
@@ -41,15 +41,15 @@ def recording(tell: Callable[[int], None] | None = None) -> Iterator[list[LayerR
     """The list into which runs of this thread record, one entry per attention call in the order of the calls.
 
     Args:
-        tell: called after each attention call with how many there were; what it raises ends the run.
+        tell: called after each attention call with the number of calls so far; an exception from it ends the run.
     """
     records: list[LayerRecord] = []
-    tokens = _records.set(records), _told.set(tell)
+    tokens = _records.set(records), _progress.set(tell)
     try:
         yield records
     finally:
         _records.reset(tokens[0])
-        _told.reset(tokens[1])
+        _progress.reset(tokens[1])
 
 
 @cache
@@ -83,7 +83,7 @@ def recording_attention(
     is_causal: bool | None = None,
     **kwargs: Any,
 ) -> "tuple[torch.Tensor, torch.Tensor | None]":
-    """The output of transformers' SDPA attention, and no weights; records its arguments where someone listens.
+    """The output of transformers' SDPA attention, and no weights; records its arguments inside a `recording` block.
 
     Without a mask every query sees every key. transformers' own function would then take a module that says nothing of
     itself (Splinter's) for a causal one; here causal masks are always written out, so no mask means none.
@@ -94,20 +94,20 @@ def recording_attention(
     if records is not None:
         scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
         causal = bool(is_causal) and attention_mask is None
-        kept = (_alone(query), _alone(key), _alone(value))
-        records.append(LayerRecord(*kept, attention_mask, position_bias, causal, scale))
-    # output_attentions makes SDPA warn that it has no maps; nobody asks this function for any.
+        tensors = (_alone(query), _alone(key), _alone(value))
+        records.append(LayerRecord(*tensors, attention_mask, position_bias, causal, scale))
+    # output_attentions makes SDPA warn that it returns no maps; none are expected of this function.
     kwargs.pop("output_attentions", None)
     if position_bias is not None:
         kwargs["position_bias"] = position_bias
     output: tuple[torch.Tensor, None] = sdpa_attention_forward(
         module, query, key, value, attention_mask, scaling=scaling, is_causal=bool(is_causal), **kwargs
     )
-    tell = _told.get()
-    if tell is not None and records is not None:
-        tell(len(records))
+    progress = _progress.get()
+    if progress is not None and records is not None:
+        progress(len(records))
     return output
 
 
 AttentionSource = Literal["recorded", "eager", "none"]
-"""How attention is known: from the recorded query and key, from the model's own maps, or not at all."""
+"""Source of the attention probabilities: the recorded query and key, the model's own maps, or none."""

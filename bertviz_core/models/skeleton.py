@@ -77,11 +77,11 @@ def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
     harmless = harmless_config(name, copy.deepcopy(dict(config)))
     try:
         with unplugged():
-            found: PreTrainedConfig = CONFIG_MAPPING[config["model_type"]].from_dict(harmless)
+            configured: PreTrainedConfig = CONFIG_MAPPING[config["model_type"]].from_dict(harmless)
     except Exception as error:  # the library raises whatever a wrong value leads to
         raise CheckpointError(f"The config of {name!r} cannot be used: {first_line(error)}") from error
-    found.architectures = found.architectures or []  # the auto class of Funnel looks through it
-    return found
+    configured.architectures = configured.architectures or []  # the auto class of Funnel looks through it
+    return configured
 
 
 def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> "PreTrainedModel":

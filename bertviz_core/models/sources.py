@@ -128,9 +128,11 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         return folder_source(name, local)
     entry = catalog.find(name)
     if entry is not None:
-        asked = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
-        fetched = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE)) is not None
-        return ModelSource(asked, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=fetched)
+        shown_name = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
+        has_weights = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE)) is not None
+        return ModelSource(
+            shown_name, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=has_weights
+        )
     if not HUB_NAME.fullmatch(name):
         raise ModelNotFoundError(f"{quoted(name)} is no model here{_advice(settings)}.")
     return _hub_source(name, settings)
@@ -172,10 +174,10 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
 def local_names(settings: Settings) -> tuple[str, ...]:
     """Names of the folders below the models folder that hold a config.json."""
     try:
-        found = [path.name for path in settings.models_dir.iterdir() if is_own_file(path, CONFIG_FILE)]
+        names = [path.name for path in settings.models_dir.iterdir() if is_own_file(path, CONFIG_FILE)]
     except OSError:
         return ()
-    return tuple(sorted(found, key=str.lower))
+    return tuple(sorted(names, key=str.lower))
 
 
 def _bundled() -> ModelSource:
@@ -195,9 +197,9 @@ def _check_name(name: str) -> None:
 def _local_folder(name: str, settings: Settings) -> Path | None:
     """The folder that a name means; None where there is none. A name cannot lead out of the models folder."""
     if settings.any_folder:
-        given = Path(name).expanduser()
-        if given.is_dir():
-            return given
+        folder = Path(name).expanduser()
+        if folder.is_dir():
+            return folder
         if name.startswith(("/", "./", "../", "~")):
             raise ModelNotFoundError(f"There is no folder {quoted(name)}; give the folder that holds {CONFIG_FILE}.")
     root = settings.models_dir.resolve()
@@ -220,9 +222,9 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
     hub_id, _, revision = name.partition("@")
     cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE,))
     if cached is not None:
-        found = folder_source(name, cached)
-        kind: Kind = "cache" if found.has_weights or not settings.allow_hub else "hub"
-        return ModelSource(name, kind, found.config, cached, hub_id, cached.name, found.has_weights)
+        source = folder_source(name, cached)
+        kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
+        return ModelSource(name, kind, source.config, cached, hub_id, cached.name, source.has_weights)
     if not settings.allow_hub:
         raise ModelNotFoundError(f"{quoted(name)} is no model here{_advice(settings)}.")
     config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)

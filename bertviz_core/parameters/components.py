@@ -1,7 +1,7 @@
-"""What a parameter is for, told from its name alone.
+"""The role of a parameter, read from its name alone.
 
-Two things are told: the component (embeddings, encoder, pooler, task head) by the module at the top, and the part of
-a layer (query, key, ..., feed-forward, layer norm) by the modules below it. Most families share one vocabulary of
+The module at the top gives the component (embeddings, encoder, pooler, task head), the modules below it the part of
+a layer (query, key, ..., feed-forward, layer norm). Most families share one vocabulary of
 names; a family that departs from it has a row in bertviz_core.models.families.
 """
 
@@ -20,12 +20,12 @@ BLOCK = 100_000
 
 
 def layer_numbers(rows: list[Parameter]) -> list[Parameter]:
-    """Rows whose layers are counted in two steps get the plain count 0, 1, 2, ... in the order of the model."""
-    found = sorted({row.layer for row in rows if row.layer is not None})
-    if not found or found[-1] < BLOCK:
+    """The rows, layers counted in two steps renumbered 0, 1, 2, ... in the order of the model."""
+    indices = sorted({row.layer for row in rows if row.layer is not None})
+    if not indices or indices[-1] < BLOCK:
         return rows
-    plain = {layer: index for index, layer in enumerate(found)}
-    return [replace(row, layer=plain[row.layer]) if row.layer is not None else row for row in rows]
+    plain_index = {layer: index for index, layer in enumerate(indices)}
+    return [replace(row, layer=plain_index[row.layer]) if row.layer is not None else row for row in rows]
 
 
 def layer_applications(config: Mapping[str, Any]) -> dict[int, int]:
@@ -36,8 +36,8 @@ def layer_applications(config: Mapping[str, Any]) -> dict[int, int]:
     if config.get("model_type") == "albert":
         layers = int(config.get("num_hidden_layers", 12))
         groups, inner = int(config.get("num_hidden_groups", 1)), int(config.get("inner_group_num", 1))
-        used = Counter(int(layer / (layers / groups)) for layer in range(layers))
-        return {group * inner + index: count for group, count in used.items() for index in range(inner)}
+        uses = Counter(int(layer / (layers / groups)) for layer in range(layers))
+        return {group * inner + index: count for group, count in uses.items() for index in range(inner)}
     if config.get("model_type") == "funnel":
         sizes = config.get("block_sizes") or [4, 4, 4]
         repeats = config.get("block_repeats") or [1] * len(sizes)
@@ -101,15 +101,15 @@ def component_of(path: str, prefix: str, wrapped: bool) -> str:
 
 
 def inside_layer(path: str, model_type: str) -> tuple[tuple[slice, ...], str] | None:
-    """Where in a name the numbers stand that count its layer, and the rest of the name behind them.
+    """Spans of the numbers in a name that count its layer, and the rest of the name after them.
 
     None outside the layers; two numbers for a family that counts blocks and the layers in them.
     """
     pattern = family(model_type).layers
-    found = re.search(pattern, path) if pattern else NUMBER.search(path)
-    if found is None:
+    match = re.search(pattern, path) if pattern else NUMBER.search(path)
+    if match is None:
         return None
-    return tuple(slice(*found.span(group)) for group in range(1, len(found.groups()) + 1)), path[found.end() :]
+    return tuple(slice(*match.span(group)) for group in range(1, len(match.groups()) + 1)), path[match.end() :]
 
 
 def part_of(inside: str, path: str, model_type: str) -> str:
@@ -146,7 +146,7 @@ LEADING = ("word", "tok_", "embed_tokens", "position", "token_type")
 
 
 def reading_rank(name: str, component: str, part: str) -> tuple[bool, int]:
-    """Where a parameter stands in the way of the data, inside its component or layer: (behind the layers, rank).
+    """Position of a parameter in the order of the data: (whether it follows the layers, rank in component or layer).
 
     A file lists its tensors by name or by size. Outside the layers the word table comes first and a normalisation
     last; inside a layer attention before feed-forward, each with its normalisation behind it.

@@ -1,16 +1,13 @@
 """The parameter ledger: every named parameter of a model, and sums that balance.
 
-Three ways lead to the same ledger: a safetensors header (no torch, no weights), a config (built on the meta device),
-a module in memory. Tied parameters are listed and counted once, as torch's own parameters() does.
+The same ledger comes from a safetensors header (no torch, no weights), a config (built on the meta device) or a module
+in memory. Tied parameters are listed and counted once, as torch's own parameters() does.
 """
 
-import gc
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
-from math import prod
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +19,15 @@ from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
-from bertviz_core.parameters.naming import left_out, module_tensors, name_classifier, tie_pairs, ties_that_hold
+from bertviz_core.parameters.naming import (
+    NameClassifier,
+    NamedTensor,
+    left_out,
+    module_tensors,
+    reading_order,
+    tie_pairs,
+    ties_that_hold,
+)
 from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, Ledger, LedgerSource, Parameter
 from bertviz_core.settings import Settings
 
@@ -37,7 +42,7 @@ def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) ->
 
     Args:
         layers: totals of its layers, in their order.
-        outside: its rows that stand in no layer.
+        outside: its rows outside the layers.
     """
     runs = [(size, len(list(run))) for size, run in groupby(layers)]
     terms = [(f"{count:,} × {size:,}" if count > 1 else f"{size:,}", count * size) for size, count in runs]
@@ -51,10 +56,10 @@ def module_terms(rows: Sequence[Parameter]) -> list[tuple[str, int]]:
     for row in rows:
         modules.setdefault(row.name.rpartition(".")[0], []).append(row)
     terms = []
-    for shapes, run in groupby([tuple([row.shape for row in module]) for module in modules.values()]):
+    for shapes, run in groupby(tuple(row.shape for row in module) for module in modules.values()):
         count = len(list(run))
-        product = " + ".join([" × ".join([f"{size:,}" for size in shape]) or "1" for shape in shapes])
-        value = sum([math.prod(shape) for shape in shapes])
+        product = " + ".join(" × ".join(f"{size:,}" for size in shape) or "1" for shape in shapes)
+        value = sum(math.prod(shape) for shape in shapes)
         terms.append((f"{count} × ({product})" if count > 1 else product, count * value))
     return terms
 
@@ -70,7 +75,7 @@ def balanced_ledger(
     name: str,
     config: Mapping[str, Any],
     architecture: str,
-    way: LedgerSource,
+    source: LedgerSource,
     parameters: list[Parameter],
     buffers: list[Buffer],
     stored: tuple[int, int] | None,
@@ -81,15 +86,13 @@ def balanced_ledger(
         name: name of the model.
         config: its config.
         architecture: class whose parameters these are.
-        way: how the rows were found.
+        source: what the rows were read from.
         parameters: the rows, tied ones included.
-        buffers: what is no parameter.
+        buffers: tensors that are not parameters.
         stored: tensors and bytes in the file; None where no file was read.
     """
     parameters = layer_numbers(parameters)
-    counted = parameters
-    if [True for row in parameters if row.tied_to is not None]:
-        counted = [row for row in parameters if row.tied_to is None]
+    counted = [row for row in parameters if row.tied_to is None]
     sums: dict[tuple[str, int], dict[str, int]] = {}
     groups: dict[str, list[Parameter]] = {part: [] for part in COMPONENTS}
     for row in counted:
@@ -100,49 +103,44 @@ def balanced_ledger(
             if where not in sums:
                 sums[where] = dict.fromkeys(PARTS, 0)
             sums[where][row.part] += row.numel
-    total = sum([row.numel for row in counted])
+    total = sum(row.numel for row in counted)
     layers = _layers(sums, config)
     return Ledger(
         model=name,
         model_type=str(config.get("model_type", "")),
         architecture=architecture,
-        way=way,
+        source=source,
         parameters=tuple(parameters),
         buffers=tuple(buffers),
         components=tuple(_component(part, rows, layers) for part, rows in groups.items() if rows),
         layers=layers,
         total=total,
-        trainable=total - sum([row.numel for row in counted if not row.trainable]),
+        trainable=total - sum(row.numel for row in counted if not row.trainable),
         tensors=len(counted),
         tied=len(parameters) - len(counted),
-        nbytes=_nbytes(counted, total),
+        nbytes=_nbytes(counted),
         stored_tensors=stored[0] if stored else None,
         stored_nbytes=stored[1] if stored else None,
     )
 
 
-def _nbytes(counted: list[Parameter], total: int) -> int:
-    dtypes = {row.dtype for row in counted}
-    if len(dtypes) == 1:
-        return int(total * DTYPE_NBYTES.get(dtypes.pop(), 4))
-    return int(sum([row.numel * DTYPE_NBYTES.get(row.dtype, 4) for row in counted]))
+def _nbytes(counted: list[Parameter]) -> int:
+    return int(sum(row.numel * DTYPE_NBYTES.get(row.dtype, 4) for row in counted))
 
 
 def _component(name: str, rows: list[Parameter], layers: tuple[LayerCount, ...]) -> ComponentCount:
     inside = [layer.total for layer in layers if layer.component == name]
     outside = [row for row in rows if row.layer is None] if inside else rows
-    total = sum(inside) + sum([row.numel for row in outside])
+    total = sum(inside) + sum(row.numel for row in outside)
     return ComponentCount(name, total, len(rows), component_arithmetic(inside, outside))
 
 
 def _layers(sums: Mapping[tuple[str, int], dict[str, int]], config: Mapping[str, Any]) -> tuple[LayerCount, ...]:
-    """One row for every layer of these sums of its parts."""
+    """One row per layer, in the order of the layers."""
     runs = layer_applications(config)
     return tuple(
-        [
-            LayerCount(component, layer, sum(parts.values()), **parts, applications=runs.get(layer, 1))
-            for (component, layer), parts in sorted(sums.items(), key=itemgetter(0))
-        ]
+        LayerCount(component, layer, sum(parts.values()), **parts, applications=runs.get(layer, 1))
+        for (component, layer), parts in sorted(sums.items(), key=itemgetter(0))
     )
 
 
@@ -167,8 +165,7 @@ def parameter_ledger(name: str, settings: Settings, task: str | None = None) -> 
 def source_ledger(source: ModelSource, settings: Settings, task: str | None = None) -> Ledger:
     """The ledger of a resolved model; see parameter_ledger."""
     if task is None and source.has_weights and source.folder is not None:
-        with collection_paused():
-            return header_ledger(source.name, source.config, read_header(source.folder))
+        return header_ledger(source.name, source.config, read_header(source.folder))
     if task is None and source.kind == "hub" and source.hub_id is not None:
         with suppress(HubError):  # unplugged since the config was fetched: the config still tells the shapes
             header = hub.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)
@@ -191,42 +188,14 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     base_only = architecture == facts.base_class
     named = module_tensors(header.tensors, facts, base_only)
     prefix = f"{facts.prefix}."
-    wrapped = (
-        bool(facts.prefix) and not base_only and any(tensor_name.startswith(prefix) for tensor_name, _, _ in named)
-    )
+    wrapped = bool(facts.prefix) and not base_only and any(path.startswith(prefix) for path, _, _ in named)
     pairs = tie_pairs(architecture, facts)
-    asked = {*pairs, *pairs.values()}
-    names = {tensor_name for tensor_name, _, _ in named if tensor_name in asked}
+    tieable = {*pairs, *pairs.values()}
+    names = {path for path, _, _ in named if path in tieable}
     ties = ties_that_hold(pairs, config, facts, names)
-    places = name_classifier(facts.model_type, facts.prefix, wrapped)
-    located = places.located
-    ordered: defaultdict[int, list[tuple[str, Parameter]]] = defaultdict(list)
-    buffers: list[Buffer] = []
-    for name_, shape, stored in named:
-        place, layer, order, last = located(name_)
-        if place.buffer or stored.dtype in WHOLE_NUMBERS:
-            buffers.append(Buffer(name_, shape, stored.dtype, stored=True))
-        else:
-            trainable, tied_to = not place.frozen, ties.get(name_)
-            row = Parameter(
-                name_,
-                stored.name,
-                shape,
-                prod(shape),
-                stored.dtype,
-                trainable,
-                tied_to,
-                place.component,
-                layer,
-                place.part,
-            )
-            ordered[order].append((last, row))
-    for rows in ordered.values():
-        if len(rows) > 1:
-            rows.sort(key=itemgetter(0))
-    parameters = [row for order in sorted(ordered) for _, row in ordered[order]]
-    if ties:
-        parameters += left_out(ties, parameters, names, places)
+    classifier = NameClassifier(facts.model_type, facts.prefix, wrapped)
+    parameters, buffers = _header_rows(named, classifier, ties)
+    parameters += left_out(ties, parameters, names, classifier)
     own = wrapped or base_only or any(source in names for source in facts.tied.get(architecture, {}).values())
     shown = architecture if own or not facts.base_class else facts.base_class
     return balanced_ledger(
@@ -236,8 +205,38 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         "header",
         parameters,
         buffers,
-        (len(header.tensors), sum([tensor.nbytes for tensor in header.tensors])),
+        (len(header.tensors), sum(tensor.nbytes for tensor in header.tensors)),
     )
+
+
+def _header_rows(
+    named: Sequence[NamedTensor], classifier: NameClassifier, ties: Mapping[str, str]
+) -> tuple[list[Parameter], list[Buffer]]:
+    """The parameters of a file in the order of the data, and its buffers."""
+    rows: list[Parameter] = []
+    order: dict[str, tuple[int, int, int, str]] = {}
+    buffers: list[Buffer] = []
+    for name, shape, stored in named:
+        role, layer = classifier.classify(name)
+        if role.buffer or stored.dtype in WHOLE_NUMBERS:
+            buffers.append(Buffer(name, shape, stored.dtype, stored=True))
+            continue
+        order[name] = reading_order(name, role, layer)
+        rows.append(
+            Parameter(
+                name=name,
+                stored_name=stored.name,
+                shape=shape,
+                numel=math.prod(shape),
+                dtype=stored.dtype,
+                trainable=not role.frozen,
+                tied_to=ties.get(name),
+                component=role.component,
+                layer=layer,
+                part=role.part,
+            )
+        )
+    return sorted(rows, key=lambda row: order[row.name]), buffers
 
 
 def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> Ledger:
@@ -248,10 +247,10 @@ def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> L
     """
     from bertviz_core.models.skeleton import build_skeleton
 
-    return module_ledger(name, build_skeleton(name, config, task), way="config")
+    return module_ledger(name, build_skeleton(name, config, task), source="config")
 
 
-def module_ledger(name: str, module: "torch.nn.Module", way: LedgerSource = "module") -> Ledger:
+def module_ledger(name: str, module: "torch.nn.Module", source: LedgerSource = "module") -> Ledger:
     """The ledger of a PyTorch module in memory (a transformers model, with its config)."""
     configured: Any = getattr(module, "config", None)
     config = configured.to_dict() if configured is not None else {}
@@ -259,40 +258,28 @@ def module_ledger(name: str, module: "torch.nn.Module", way: LedgerSource = "mod
     facts = catalog.type_facts(str(config.get("model_type")))
     prefix = getattr(module, "base_model_prefix", "")
     wrapped = bool(prefix) and hasattr(module, prefix) and not (facts and facts.base_class == architecture)
-    places = name_classifier(str(config.get("model_type", "")), prefix, wrapped)
+    classifier = NameClassifier(str(config.get("model_type", "")), prefix, wrapped)
     named = list(module.named_parameters(remove_duplicate=False))
     owners = _owners(module, named)
     parameters = []
     for path, value in named:
         dtype, owner = str(value.dtype).removeprefix("torch."), owners[id(value)]
         tied_to = None if owner == path else owner
-        parameters.append(places.named_row(path, tuple(value.shape), dtype, tied_to, value.requires_grad))
-    kept = set(module.state_dict())
+        parameters.append(classifier.named_row(path, tuple(value.shape), dtype, tied_to, value.requires_grad))
+    stored_names = set(module.state_dict())
     buffers = [
         Buffer(path, tuple(value.shape), str(value.dtype).removeprefix("torch."), stored=False)
         for path, value in module.named_buffers()
-        if path in kept
+        if path in stored_names
     ]
-    return balanced_ledger(name, config, architecture, way, parameters, buffers, None)
-
-
-@contextmanager
-def collection_paused() -> Iterator[None]:
-    """No garbage collection inside: of many rows being made none is garbage, and looking takes half the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    return balanced_ledger(name, config, architecture, source, parameters, buffers, None)
 
 
 def _owners(module: "torch.nn.Module", named: "list[tuple[str, torch.nn.Parameter]]") -> dict[int, str]:
     """The one name under which each parameter is counted: the class says which of two tied names is the other's."""
     borrowed = set(getattr(module, "all_tied_weights_keys", None) or {})
     owners: dict[int, str] = {}
-    for path, value in sorted(named, key=lambda found: found[0] in borrowed):
+    for path, value in sorted(named, key=lambda item: item[0] in borrowed):
         owners.setdefault(id(value), path)
     return owners
 

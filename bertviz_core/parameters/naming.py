@@ -1,8 +1,9 @@
-"""What the names of parameters tell: component, layer, part and order, worked out once for all names of a form."""
+"""Names of parameters: those of a file turned into the module's, what a name says of its parameter, and tied names."""
 
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -17,8 +18,8 @@ LEGACY = (
     {"from": ["LayerNorm.beta"], "to": ["LayerNorm.bias"]},
 )
 OLD_NAMES = (".gamma", ".beta")
-NUMBERS = re.compile(r"(?:^|(?<=\.))(\d+)(?=\.)")
-"""Numbers that stand for a layer or a group; split by it, a name is text and numbers in turn."""
+NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+"""A number that stands for a layer or a group; the catalogue's names have * in its place."""
 BUFFER = re.compile(
     r"(^|\.)(position_ids|token_type_ids|num_batches_tracked|running_mean|running_var|inv_freq|masked_bias"
     r"|h\.\d+\.attn\.bias)$"
@@ -36,7 +37,7 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: TypeFacts, base_only:
         facts: what is known of the model type.
         base_only: whether the config names the base class (or none), so that a prefix around everything goes away.
     """
-    if facts.renames or [True for tensor in tensors if tensor.name.endswith(OLD_NAMES)]:
+    if facts.renames or any(tensor.name.endswith(OLD_NAMES) for tensor in tensors):
         steps = (*facts.renames, *LEGACY)
         named = [cut for tensor in tensors for cut in _renamed(tensor, steps)]
     else:
@@ -60,7 +61,7 @@ def _renamed(tensor: StoredTensor, steps: Sequence[Mapping[str, Any]]) -> list[N
         elif tensor.shape and tensor.shape[step["chunk"]] % len(targets) == 0:
             axis = step["chunk"]
             shape = (*tensor.shape[:axis], tensor.shape[axis] // len(targets), *tensor.shape[axis + 1 :])
-            return [(each, shape, tensor) for each in renamed]
+            return [(new_name, shape, tensor) for new_name in renamed]
     return [(name, tensor.shape, tensor)]
 
 
@@ -79,95 +80,85 @@ def _filled(target: str, match: re.Match[str]) -> str:
     return target.replace(r"\1", groups[0]) if groups and r"\1" in target else target
 
 
-DIGITS = bytes.maketrans(b"123456789", b"000000000")
 MAX_FORMS = 10_000
-"""Names, and forms of names, that are kept for one family; a stranger's file may have any number of them."""
+"""Names, and forms of names, that are remembered; a stranger's file may have any number of them."""
 
 
 class ParameterRole(NamedTuple):
-    """What all names of one form tell: names that differ only in the digits of their numbers."""
+    """What the form of a name says: of names that differ only in their numbers, all that does not depend on those."""
 
     component: str
     part: str
     """Part of the layer; "other" outside the layers."""
-    counters: tuple[slice, ...]
-    """Where in the name the numbers stand that count the layer."""
-    first: int
-    """Where the forms of this one begin in the way of the data: components in their order, in each what stands before,
-    in and behind the layers, 80 bits up; below the 64 bits of the layer the order within it."""
-    bias: bool
-    """Whether it is a bias, which stands behind its weight."""
+    counters: tuple[int, ...]
+    """Positions of the dotted parts that count its layer: () outside the layers, two for layers within blocks."""
+    stage: int
+    """Position of its group in the order of the data: per component what precedes, forms and follows the layers."""
+    rank: int
+    """Position within its layer, or within its stage outside the layers."""
     frozen: bool
     """Whether the class never trains it."""
     buffer: bool
     """Whether it is a buffer, no parameter."""
 
 
-ClassifiedName = tuple[ParameterRole, int | None, int, str]
-"""Everything that one name tells: its place, the index of its layer, and where it stands in the way of the data:
-place, layer and rank as one number (quicker to compare than three), then the name."""
-
-
+@dataclass(frozen=True, slots=True)
 class NameClassifier:
-    """Tells the places of names: what a name tells is worked out once for all names of its form.
+    """Tells the roles of the names of one model."""
 
-    Names themselves are remembered too: the checkpoints of a family share them.
-    """
+    model_type: str
+    """Family of the model."""
+    prefix: str
+    """The family's base_model_prefix."""
+    wrapped: bool
+    """Whether the base model stands under its prefix, with heads beside it."""
 
-    def __init__(self, model_type: str, prefix: str, wrapped: bool) -> None:
-        self.model_type, self.prefix, self.wrapped = model_type, prefix, wrapped
-        self.facts = catalog.type_facts(model_type)
-        self._known: dict[bytes, ParameterRole] = {}
-        self._located: dict[str, ClassifiedName] = {}
-
-    def located(self, name: str) -> ClassifiedName:
-        """Place, layer and order of a name; a bias stands behind its weight."""
-        found = self._located.get(name)
-        if found is not None:
-            return found
-        form = name.encode("utf-8", "surrogatepass").translate(DIGITS)
-        place = self._known.get(form)
-        if place is None:
-            place = self._placed(name)
-            if len(self._known) < MAX_FORMS:
-                self._known[form] = place
-        counters, layer, order = place.counters, None, place.first
-        if counters:
-            layer = int(name[counters[0]])
-            if len(counters) > 1:
-                layer = layer * BLOCK + int(name[counters[1]])
-            order += layer << 16
-        found = place, layer, order, f"{name[:-4]}~" if place.bias else name
-        if len(self._located) < MAX_FORMS:
-            self._located[name] = found
-        return found
+    def classify(self, name: str) -> tuple[ParameterRole, int | None]:
+        """Role of a parameter and the index of its layer, None outside the layers."""
+        return _classify(name, self.model_type, self.prefix, self.wrapped)
 
     def named_row(
         self, name: str, shape: tuple[int, ...], dtype: str, tied_to: str | None, trainable: bool
     ) -> Parameter:
         """The row of a parameter that does not stand in a file."""
-        place, layer, _, _ = self.located(name)
+        role, layer = self.classify(name)
         count = math.prod(shape)
-        return Parameter(name, None, shape, count, dtype, trainable, tied_to, place.component, layer, place.part)
-
-    def _placed(self, name: str) -> ParameterRole:
-        component = component_of(name, self.prefix, self.wrapped)
-        found = inside_layer(name, self.model_type) if component in ("encoder", "decoder") else None
-        counters, inside = found or ((), "")
-        part = part_of(inside, name, self.model_type) if found else ""
-        behind, rank = reading_rank(name, component, part)
-        stage = 3 * COMPONENTS.index(component) + (1 if counters else 2 * behind)
-        bare = "*".join(NUMBERS.split(name)[::2]).removeprefix(f"{self.prefix}.")
-        frozen = self.facts is not None and bare in self.facts.frozen
-        buffer = BUFFER.search(name) is not None or (self.facts is not None and bare in self.facts.buffers)
-        first = (stage << 80) + rank
-        return ParameterRole(component, part or "other", counters, first, name.endswith(".bias"), frozen, buffer)
+        return Parameter(name, None, shape, count, dtype, trainable, tied_to, role.component, layer, role.part)
 
 
-@lru_cache(maxsize=64)
-def name_classifier(model_type: str, prefix: str, wrapped: bool) -> NameClassifier:
-    """The places of a family's names, kept from one ledger to the next."""
-    return NameClassifier(model_type, prefix, wrapped)
+def reading_order(name: str, role: ParameterRole, layer: int | None) -> tuple[int, int, int, str]:
+    """Sort key that puts parameters into the order of the data; a bias follows its weight."""
+    sort_name = f"{name.removesuffix('bias')}~" if name.endswith(".bias") else name  # "~" sorts after all letters
+    return role.stage, layer or 0, role.rank, sort_name
+
+
+@lru_cache(maxsize=MAX_FORMS)
+def _classify(name: str, model_type: str, prefix: str, wrapped: bool) -> tuple[ParameterRole, int | None]:
+    """NameClassifier.classify; remembered, since the checkpoints of a family share their names."""
+    *modules, leaf = name.split(".")
+    form = ".".join(["0" if module.isdecimal() else module for module in modules] + [leaf])
+    role = _role_of_form(form, model_type, prefix, wrapped)
+    if not role.counters:
+        return role, None
+    layer, *inner = [int(modules[position]) for position in role.counters]
+    return role, layer * BLOCK + inner[0] if inner else layer
+
+
+@lru_cache(maxsize=MAX_FORMS)
+def _role_of_form(form: str, model_type: str, prefix: str, wrapped: bool) -> ParameterRole:
+    """The role of all names of a form, which is such a name with 0 for every number."""
+    component = component_of(form, prefix, wrapped)
+    location = inside_layer(form, model_type) if component in ("encoder", "decoder") else None
+    spans, inside = location or ((), "")
+    counters = tuple(form.count(".", 0, span.start) for span in spans)
+    part = part_of(inside, form, model_type) if location else ""
+    behind, rank = reading_rank(form, component, part)
+    stage = 3 * COMPONENTS.index(component) + (1 if counters else 2 * behind)
+    pattern = NUMBER.sub("*", form).removeprefix(f"{prefix}.")
+    facts = catalog.type_facts(model_type)
+    frozen = facts is not None and pattern in facts.frozen
+    buffer = BUFFER.search(form) is not None or (facts is not None and pattern in facts.buffers)
+    return ParameterRole(component, part or "other", counters, stage, rank, frozen, buffer)
 
 
 def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
@@ -188,11 +179,13 @@ def ties_that_hold(
     return {alias: to for alias, to in pairs.items() if to in names}
 
 
-def left_out(ties: dict[str, str], rows: list[Parameter], names: set[str], places: NameClassifier) -> list[Parameter]:
+def left_out(
+    ties: dict[str, str], rows: list[Parameter], names: set[str], classifier: NameClassifier
+) -> list[Parameter]:
     """Rows of the tied parameters that the file leaves out, since another has their values."""
     owners = {row.name: row for row in rows if row.name in ties.values()}
     return [
-        places.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
+        classifier.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
         for alias, to in ties.items()
         if alias not in names
     ]

@@ -52,19 +52,19 @@ def parameter_tree(ledger: Ledger, depth: int, max_nodes: int = MAX_NODES) -> tu
     if depth < 1 or max_nodes < 1:
         raise ValueError(f"depth ({depth}) and max_nodes ({max_nodes}) count from 1")
     root = _grown(ledger.parameters)
-    kept = _largest_children(root, depth, max_nodes)
+    shown = _largest_children(root, depth, max_nodes)
     nodes = [_tree_node("", None, ledger.architecture, root)]
-    _collect(root, "", kept, nodes)
+    _collect(root, "", shown, nodes)
     return tuple(nodes)
 
 
 def tree_depth(ledger: Ledger) -> int:
     """Levels of the whole tree below the model itself."""
 
-    def deep(node: _Node) -> int:
-        return 1 + max((deep(child) for child in node.children.values()), default=0)
+    def height(node: _Node) -> int:
+        return 1 + max((height(child) for child in node.children.values()), default=0)
 
-    return max(deep(_grown(ledger.parameters)) - 1, 1)
+    return max(height(_grown(ledger.parameters)) - 1, 1)
 
 
 def _grown(rows: Iterable[Parameter]) -> _Node:
@@ -104,34 +104,34 @@ def _sum_up(node: _Node) -> None:
 
 def _largest_children(root: _Node, depth: int, max_nodes: int) -> dict[int, set[str]]:
     """For each node (by id), the children drawn as themselves: level by level, the largest of a level first."""
-    kept: dict[int, set[str]] = {}
-    level, left = [root], max_nodes
+    shown: dict[int, set[str]] = {}
+    level, room = [root], max_nodes
     for _ in range(depth):
-        found = [(child.numel, name, parent, child) for parent in level for name, child in parent.children.items()]
-        found.sort(key=lambda each: (-each[0], each[1]))
+        children = [(child.numel, name, parent, child) for parent in level for name, child in parent.children.items()]
+        children.sort(key=lambda child_row: (-child_row[0], child_row[1]))
         level = []
-        for _, name, parent, child in found[:left]:
-            kept.setdefault(id(parent), set()).add(name)
+        for _, name, parent, child in children[:room]:
+            shown.setdefault(id(parent), set()).add(name)
             level.append(child)
-        left -= len(level)
-        if left <= 0:
+        room -= len(level)
+        if room <= 0:
             break
-    return kept
+    return shown
 
 
-def _collect(node: _Node, path: str, kept: dict[int, set[str]], nodes: list[TreeNode]) -> None:
-    shown = kept.get(id(node), set())
+def _collect(node: _Node, path: str, shown: dict[int, set[str]], nodes: list[TreeNode]) -> None:
+    names = shown.get(id(node), set())
     folded = _Node()
     count = 0
     for name, child in node.children.items():
-        if name in shown:
+        if name in names:
             child_id = f"{path}.{name}" if path else name
             nodes.append(_tree_node(child_id, path, name.partition(".")[0], child))
-            _collect(child, child_id, kept, nodes)
+            _collect(child, child_id, shown, nodes)
         else:
             folded.add(child)
             count += 1
-    if shown and count:
+    if names and count:
         nodes.append(_tree_node(f"{path}/folded", path, f"{count:,} smaller", folded, folded=count))
 
 

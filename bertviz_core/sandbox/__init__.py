@@ -1,1 +1,1 @@
-"""Strangers' bytes are read in a process of their own, under limits."""
+"""Untrusted files are read in a separate process with limits on time and memory."""

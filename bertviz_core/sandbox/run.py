@@ -1,4 +1,4 @@
-"""What strangers wrote is read in a process of its own, under limits: what goes wrong there ends there.
+"""Untrusted files are read in a child process with limits, so that a failure stays there.
 
 The child (bertviz_core.sandbox.child) is a fresh interpreter that sets its own limits before it reads a byte, runs
 one function of a list, and answers in bytes. Its processor seconds and memory are the system's to keep, its time by the
@@ -25,7 +25,7 @@ from bertviz_core.settings import Settings
 STEP_S = 0.1
 """How often a waiting parent asks whether the answer is still wanted."""
 CHUNK_NBYTES = 1 << 16
-HANDED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
+PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
 """Of the server's environment, which may hold secrets, the child gets what an interpreter needs to start."""
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
@@ -68,7 +68,7 @@ class Limits:
 
 
 def run_limited(task: str, request: bytes, limits: Limits, still_wanted: Wanted | None = None) -> bytes:
-    """The answer of one of our functions to a stranger's bytes.
+    """The answer of one of our functions to untrusted bytes.
 
     Args:
         task: the function's dotted name, one of bertviz_core.sandbox.child.TASKS.
@@ -85,9 +85,9 @@ def run_limited(task: str, request: bytes, limits: Limits, still_wanted: Wanted 
         raise ValueError(f"{task!r} is none of {sorted(TASKS)}")
     wanted = still_wanted or (lambda: True)
     slots = _slots(limits.children)
-    _take(slots, limits, wanted)
+    _acquire_slot(slots, limits, wanted)
     try:
-        return _read(*_talk(task, request, limits, wanted), limits)
+        return _read(*_exchange(task, request, limits, wanted), limits)
     finally:
         slots.release()
 
@@ -97,7 +97,7 @@ def _slots(children: int) -> BoundedSemaphore:
     return BoundedSemaphore(children)
 
 
-def _take(slots: BoundedSemaphore, limits: Limits, wanted: Wanted) -> None:
+def _acquire_slot(slots: BoundedSemaphore, limits: Limits, wanted: Wanted) -> None:
     until = monotonic() + limits.wall_s
     while not slots.acquire(timeout=STEP_S):
         if not wanted():
@@ -113,18 +113,18 @@ def _command(task: str, limits: Limits) -> list[str]:
     return [sys.executable, "-s", "-m", "bertviz_core.sandbox.child", task, *map(str, numbers)]
 
 
-def _talk(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
+def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
     """What a child wrote, and its exit status; None where it had to be killed.
 
     Two threads write and read, so that neither side waits for the other with its pipe full.
     """
-    environment = {name: os.environ[name] for name in HANDED_ON if name in os.environ} | ENVIRONMENT
+    environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | ENVIRONMENT
     child = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module, no word of a stranger
         _command(task, limits),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         env=environment,
         start_new_session=True,
     )

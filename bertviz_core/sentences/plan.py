@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.models.files import weights_folder
-from bertviz_core.models.own_files import CONFIG_NBYTES, parsed, present, read_file
+from bertviz_core.models.own_files import CONFIG_NBYTES, parsed_json, present, read_file
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import SMALL_SHA256, ModelSource, verify_bundled
 from bertviz_core.sentences.pooling import dense_layer
@@ -260,7 +260,7 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
     """
     if not present(folder, MODULES_FILE):
         return None
-    listed = parsed(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES))
+    listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES))
     try:
         entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
     except (TypeError, KeyError) as error:

@@ -1,4 +1,4 @@
-"""What a run leaves in tensors, brought once to NumPy: recorded layers, and the maps of families that do not record."""
+"""Tensors of a run as NumPy arrays: recorded queries, keys and values, or the maps of families that do not record."""
 
 import sys
 from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 ROW_SUM_TOLERANCE = 1e-2
-"""bfloat16 keeps 8 bits; what differs more from 1 is no row of probabilities."""
+"""bfloat16 keeps 8 bits; a row whose sum differs from 1 by more is not a row of probabilities."""
 
 WORTH_TRIMMING = 4 * 1024**2
 """Bytes below which a call to the system costs more than it gives."""
@@ -129,8 +129,8 @@ def _square(band: "torch.Tensor") -> "torch.Tensor":
     heads, seq, width = band.shape
     half = width // 2
     square = band.new_zeros(heads, seq, seq + 2 * half)
-    places = torch.arange(seq, device=band.device)[:, None] + torch.arange(width, device=band.device)[None, :]
-    square.scatter_(2, places.expand(heads, seq, width), band)
+    keys = torch.arange(seq, device=band.device)[:, None] + torch.arange(width, device=band.device)[None, :]
+    square.scatter_(2, keys.expand(heads, seq, width), band)
     return square[:, :, half : half + seq].contiguous()
 
 

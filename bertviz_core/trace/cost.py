@@ -1,4 +1,4 @@
-"""What a run will need, said before it: memory by the sizes of the arrays, time by the speed of this machine."""
+"""Estimated cost of a run: memory from the sizes of its arrays, time from the speed of this machine."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,12 +9,12 @@ from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 
 SOFTMAX_FLOPS = 12
-"""Work of one attention score beside its two products, in multiply-add pairs: scale, mask, exponential, sum."""
+"""Work per attention score besides its two products, in multiply-add pairs: scale, mask, exponential, sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What one run of a model on one text needs, about."""
+    """Estimated memory and time of one run of a model on one text."""
 
     tokens: int
     """Tokens of the text."""
@@ -25,7 +25,7 @@ class RunCost:
 
 
 def run_cost(loaded: LoadedModel, tokens: int) -> RunCost:
-    """The cost of a run on a text of so many tokens.
+    """Estimated cost of a run on a text of this many tokens.
 
     The operations are those of a transformer's forward pass: two per weight and token for the projections (Kaplan et
     al. 2020, section 2.1), and for every pair of tokens two products and a softmax.
@@ -36,13 +36,13 @@ def run_cost(loaded: LoadedModel, tokens: int) -> RunCost:
     heads = int(getattr(config, "num_attention_heads", 12))
     pairs = layers * tokens * tokens
     operations = 2 * tokens * weights + pairs * (4 * hidden + 2 * SOFTMAX_FLOPS * heads)
-    kept = 4 * tokens * hidden * (4 * layers + 1)
-    kept += 4 * pairs * heads if loaded.attention_way == "eager" else _mask_nbytes(config, tokens)
-    return RunCost(tokens, kept, operations / _operations_per_second(loaded.device))
+    nbytes = 4 * tokens * hidden * (4 * layers + 1)
+    nbytes += 4 * pairs * heads if loaded.attention_source == "eager" else _mask_nbytes(config, tokens)
+    return RunCost(tokens, nbytes, operations / _operations_per_second(loaded.device))
 
 
 def _weights_run(loaded: LoadedModel, layers: int) -> int:
-    """Weights that every token meets: those of all layers, shared ones as often as they run, without the tables."""
+    """Weights that every token passes through: all layers, shared ones once per use, embedding tables excluded."""
     tables = {id(module.weight) for module in loaded.model.modules() if type(module).__name__ == "Embedding"}
     stored: int = sum(weight.numel() for weight in loaded.model.parameters() if id(weight) not in tables)
     return stored * layers if family(loaded.model_type).shared_layers else stored

@@ -1,4 +1,4 @@
-"""What a model is given: padded ids and what belongs to them, checked against its tables."""
+"""Inputs of a model: padded ids, attention mask, token types and further ids, checked against its tables."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ModelRow(Protocol):
-    """What of a text a model is given: Tokens, or a sentence's bare ids."""
+    """One text as a row of a batch: Tokens, or just the ids of a sentence."""
 
     def __len__(self) -> int:
         """Count of tokens."""
@@ -46,12 +46,12 @@ def model_inputs(loaded: LoadedModel, batch: Sequence[ModelRow]) -> "dict[str, t
     for name in batch[0].other_inputs:
         columns[name] = [tokens.other_inputs[name] for tokens in batch]
     _check_ids(loaded, columns)
-    longest = max(len(tokens) for tokens in batch)
+    seq = max(len(tokens) for tokens in batch)
     fill = {"input_ids": getattr(loaded.model.config, "pad_token_id", None) or 0}
     inputs = {}
     for name, values in columns.items():
         if name in accepted:
-            padded = np.full((len(batch), longest), fill.get(name, 0), dtype=np.int64)
+            padded = np.full((len(batch), seq), fill.get(name, 0), dtype=np.int64)
             for row, value in zip(padded, values, strict=True):
                 row[: len(value)] = value
             inputs[name] = torch.from_numpy(padded).to(loaded.device)
@@ -69,12 +69,12 @@ def _check_ids(loaded: LoadedModel, columns: dict[str, list[Any]]) -> None:
         )
     types = columns.get("token_type_ids", ())
     known = getattr(loaded.model.config, "type_vocab_size", None)
-    if known is not None and any(int(each.max(initial=0)) >= known for each in types):
+    if known is not None and any(int(type_ids.max(initial=0)) >= known for type_ids in types):
         del columns["token_type_ids"]
 
 
 def reset_model_state(model: "PreTrainedModel", seq: int) -> None:
-    """Undo what an earlier text changed in the model.
+    """Undo the changes that an earlier text made to the model.
 
     BigBird switches itself from sparse to full attention at the first short text, and stays so for long ones. The
     switch also replaces the modules on which transformers listens for attention maps, so it listens anew.

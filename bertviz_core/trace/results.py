@@ -80,7 +80,7 @@ class Trace:
     """Per layer what the product of query and key is multiplied with."""
     attentions: tuple[Float[np.ndarray, "heads seq seq"], ...] | None
     """The model's own attention probabilities, only where query and key were not recorded."""
-    attention_way: AttentionSource
+    attention_source: AttentionSource
     """How attention is known."""
     attention_note: str
     """Why, one sentence."""

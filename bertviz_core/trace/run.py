@@ -52,22 +52,22 @@ def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None
     started = perf_counter()
     inputs = model_inputs(loaded, (tokens,))
     reset_model_state(loaded.model, len(tokens))
-    told = None if tell is None else partial(_tell_of, tell, loaded.num_hidden_layers)
-    with torch.inference_mode(), recording(told) as records:
+    progress = None if tell is None else partial(_tell_layers, tell, loaded.num_hidden_layers)
+    with torch.inference_mode(), recording(progress) as records:
         output = _forward(loaded, inputs)
         layers = len(output["hidden_states"]) - 1
         rows: Rows | None = None
-        if loaded.attention_way == "recorded":
+        if loaded.attention_source == "recorded":
             if _complete(records, layers, len(tokens)):
                 rows = recorded_rows(records)
             else:
                 # Part of the model goes another way: its own maps are asked for instead, now and from here on.
                 loaded.model.set_attn_implementation("eager")
-                loaded.attention_way = "eager"
+                loaded.attention_source = "eager"
                 output = _forward(loaded, inputs)
         records.clear()
         maps = None
-        if loaded.attention_way == "eager":
+        if loaded.attention_source == "eager":
             maps = eager_maps(output.get("attentions"), layers, len(tokens), loaded.model_type)
         pooled, states = _pooled(loaded, output), list(output["hidden_states"])
         del output
@@ -75,7 +75,7 @@ def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None
     return _trace(loaded, tokens, hidden, pooled, rows, maps, perf_counter() - started)
 
 
-def _tell_of(tell: Tell, layers: int, calls: int) -> None:
+def _tell_layers(tell: Tell, layers: int, calls: int) -> None:
     tell(min(calls, layers), layers)
 
 
@@ -83,7 +83,7 @@ def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mappi
     import torch
 
     wanted = {"output_hidden_states": True, "return_dict": True}
-    if loaded.attention_way == "eager":
+    if loaded.attention_source == "eager":
         wanted["output_attentions"] = True
     try:
         output: Mapping[str, Any] = loaded.model(**inputs, **wanted)
@@ -112,9 +112,9 @@ def _hidden_states(loaded: LoadedModel, states: list[Any], length: int) -> Any:
     widths = {tuple(state.shape[2:]) for state in states}
     short = sorted({int(state.shape[1]) for state in states if state.shape[1] < length})
     if short or len(widths) > 1 or states[0].shape[0] != 1:
-        found = f"{short[0]} of {length} tokens" if short else f"the widths {sorted(widths)}"
+        problem = f"{short[0]} of {length} tokens" if short else f"the widths {sorted(widths)}"
         raise UnsupportedModelError(
-            f"{_title(loaded)} does not keep one row of one width per token in every layer (a layer has {found}), "
+            f"{_title(loaded)} does not keep one row of one width per token in every layer (a layer has {problem}), "
             "so no token can be followed through it."
         )
     give_back_memory(sum(state.nbytes for state in states))
@@ -143,7 +143,7 @@ def _trace(
     broken = [state for state in range(len(hidden)) if not np.isfinite(hidden[state]).all()]
     if broken:
         notices = (*notices, f"The hidden states hold NaN or infinity from entry {broken[0]} on.")
-    way: AttentionSource = "recorded" if rows else "eager" if maps else "none"
+    source: AttentionSource = "recorded" if rows else "eager" if maps else "none"
     notes = {"recorded": RECORDED, "eager": EAGER, "none": family(loaded.model_type).no_maps or NO_MAPS}
     return Trace(
         model=loaded.name,
@@ -158,8 +158,8 @@ def _trace(
         masks=rows.masks if rows else None,
         scaling=rows.scaling if rows else None,
         attentions=maps,
-        attention_way=way,
-        attention_note=notes[way].format(_title(loaded)),
+        attention_source=source,
+        attention_note=notes[source].format(_title(loaded)),
         device=loaded.device,
         dtype=loaded.dtype,
         seconds=seconds,

@@ -1,4 +1,4 @@
-"""Whose turn it is to run a model: one at a time, in the order of asking, each knowing how many are ahead."""
+"""A fair queue for runs of a model: one at a time, first come first served; each ticket knows how many are ahead."""
 
 from collections import deque
 from contextlib import AbstractContextManager
@@ -9,49 +9,49 @@ from bertviz_core.errors import BusyError
 
 
 class QueueTicket(AbstractContextManager["QueueTicket"]):
-    """A place in the queue, given up at the end of its `with` block, whether its turn has come or not."""
+    """A place in the queue, left at the end of its `with` block, whether its turn has come or not."""
 
     def __init__(self, queue: "RunQueue") -> None:
-        """The last place of a queue."""
+        """The last ticket of a queue."""
         self._queue = queue
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether its turn has come after at most so many seconds; without a number it waits as long as it takes."""
+        """Whether its turn came within this many seconds; None waits without limit."""
         return self._queue._wait(self, seconds)
 
     @property
     def ahead(self) -> int:
-        """How many come first, the one that runs included; 0 when it is its turn."""
+        """Number of tickets ahead, the running one included; 0 for the ticket whose turn it is."""
         return self._queue._ahead(self)
 
     def leave(self) -> None:
-        """Give the place up; nothing happens where it was given up before."""
+        """Leave the queue; a second call has no effect."""
         self._queue._leave(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the place up."""
+        """Leave the queue."""
         self.leave()
 
 
 class RunQueue:
-    """A lock that is fair: `with queue:` waits behind all who asked before. May be used from many threads."""
+    """A fair lock for many threads: `with queue:` waits for all earlier tickets."""
 
     def __init__(self) -> None:
-        """A queue that nobody stands in."""
+        """An empty queue."""
         self._places: deque[QueueTicket] = deque()
         self._changed = Condition()
         self._mine = local()
 
     def place(self, most_waiting: int | None = None) -> QueueTicket:
-        """The place behind all others.
+        """A new ticket at the end of the queue.
 
         Args:
-            most_waiting: how many may wait beside the one that runs; None for any number.
+            most_waiting: tickets that may wait, the running one not counted; None for any number.
 
         Raises:
-            BusyError: so many wait already.
+            BusyError: that many wait already.
         """
         with self._changed:
             waiting = len(self._places) - 1

@@ -1,4 +1,4 @@
-"""From a text, or a pair, to the tokens that a model reads; nothing is cut off or replaced in silence."""
+"""A text or a pair as the tokens that a model reads; every truncation and replacement is reported."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bun
 from bertviz_core.models.untrusted.lent_files import lent_tokenizer
 from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.settings import Settings
-from bertviz_core.text import counted, first_line
+from bertviz_core.text import counted, first_line, repair_surrogates
 from bertviz_core.trace.results import Tokens
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def longest_piece(tokens: Tokens) -> int:
-    """Position of the longest piece of the text's own: it says most about its neighbours; 0 where there is none."""
+    """Position of the longest token that is neither special nor unknown, the default selection; 0 for none."""
     own = [position for position in range(len(tokens)) if not (tokens.special[position] or tokens.unknown[position])]
     return max(own, key=lambda position: len(tokens.tokens[position]), default=0)
 
@@ -102,7 +102,7 @@ class TextTokenizer:
 
     def spelled(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The vocabulary's spelling of some ids."""
-        return tuple(str(piece) for piece in self.tokenizer.convert_ids_to_tokens([int(each) for each in ids]))
+        return tuple(str(piece) for piece in self.tokenizer.convert_ids_to_tokens([int(token_id) for token_id in ids]))
 
 
 def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> Tokens:
@@ -115,7 +115,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
         TextError: the text is longer than may be tokenized, or yields no token at all.
     """
     notices: list[str] = []
-    text, pair = _replaced(text, notices), None if pair is None else _replaced(pair, notices)
+    text, pair = _repaired(text, notices), None if pair is None else _repaired(pair, notices)
     _check_length(tokenizer, len(text) + len(pair or ""))
     with tokenizer.lock:
         whole = _encode(tokenizer, text, pair, None)
@@ -135,13 +135,13 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
         text=text,
         pair=pair,
         tokens=tokenizer.spelled(encoded["input_ids"]),
-        input_ids=_fixed(encoded["input_ids"]),
-        token_type_ids=_fixed(encoded["token_type_ids"]) if "token_type_ids" in encoded else None,
+        input_ids=_read_only(encoded["input_ids"]),
+        token_type_ids=_read_only(encoded["token_type_ids"]) if "token_type_ids" in encoded else None,
         word_ids=encoded["word_ids"],
         offsets=encoded["offsets"],
         sequence=tuple(sequence),
-        special=_fixed(special, bool),
-        unknown=_fixed(unknown, bool),
+        special=_read_only(special, bool),
+        unknown=_read_only(unknown, bool),
         other_inputs=encoded["other"],
         limit=limit,
         limit_reason=tokenizer.limit.reason,
@@ -150,15 +150,13 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
     )
 
 
-def _replaced(text: str, notices: list[str]) -> str:
-    """The text as Unicode: halves of a pair joined, lone surrogates, which no encoding knows, as U+FFFD."""
-    if not any("\ud800" <= character <= "\udfff" for character in text):
-        return text
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    lone = sum("\ud800" <= character <= "\udfff" for character in joined)
+def _repaired(text: str, notices: list[str]) -> str:
+    """The text as valid Unicode; a notice counts the lone surrogates that were replaced."""
+    repaired = repair_surrogates(text)
+    lone = repaired.count("\ufffd") - text.count("\ufffd")
     if lone:
         notices.append(f"{counted(lone, 'half character')} in the text (lone surrogates) became \ufffd each.")
-    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in joined)
+    return repaired
 
 
 def _check_length(tokenizer: TextTokenizer, characters: int) -> None:
@@ -188,29 +186,29 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
     except Exception as error:  # tokenizers raise whatever a text or a limit leads to
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}") from error
     ids = list(encoding["input_ids"])
-    found: dict[str, Any] = {"input_ids": ids, "added": list(encoding["special_tokens_mask"])}
-    found["other"] = _other_inputs(encoding, len(ids))
+    encoded: dict[str, Any] = {"input_ids": ids, "added": list(encoding["special_tokens_mask"])}
+    encoded["other"] = _other_inputs(encoding, len(ids))
     if "token_type_ids" in encoding:
-        found["token_type_ids"] = encoding["token_type_ids"]
+        encoded["token_type_ids"] = encoding["token_type_ids"]
     if backend.is_fast:
         rows = encoding.encodings[0]
-        found["sequence"] = list(rows.sequence_ids)
-        found["word_ids"] = tuple(rows.word_ids)
+        encoded["sequence"] = list(rows.sequence_ids)
+        encoded["word_ids"] = tuple(rows.word_ids)
         spans = zip(rows.offsets, rows.sequence_ids, strict=True)
-        found["offsets"] = tuple(span if place is not None else None for span, place in spans)
+        encoded["offsets"] = tuple(span if sequence_id is not None else None for span, sequence_id in spans)
     else:
-        found["sequence"] = _sequence(found["added"], pair is not None)
-        found["word_ids"] = found["offsets"] = None
-    return found
+        encoded["sequence"] = _sequence(encoded["added"], pair is not None)
+        encoded["word_ids"] = encoded["offsets"] = None
+    return encoded
 
 
 def _other_inputs(encoding: Mapping[str, Any], count: int) -> dict[str, Any]:
     """Further whole numbers per token, such as the shape and pronunciation ids of RoCBert."""
     rows = {key: value for key, value in encoding.items() if key not in KNOWN_INPUTS and isinstance(value, list)}
     return {
-        key: _fixed(value)
+        key: _read_only(value)
         for key, value in rows.items()
-        if len(value) == count and all(isinstance(each, int) for each in value)
+        if len(value) == count and all(isinstance(item, int) for item in value)
     }
 
 
@@ -225,7 +223,7 @@ def _sequence(added: list[int], has_pair: bool) -> list[int | None]:
     return sequence
 
 
-def _fixed(values: Any, dtype: type = np.int64) -> Any:
+def _read_only(values: Any, dtype: type = np.int64) -> Any:
     """The values as an array that cannot be written to: tokens are shared by all who look at them."""
     array: Any = np.array(values, dtype=dtype)
     array.setflags(write=False)
@@ -237,7 +235,7 @@ def _flags(backend: "PreTrainedTokenizerBase", encoded: Mapping[str, Any]) -> tu
     ids, added = np.asarray(encoded["input_ids"]), np.asarray(encoded["added"], dtype=bool)
     boundary = {None, *(getattr(backend, name, None) for name in BOUNDARY_TOKENS)}
     unknown_id = -1 if backend.unk_token_id in boundary else backend.unk_token_id
-    special_ids = [each for each in backend.all_special_ids if each != unknown_id]
+    special_ids = [special_id for special_id in backend.all_special_ids if special_id != unknown_id]
     special = added | np.isin(ids, special_ids)
     return special, (ids == unknown_id) & ~special
 
@@ -270,7 +268,7 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
         verify_bundled(TOKENIZER_NAMES)
     config = model_config(source.name, source.config)
     with BUILD_LOCK, quietly(), lent_tokenizer(folder, source.config) as lent:
-        backend = _read(source, lent, config)
+        backend = _from_pretrained(source, lent, config)
         vocabulary = set(type(backend).vocab_files_names.values())
         if vocabulary and not any(present(lent, name) for name in {*vocabulary, "tokenizer.json"}):
             # transformers 5 makes an empty tokenizer where the vocabulary is missing; its every token would be [UNK].
@@ -282,10 +280,10 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     return TextTokenizer(source.name, backend, limit, settings.max_characters)
 
 
-def _read(source: ModelSource, folder: Path, config: "PreTrainedConfig") -> "PreTrainedTokenizerBase":
+def _from_pretrained(source: ModelSource, folder: Path, config: "PreTrainedConfig") -> "PreTrainedTokenizerBase":
     from transformers import AutoTokenizer
 
-    _tell_base(config, source.config.get("_name_or_path"))
+    _set_base_model(config, source.config.get("_name_or_path"))
     try:
         with unplugged():
             backend: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
@@ -304,7 +302,7 @@ def _read(source: ModelSource, folder: Path, config: "PreTrainedConfig") -> "Pre
     return backend
 
 
-def _tell_base(config: "PreTrainedConfig", base: Any) -> None:
+def _set_base_model(config: "PreTrainedConfig", base: Any) -> None:
     """Name the model that a config was made from where transformers knows that its tokenizer is of another class."""
     from transformers.models.auto.tokenization_auto import MODEL_IDS_TO_TOKENIZERS_BACKEND
 

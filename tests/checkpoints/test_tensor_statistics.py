@@ -130,7 +130,7 @@ def test_what_is_not_finite_is_counted_and_left_out(
     kept = values.double()[torch.isfinite(values)].numpy()
     assert (found.nan, found.infinite, found.finite) == (3, 3, kept.size)
     np.testing.assert_allclose([found.mean, found.std], [kept.mean(), kept.std()], rtol=1e-9)
-    assert {each.trouble for each in signs(folder, settings)} == {"NaN", "infinity"}
+    assert {each.problem for each in signs(folder, settings)} == {"NaN", "infinity"}
     assert all(name in each.sentence for each in signs(folder, settings))
 
 
@@ -199,7 +199,7 @@ def test_the_bundled_model_and_a_trained_one_give_no_alarm(settings: Settings, t
 def test_a_model_that_was_never_trained_is_told(model_type: str, settings: Settings, tmp_path: Path) -> None:
     torch.manual_seed(0)
     AutoModel.from_config(tiny_config(model_type)).save_pretrained(tmp_path)
-    (found,) = [each for each in signs(tmp_path, settings) if each.trouble == "never trained"]
+    (found,) = [each for each in signs(tmp_path, settings) if each.problem == "never trained"]
     assert found.sentence.startswith("The model looks never trained")
 
 
@@ -234,7 +234,7 @@ def test_matrices_of_zeros_are_told_but_not_the_unused_token_types_of_roberta(
     shapes = {name: (80, 64), "embeddings.token_type_embeddings.weight": (2, 64)}
     folder = trained(**{each.replace(".", "__"): torch.zeros(shape) for each, shape in shapes.items()})
     (found,) = signs(folder, settings)
-    assert (found.trouble, found.tensors) == ("all zero", (name,))
+    assert (found.problem, found.tensors) == ("all zero", (name,))
 
 
 def test_layers_of_the_same_bytes_are_told(settings: Settings, trained: Callable[..., Path]) -> None:
@@ -242,7 +242,7 @@ def test_layers_of_the_same_bytes_are_told(settings: Settings, trained: Callable
     same = {name.replace("layer.0.", "layer.2."): value for name, value in tensors.items() if "layer.0." in name}
     folder = trained(**{name.replace(".", "__"): value.clone() for name, value in same.items()})
     (found,) = signs(folder, settings)
-    assert found.trouble == "identical layers"
+    assert found.problem == "identical layers"
     assert "layers 0 and 2 of the encoder" in found.sentence
     assert set(found.tensors) == {name for name in tensors if "layer.0." in name or "layer.2." in name}
 

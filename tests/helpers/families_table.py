@@ -129,14 +129,14 @@ def _cells(run: FamilyRun) -> list[str]:
     sums = embedding_sum(run.loaded, single)
     row = family(run.model_type)
     pooler = "no" if single.pooler_output is None else "yes" if pooler_check(run.loaded, single) is None else "checked"
-    why = "" if single.attention_way == "recorded" else single.attention_note
+    why = "" if single.attention_source == "recorded" else single.attention_note
     remarks = [row.embedding_note, *run.loaded.notices, why]
     return [
         *names,
         "yes",
         "exact" if sums.exact else "in part",
         pooler,
-        single.attention_way,
+        single.attention_source,
         "yes" if single.query else "no",
         row.padding_acts or "nothing",
         " ".join(remark for remark in remarks if remark),

@@ -56,7 +56,7 @@ def made(query: Any, key: Any, mask: Any = None, scaling: float = 1.0, tokens: T
         model="made", revision="", model_type="bert", tokens=tokens or tokens_of(seq),
         hidden_states=np.zeros((3, seq, 7), dtype=np.float32), pooler_output=None,
         query=(np.zeros_like(query), query), key=(np.zeros_like(key), key), value=(np.zeros_like(key), key),
-        masks=(None, mask), scaling=(9.0, scaling), attentions=None, attention_way="recorded", attention_note="",
+        masks=(None, mask), scaling=(9.0, scaling), attentions=None, attention_source="recorded", attention_note="",
         device="cpu", dtype="float32", seconds=0.0, notices=(),
     )  # fmt: skip
 
@@ -70,8 +70,8 @@ def mapped(*layers: Any, tokens: Tokens | None = None) -> Trace:
     return Trace(
         model="mapped", revision="", model_type="deberta", tokens=tokens or tokens_of(seq),
         hidden_states=np.zeros((len(maps) + 1, seq, 7), dtype=np.float32), pooler_output=None, query=None, key=None,
-        value=None, masks=None, scaling=None, attentions=maps, attention_way="eager", attention_note="", device="cpu",
-        dtype="float32", seconds=0.0, notices=(),
+        value=None, masks=None, scaling=None, attentions=maps, attention_source="eager", attention_note="",
+        device="cpu", dtype="float32", seconds=0.0, notices=(),
     )  # fmt: skip
 
 

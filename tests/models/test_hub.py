@@ -40,7 +40,7 @@ def online(settings: Settings, hub: Hub) -> Settings:
 
 def test_a_ledger_comes_from_the_header_alone(online: Settings, hub: Hub) -> None:
     ledger = parameter_ledger("lab/good", online)
-    assert (ledger.way, ledger.total, ledger.tensors) == ("header", 5000 * 96 + 96, 2)
+    assert (ledger.source, ledger.total, ledger.tensors) == ("header", 5000 * 96 + 96, 2)
     assert {row.name: row.stored_name for row in ledger.parameters} == {
         "embeddings.word_embeddings.weight": "embeddings.word_embeddings.weight",
         "embeddings.LayerNorm.weight": "embeddings.LayerNorm.gamma",
@@ -55,13 +55,13 @@ def test_the_second_time_the_config_comes_from_the_cache(online: Settings, hub: 
     second = resolve("lab/good", online)
     assert (second.kind, second.revision, second.config) == ("hub", COMMIT, first.config)
     assert hub.served == []
-    assert parameter_ledger("lab/good", online).way == "header"
+    assert parameter_ledger("lab/good", online).source == "header"
 
 
 def test_unplugged_after_the_config_was_fetched_the_config_tells(online: Settings, hub: Hub) -> None:
     resolve("lab/good", online)
     hub.status = 503
-    assert parameter_ledger("lab/good", online).way == "config"
+    assert parameter_ledger("lab/good", online).source == "config"
 
 
 def test_a_sharded_repository_is_read_shard_by_shard(online: Settings, hub: Hub) -> None:

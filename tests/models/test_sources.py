@@ -76,7 +76,7 @@ def test_a_folder_with_a_config_alone_is_described_by_it(settings: Settings) -> 
     model_folder(settings, "mine", weights=False)
     source = resolve("mine", settings)
     assert not source.has_weights
-    assert parameter_ledger("mine", settings).way == "config"
+    assert parameter_ledger("mine", settings).source == "config"
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_task_without_a_class_is_refused(settings: Settings) -> None:
 
 def test_bundled_header_has_103_parameters_and_one_buffer(settings: Settings) -> None:
     ledger = parameter_ledger("all-MiniLM-L6-v2", settings)
-    assert (ledger.way, ledger.total, ledger.tensors, ledger.stored_tensors) == ("header", 22_713_216, 103, 104)
+    assert (ledger.source, ledger.total, ledger.tensors, ledger.stored_tensors) == ("header", 22_713_216, 103, 104)
     assert [buffer.name for buffer in ledger.buffers] == ["embeddings.position_ids"]
     assert ledger.stored_nbytes == 4 * 22_713_216 + 512 * 8
     order = [

@@ -88,7 +88,7 @@ def test_pooler_output_is_the_models_own(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in TRACED if name not in WITHOUT_MAPS])
 def test_attention_is_the_models_own(name: str) -> None:
     for found, own, row in cases(family_run(name)):
-        assert found.attention_way == ("recorded" if name in RECORDED else "eager")
+        assert found.attention_source == ("recorded" if name in RECORDED else "eager")
         assert found.num_attention_heads == HEADS
         for layer in range(LAYERS):
             probs = attention_probs(found, layer)
@@ -101,7 +101,7 @@ def test_attention_is_the_models_own(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(WITHOUT_MAPS))
 def test_families_without_maps_say_why(name: str) -> None:
     for found, _, _ in cases(family_run(name)):
-        assert found.attention_way == "none"
+        assert found.attention_source == "none"
         assert found.attentions is None
         assert found.query is None
         assert found.attention_note.endswith(".")

@@ -199,7 +199,7 @@ def test_a_model_that_records_in_part_falls_back_to_its_own_maps(tmp_path: Path)
     deaf = AutoModel.from_pretrained(tmp_path, attn_implementation="eager").config
     loaded.model.encoder.layer[1].attention.self.config = deaf
     fallen = trace(loaded, tokens)
-    assert (recorded.attention_way, fallen.attention_way) == ("recorded", "eager")
+    assert (recorded.attention_source, fallen.attention_source) == ("recorded", "eager")
     assert fallen.query is None
     np.testing.assert_allclose(fallen.hidden_states, recorded.hidden_states, atol=1e-5)
     for layer in range(LAYERS):
@@ -210,7 +210,7 @@ def test_bigbird_is_full_for_short_texts_and_sparse_for_long_ones_in_any_order(t
     loaded, tokenizer = opened(tmp_path, "big_bird")
     short, long = tokenize(tokenizer, TEXT), tokenize(tokenizer, "love my pet python " * 9)
     first, sparse, again = trace(loaded, short), trace(loaded, long), trace(loaded, short)
-    assert (first.attention_way, sparse.attention_way, again.attention_way) == ("eager", "none", "eager")
+    assert (first.attention_source, sparse.attention_source, again.attention_source) == ("eager", "none", "eager")
     np.testing.assert_array_equal(first.hidden_states, again.hidden_states)
     np.testing.assert_array_equal(attention_probs(first, 2), attention_probs(again, 2))
     own = AutoModel.from_pretrained(tmp_path, attn_implementation="eager")

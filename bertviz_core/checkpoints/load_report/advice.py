@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bertviz_core.checkpoints.load_report.results import KeyRow, LoadReport
 from bertviz_core.text import quoted
 
-FEW = 4
+MAX_NAMED_MODULES = 4
 """Modules whose names are written out in a sentence."""
 
 
@@ -24,7 +24,7 @@ def suggestion(report: LoadReport) -> str:
     if report.repair is not None:
         return _repair(report)
     wrong, new = _rows(report, "wrong shape"), _rows(report, "new")
-    parts = [*_conversion(report), *_wrong(report, wrong), *_new(report, new)]
+    parts = [*_conversion(report), *_wrong_shapes(report, wrong), *_new(report, new)]
     if not parts:
         parts.append(
             f"Ready to use: all {report.wanted:,} tensors of {report.architecture} come from the file; "
@@ -42,11 +42,11 @@ def _repair(report: LoadReport) -> str:
         "add": f"lack {quoted(repair.new)} in front",
     }.get(repair.action, f"begin with {quoted(repair.old)} in place of {quoted(repair.new)}")
     rest = repair.wanted - repair.after
-    left = f" The other {rest:,} would still be new." if rest else ""
+    remaining = f" The other {rest:,} would still be new." if rest else ""
     return (
         f"Do not load it as it is: only {repair.before:,} of {repair.wanted:,} tensors would come from the file, the "
         f"rest would be random. {repair.keys:,} keys of the file {words}; with that repaired, {repair.after:,} of "
-        f"{repair.wanted:,} match.{left}"
+        f"{repair.wanted:,} match.{remaining}"
     )
 
 
@@ -59,16 +59,16 @@ def _conversion(report: LoadReport) -> list[str]:
     ]
 
 
-def _wrong(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
+def _wrong_shapes(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
     if not rows:
         return []
     first = rows[0]
-    told = (
-        f"{_counted(rows, 'tensor')} {'has' if len(rows) == 1 else 'have'} another shape in the file "
+    sentence = (
+        f"{_count_text(rows, 'tensor')} {'has' if len(rows) == 1 else 'have'} another shape in the file "
         f"({first.name}: {first.checkpoint_shape} there, {first.model_shape} in the model), so from_pretrained refuses "
         "it; with ignore_mismatched_sizes=True random numbers take their place."
     )
-    return [told, *_wrong_cause(report, rows)]
+    return [sentence, *_wrong_cause(report, rows)]
 
 
 def _wrong_cause(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
@@ -92,41 +92,43 @@ def _new(report: LoadReport, rows: Sequence[KeyRow]) -> list[str]:
     head = [row for row in rows if row.component == "task head"]
     pooler = [row for row in rows if row.component == "pooler"]
     rest = [row for row in rows if row.component not in ("task head", "pooler")]
-    told = []
+    sentences = []
     if rest:
-        told.append(
-            f"{_counted(rest, 'tensor')} of the model itself {_are(rest)} not in the file "
+        sentences.append(
+            f"{_count_text(rest, 'tensor')} of the model itself {_are(rest)} not in the file "
             f"({_names([row.name for row in rest])}) and would be random: do not use it like this. The file may be cut "
             "short, be of another family, or have other sizes than config.json says."
         )
     if head:
-        told.append(
+        sentences.append(
             f"The head for {report.task} is new: {_names([row.name for row in head])} {_are(head)} not in the file and "
             "would be random numbers. Train it before you use it."
         )
     if pooler:
-        told.append(
+        sentences.append(
             f"The pooler is new ({_names([row.name for row in pooler])}): hidden states are sound, "
             "pooler_output would be random until it is trained."
         )
-    return told
+    return sentences
 
 
 def _unused(report: LoadReport) -> list[str]:
     rows = _rows(report, "unused")
     head = [row for row in rows if row.component == "task head"]
     rest = [row for row in rows if row.component not in ("task head", "pooler")]
-    told = []
+    sentences = []
     if head:
-        told.append(f"{_counted(head, 'key')} of the file, of another task's head, {_are(head)} not used; no harm.")
+        sentences.append(
+            f"{_count_text(head, 'key')} of the file, of another task's head, {_are(head)} not used; no harm."
+        )
     if any(row.component == "pooler" for row in rows):
-        told.append("The file's pooler is not used: this class has none.")
+        sentences.append("The file's pooler is not used: this class has none.")
     if rest:
-        told.append(
-            f"{_counted(rest, 'key')} of the file that belong to the model itself {_are(rest)} not used "
+        sentences.append(
+            f"{_count_text(rest, 'key')} of the file that belong to the model itself {_are(rest)} not used "
             f"({_names([row.name for row in rest])}): the config may ask for fewer layers than the file holds."
         )
-    return told
+    return sentences
 
 
 def _ignored(report: LoadReport) -> list[str]:
@@ -153,11 +155,11 @@ def _names(names: Sequence[str]) -> str:
         f"{module}.{{{','.join(leaves)}}}" if len(leaves) > 1 else f"{module}.{leaves[0]}".lstrip(".")
         for module, leaves in modules.items()
     ]
-    more = sum(len(leaves) for leaves in list(modules.values())[FEW:])
-    return ", ".join(listed[:FEW]) + (f" and {more:,} more" if more else "")
+    more = sum(len(leaves) for leaves in list(modules.values())[MAX_NAMED_MODULES:])
+    return ", ".join(listed[:MAX_NAMED_MODULES]) + (f" and {more:,} more" if more else "")
 
 
-def _counted(rows: Sequence[KeyRow], noun: str) -> str:
+def _count_text(rows: Sequence[KeyRow], noun: str) -> str:
     return f"1 {noun}" if len(rows) == 1 else f"{len(rows):,} {noun}s"
 
 

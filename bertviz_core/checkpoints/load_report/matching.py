@@ -62,30 +62,30 @@ class KeyMatcher:
 
     def match(self, stored: Mapping[str, Shape]) -> KeyMatch:
         """What becomes of these keys: name in the file -> shape."""
-        found = KeyMatch()
+        result = KeyMatch()
         converted: dict[str, Any] = {}
         for key, name, converter, pattern in self._renamed(stored):
             if name not in self.wanted:
                 for target in converter.target_patterns if converter else ("",):
                     unused = name.replace(converter.target_patterns[0], target) if converter else name
-                    found.unused.setdefault(unused, []).append(key)
-            elif name in found.sources and name not in converted:
-                found.shadowed[key] = name  # the loader, too, keeps the first
+                    result.unused.setdefault(unused, []).append(key)
+            elif name in result.sources and name not in converted:
+                result.shadowed[key] = name  # the loader, too, keeps the first
             elif name in converted or converter is not None:
                 gathered = converted.setdefault(name, copy.deepcopy(converter))
                 gathered.add_tensor(name, key, pattern or key, _shaped(stored[key]))
-                found.sources.setdefault(name, []).append(key)
+                result.sources.setdefault(name, []).append(key)
             else:
-                found.sources[name] = [key]
-                self._take(found, name, stored[key])
+                result.sources[name] = [key]
+                self._take(result, name, stored[key])
         for name, gathered in converted.items():
-            self._convert(found, name, gathered)
-        self._finish(found)
-        return found
+            self._convert(result, name, gathered)
+        self._finish(result)
+        return result
 
-    def matched(self, found: KeyMatch) -> int:
+    def matched(self, result: KeyMatch) -> int:
         """How many of the model's tensors are filled, tied ones counted once."""
-        return len({self.owner.get(name, name) for name in found.filled})
+        return len({self.owner.get(name, name) for name in result.filled})
 
     def component(self, name: str) -> str:
         """Component of a name that the model may not have: what does not begin like the base model is a head's."""
@@ -114,41 +114,43 @@ class KeyMatcher:
                 name, pattern = rename_source_key(key, [], [], prefix, self.wanted)
             yield key, name, None if pattern is None else by_pattern[pattern], pattern
 
-    def _take(self, found: KeyMatch, name: str, shape: Shape) -> None:
+    def _take(self, result: KeyMatch, name: str, shape: Shape) -> None:
         wanted = tuple(self.wanted[name].shape)
         if shape == wanted:
-            found.filled[name] = shape
+            result.filled[name] = shape
         else:
-            found.mismatched[name] = (shape, wanted)
+            result.mismatched[name] = (shape, wanted)
 
-    def _convert(self, found: KeyMatch, name: str, converter: Any) -> None:
+    def _convert(self, result: KeyMatch, name: str, gathered: Any) -> None:
         """Put the gathered tensors together, as the family's converter does with real ones."""
-        told = SimpleNamespace(conversion_errors={}, missing_keys=set(self.wanted))
-        keys = found.sources.pop(name)
+        from transformers.core_model_loading import SkipParameters
+
+        loading_info = SimpleNamespace(conversion_errors={}, missing_keys=set(self.wanted))
+        keys = result.sources.pop(name)
         try:
-            made = converter.convert(name, model=self.model, config=self.model.config, loading_info=told)
-        except Exception:  # whatever a wrong shape or a missing part leads to; the loader notes it and goes on
-            found.not_converted.append(name)
+            tensors = gathered.convert(name, model=self.model, config=self.model.config, loading_info=loading_info)
+        except SkipParameters:  # a wrong shape or a missing part; the loader, too, notes it and goes on
+            result.not_converted.append(name)
             return
-        for target, value in made.items():
+        for target, value in tensors.items():
             tensor = value[0] if isinstance(value, list) else value
             if target in self.wanted:
-                found.sources[target] = keys
-                self._take(found, target, tuple(tensor.shape))
+                result.sources[target] = keys
+                self._take(result, target, tuple(tensor.shape))
             else:
-                found.unused.setdefault(target, []).extend(keys)
+                result.unused.setdefault(target, []).extend(keys)
 
-    def _finish(self, found: KeyMatch) -> None:
+    def _finish(self, result: KeyMatch) -> None:
         """Tie, and leave out what the class's own rules leave out."""
-        missing = self.wanted.keys() - found.filled.keys() - found.mismatched.keys()
+        missing = self.wanted.keys() - result.filled.keys() - result.mismatched.keys()
         self.model.tie_weights(missing_keys=missing, recompute_mapping=False)
-        told = SimpleNamespace(missing_keys=set(missing), unexpected_keys=set(found.unused))
-        self.model._adjust_missing_and_unexpected_keys(told)
-        found.missing = told.missing_keys
-        for name in missing - told.missing_keys:
-            found.ignored_missing[name] = self._rule("_keys_to_ignore_on_load_missing", name)
-        for name in found.unused.keys() - told.unexpected_keys:
-            found.ignored_unused[name] = self._rule("_keys_to_ignore_on_load_unexpected", name)
+        loading_info = SimpleNamespace(missing_keys=set(missing), unexpected_keys=set(result.unused))
+        self.model._adjust_missing_and_unexpected_keys(loading_info)
+        result.missing = loading_info.missing_keys
+        for name in missing - loading_info.missing_keys:
+            result.ignored_missing[name] = self._rule("_keys_to_ignore_on_load_missing", name)
+        for name in result.unused.keys() - loading_info.unexpected_keys:
+            result.ignored_unused[name] = self._rule("_keys_to_ignore_on_load_unexpected", name)
 
     def _rule(self, attribute: str, name: str) -> str:
         """The rule of the class that keeps a name out of the report."""

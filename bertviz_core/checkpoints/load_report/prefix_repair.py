@@ -23,7 +23,7 @@ Change = tuple[str, str]
 
 
 def best_repair(
-    matcher: KeyMatcher, found: KeyMatch, stored: Mapping[str, Shape], files: Sequence[str]
+    matcher: KeyMatcher, match: KeyMatch, stored: Mapping[str, Shape], files: Sequence[str]
 ) -> PrefixRepair | None:
     """The change of prefix after which the file fills most tensors of the model; None where none clearly helps.
 
@@ -33,26 +33,26 @@ def best_repair(
 
     Args:
         matcher: the model's names and shapes.
-        found: what becomes of the keys as they are.
+        match: what becomes of the keys as they are.
         stored: names and shapes in the file.
         files: names of the checkpoint's files.
     """
-    lost = {key for keys in found.unused.values() for key in keys}
-    if not lost or not (found.missing or found.mismatched):
+    lost = {key for keys in match.unused.values() for key in keys}
+    if not lost or not (match.missing or match.mismatched):
         return None
-    before, wanted = matcher.matched(found), matcher.total
-    enough = (min(len(lost), wanted - before) + 1) // 2
+    before, wanted = matcher.matched(match), matcher.total
+    least_gain = (min(len(lost), wanted - before) + 1) // 2
     best: tuple[int, int, Change] | None = None
     for change in _candidates(matcher, lost, stored):
         renamed = _renamed_all(change, stored)
         if len(renamed) < len(stored):
             continue  # two keys would meet under one name
-        then = matcher.match(renamed)
-        after = matcher.matched(then)
-        least = max(enough, (wanted + 1) // 2) if change[1] else enough
-        gained = then.filled.keys() - found.filled.keys()
+        repaired = matcher.match(renamed)
+        after = matcher.matched(repaired)
+        needed = max(least_gain, (wanted + 1) // 2) if change[1] else least_gain
+        gained = repaired.filled.keys() - match.filled.keys()
         in_base = any(matcher.component(name) != TASK_HEAD for name in gained)
-        if in_base and after - before >= least and (best is None or (after, -_size(change)) > best[:2]):
+        if in_base and after - before >= needed and (best is None or (after, -_size(change)) > best[:2]):
             best = (after, -_size(change), change)
     if best is None:
         return None
@@ -109,23 +109,23 @@ def _candidates(matcher: KeyMatcher, lost: set[str], stored: Mapping[str, Shape]
             if fitting and len(names) <= MAX_ENDS:
                 votes.update(_changes(key, end, fitting))
                 break
-    ranked = sorted(votes.items(), key=lambda each: (-each[1], _size(each[0]), each[0]))
+    ranked = sorted(votes.items(), key=lambda item: (-item[1], _size(item[0]), item[0]))
     return [change for change, _ in ranked[:MAX_CANDIDATES]]
 
 
 def _changes(key: str, end: str, names: Sequence[str]) -> set[Change]:
     """The changes that turn a key into one of these names, or strip it to the end that they share."""
     old = key.removesuffix(end)
-    found = {(old, name.removesuffix(end)) for name in names}
-    return {*found, (old, "")} - {("", "")} if old else found - {("", "")}
+    changes = {(old, name.removesuffix(end)) for name in names}
+    return {*changes, (old, "")} - {("", "")} if old else changes - {("", "")}
 
 
 def _ends(name: str) -> Iterator[str]:
     """The name, and what is left of it after each dot, the longest first."""
     yield name
-    for place, letter in enumerate(name):
+    for position, letter in enumerate(name):
         if letter == ".":
-            yield name[place + 1 :]
+            yield name[position + 1 :]
 
 
 def _renamed(change: Change, key: str) -> str:

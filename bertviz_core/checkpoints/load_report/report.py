@@ -31,14 +31,14 @@ from bertviz_core.models.safetensors.results import CheckpointHeader
 from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.components import COMPONENTS
-from bertviz_core.parameters.ledger import collection_paused, module_ledger
+from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
 
 
 def key_rows(
     matcher: KeyMatcher,
-    found: KeyMatch,
+    match: KeyMatch,
     ledger: Ledger,
     stored: Mapping[str, Shape],
     repair: PrefixRepair | None = None,
@@ -47,26 +47,26 @@ def key_rows(
 
     Args:
         matcher: the model's names and shapes.
-        found: what became of them.
+        match: what became of them.
         ledger: the model's parameters, in whose components the rows stand.
         stored: names and shapes in the file.
         repair: change of names by which keys without a place are put into a component.
     """
     components = {row.name: row.component for row in ledger.parameters}
     ties = {row.name: row.tied_to for row in ledger.parameters}
-    shared = _shared_status(matcher, found)
+    shared = _shared_status(matcher, match)
     rows = []
     for name, tensor in matcher.wanted.items():
         alias = ties.get(name)
-        status, note = _status(name, found, "tied" if alias else shared[matcher.owner.get(name, name)])
-        shape = found.filled.get(name)
-        if name in found.mismatched:
-            shape = found.mismatched[name][0]
+        status, note = _status(name, match, "tied" if alias else shared[matcher.owner.get(name, name)])
+        shape = match.filled.get(name)
+        if name in match.mismatched:
+            shape = match.mismatched[name][0]
         rows.append(
             KeyRow(
                 name=name,
                 status=status,
-                stored_names=tuple(found.sources.get(name, ())),
+                stored_names=tuple(match.sources.get(name, ())),
                 model_shape=tuple(tensor.shape),
                 checkpoint_shape=shape,
                 numel=prod(tensor.shape),
@@ -76,7 +76,7 @@ def key_rows(
                 note=f"shares its values with {alias}" if status == "tied" else note,
             )
         )
-    return (*rows, *_unplaced(matcher, found, stored, repair))
+    return (*rows, *_unplaced(matcher, match, stored, repair))
 
 
 def component_shares(rows: Sequence[KeyRow]) -> tuple[ComponentShare, ...]:
@@ -97,34 +97,34 @@ def component_shares(rows: Sequence[KeyRow]) -> tuple[ComponentShare, ...]:
     return tuple(shares)
 
 
-def _status(name: str, found: KeyMatch, shared: KeyStatus) -> tuple[KeyStatus, str]:
-    if name in found.filled:
+def _status(name: str, match: KeyMatch, shared: KeyStatus) -> tuple[KeyStatus, str]:
+    if name in match.filled:
         return "matched", ""
-    if name in found.mismatched:
+    if name in match.mismatched:
         return "wrong shape", ""
-    if name in found.missing:
-        return "new", "its stored tensors cannot be put together" if name in found.not_converted else ""
-    if name in found.ignored_missing:
-        return "ignored", f"not in the file, so not from it: {found.ignored_missing[name]}"
+    if name in match.missing:
+        return "new", "its stored tensors cannot be put together" if name in match.not_converted else ""
+    if name in match.ignored_missing:
+        return "ignored", f"not in the file, so not from it: {match.ignored_missing[name]}"
     return shared, "filled through the name that it shares its values with"
 
 
-def _shared_status(matcher: KeyMatcher, found: KeyMatch) -> dict[str, KeyStatus]:
+def _shared_status(matcher: KeyMatcher, match: KeyMatch) -> dict[str, KeyStatus]:
     """Per tensor of the model, under the first of its names: what became of any of its names."""
     shared: dict[str, KeyStatus] = {}
     for name in matcher.wanted:
         owner = matcher.owner.get(name, name)
-        if name in found.filled or owner not in shared:
-            shared[owner] = "wrong shape" if name in found.mismatched else "matched"
+        if name in match.filled or owner not in shared:
+            shared[owner] = "wrong shape" if name in match.mismatched else "matched"
     return shared
 
 
 def _unplaced(
-    matcher: KeyMatcher, found: KeyMatch, stored: Mapping[str, Shape], repair: PrefixRepair | None
+    matcher: KeyMatcher, match: KeyMatch, stored: Mapping[str, Shape], repair: PrefixRepair | None
 ) -> list[KeyRow]:
     rows = []
-    for name, keys in sorted(found.unused.items()):
-        ignored = found.ignored_unused.get(name)
+    for name, keys in sorted(match.unused.items()):
+        ignored = match.ignored_unused.get(name)
         shape = stored[keys[0]] if len(keys) == 1 else None
         rows.append(
             KeyRow(
@@ -140,7 +140,7 @@ def _unplaced(
                 note=f"in the file, not used: {ignored}" if ignored else "",
             )
         )
-    for key, name in found.shadowed.items():
+    for key, name in match.shadowed.items():
         rows.append(
             KeyRow(
                 name=key,
@@ -152,7 +152,7 @@ def _unplaced(
                 component=matcher.component(name),
                 tied_to=None,
                 buffer=False,
-                note=f"in the file, not used: {name} is filled by {found.sources[name][0]}, which comes first",
+                note=f"in the file, not used: {name} is filled by {match.sources[name][0]}, which comes first",
             )
         )
     return rows
@@ -193,8 +193,7 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
         )
     header = stored_header(source, settings)
     config = with_labels(source.config, task, num_labels)
-    with collection_paused():
-        return report_of(source.name, config, task, header)
+    return report_of(source.name, config, task, header)
 
 
 def stored_header(source: ModelSource, settings: Settings) -> CheckpointHeader:
@@ -232,8 +231,8 @@ def with_labels(config: Mapping[str, Any], task: str, num_labels: int | None) ->
     if not 1 <= num_labels <= MAX_LABELS:
         raise UnsupportedModelError(f"A head with {num_labels:,} labels was asked for; give 1 to {MAX_LABELS:,}.")
     names = {str(index): f"LABEL_{index}" for index in range(num_labels)}
-    kept = {key: value for key, value in config.items() if key not in ("num_labels", "problem_type")}
-    return {**kept, "id2label": names, "label2id": {label: int(index) for index, label in names.items()}}
+    other = {key: value for key, value in config.items() if key not in ("num_labels", "problem_type")}
+    return {**other, "id2label": names, "label2id": {label: int(index) for index, label in names.items()}}
 
 
 def report_of(name: str, config: Mapping[str, Any], task: str, header: CheckpointHeader) -> LoadReport:
@@ -243,13 +242,13 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
         BertvizError: the class cannot be built from the config.
     """
     model = build_skeleton(name, config, task)
-    ledger = module_ledger(name, model, way="config")
+    ledger = module_ledger(name, model, source="config")
     stored = {tensor.name: tensor.shape for tensor in header.tensors}
     with BUILD_LOCK, quietly():  # the library's own words about ties, which the report says in its own
         matcher = KeyMatcher(model)
-        found = matcher.match(stored)
-        repair = best_repair(matcher, found, stored, header.files)
-    rows = key_rows(matcher, found, ledger, stored, repair)
+        match = matcher.match(stored)
+        repair = best_repair(matcher, match, stored, header.files)
+    rows = key_rows(matcher, match, ledger, stored, repair)
     shares = component_shares(rows)
     report = LoadReport(
         model=name,
@@ -259,12 +258,12 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
         stored_architecture=(config.get("architectures") or [""])[0],
         num_labels=int(model.config.num_labels) if task in LABELLED else None,
         wanted=matcher.total,
-        matched=matcher.matched(found),
-        new=tuple(key for key in matcher.wanted if key in found.missing),
-        unused=tuple(sorted(found.unused.keys() - found.ignored_unused.keys())),
-        mismatched=_mismatched(matcher, found),
+        matched=matcher.matched(match),
+        new=tuple(key for key in matcher.wanted if key in match.missing),
+        unused=tuple(sorted(match.unused.keys() - match.ignored_unused.keys())),
+        mismatched=_mismatched(matcher, match),
         ignored=tuple(row for row in rows if row.status == "ignored"),
-        not_converted=tuple(found.not_converted),
+        not_converted=tuple(match.not_converted),
         total=ledger.total,
         from_file=sum(share.matched for share in shares),
         rows=rows,
@@ -278,5 +277,5 @@ def report_of(name: str, config: Mapping[str, Any], task: str, header: Checkpoin
     return replace(report, suggestion=suggestion(report))
 
 
-def _mismatched(matcher: KeyMatcher, found: KeyMatch) -> tuple[Mismatch, ...]:
-    return tuple(Mismatch(key, *found.mismatched[key]) for key in matcher.wanted if key in found.mismatched)
+def _mismatched(matcher: KeyMatcher, match: KeyMatch) -> tuple[Mismatch, ...]:
+    return tuple(Mismatch(key, *match.mismatched[key]) for key in matcher.wanted if key in match.mismatched)

@@ -12,7 +12,7 @@ transformers' own report by a rule of the class."""
 Action = Literal["strip", "add", "replace"]
 
 
-class KeyRow(msgspec.Struct, frozen=True, gc=False):
+class KeyRow(msgspec.Struct, frozen=True):
     """One name of the model or of the file."""
 
     name: str

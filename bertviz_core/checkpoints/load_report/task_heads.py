@@ -40,8 +40,8 @@ def source_head_difference(source: ModelSource, task: str, num_labels: int | Non
     """The difference for a resolved model; see head_difference."""
     config = with_labels(source.config, task, num_labels)
     base, model = build_skeleton(source.name, source.config), build_skeleton(source.name, config, task)
-    base_ledger = module_ledger(source.name, base, way="config")
-    ledger = module_ledger(source.name, model, way="config")
+    base_ledger = module_ledger(source.name, base, source="config")
+    ledger = module_ledger(source.name, model, source="config")
     images = _images(base_ledger, ledger, model.base_model_prefix)
     inside = _Descendants(ledger, {image: name for name, image in images.items() if image})
     removed = [row for row in base_ledger.parameters if row.tied_to is None and not images[row.name]]
@@ -115,8 +115,8 @@ def _kind(module: "torch.nn.Module") -> tuple[str, bool]:
     """Class of a module, and whether it stands for equal layers, which are not listed one by one."""
     from torch.nn import ModuleList
 
-    held = [child for child in module.children() if any(True for _ in child.parameters())]
-    layers = module if isinstance(module, ModuleList) else held[0] if len(held) == 1 else None
+    children = [child for child in module.children() if any(True for _ in child.parameters())]
+    layers = module if isinstance(module, ModuleList) else children[0] if len(children) == 1 else None
     if isinstance(layers, ModuleList) and len(layers) > 1:
         classes = {type(layer).__name__ for layer in layers}
         if len(classes) == 1:
@@ -148,6 +148,6 @@ def _parameter(row: Parameter, mark: HeadMark, depth: int) -> HeadNode:
 def _paths(name: str) -> Iterator[str]:
     """A name and all modules above it."""
     yield name
-    for place, letter in enumerate(name):
+    for position, letter in enumerate(name):
         if letter == ".":
-            yield name[:place]
+            yield name[:position]

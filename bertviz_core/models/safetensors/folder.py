@@ -53,22 +53,24 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     if present(folder, INDEX_FILE):
         return _indexed_files(folder)
     try:
-        found = sorted(entry.name for entry in folder.iterdir())
+        names = sorted(entry.name for entry in folder.iterdir())
     except OSError as error:
         raise CheckpointError(f"The folder {folder.name!r} cannot be read ({error.strerror}).") from error
-    lone = [name for name in found if name.endswith(".safetensors") and not name.startswith("adapter")]
-    if len(lone) == 1:
-        own_file(folder, lone[0])
-        return (lone[0],)
-    pickles = [name for name in found if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
-    if pickles and not lone:
+    unindexed = [name for name in names if name.endswith(".safetensors") and not name.startswith("adapter")]
+    if len(unindexed) == 1:
+        own_file(folder, unindexed[0])
+        return (unindexed[0],)
+    pickles = [name for name in names if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
+    if pickles and not unindexed:
         raise CheckpointError(
             f"{folder.name!r} holds its weights only as {pickles[0]}, a format that can run code when opened, "
             "so it is not opened here; convert it where you trust it, with "
             "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER), which writes model.safetensors."
         )
-    there = f"{len(lone)} safetensors files and no {INDEX_FILE}" if lone else "no safetensors file"
-    raise CheckpointError(f"{folder.name!r} has {there}; expected {SINGLE_FILE} or {INDEX_FILE} beside its shards.")
+    description = f"{len(unindexed)} safetensors files and no {INDEX_FILE}" if unindexed else "no safetensors file"
+    raise CheckpointError(
+        f"{folder.name!r} has {description}; expected {SINGLE_FILE} or {INDEX_FILE} beside its shards."
+    )
 
 
 def _indexed_files(folder: Path) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ without gaps and without overlaps. Every one of these rules is checked, since a 
 import math
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,7 +56,7 @@ ABSENT = (-1, -1)
 """Stands for a shape or a range that an entry has not; no count is negative."""
 
 
-class StoredEntry(msgspec.Struct, gc=False):
+class StoredEntry(msgspec.Struct):
     """What a header says of one tensor."""
 
     dtype: str = ""
@@ -92,15 +92,10 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
         CheckpointError: an entry is not well formed, or the ranges overlap, leave gaps or miss the file's end.
     """
     tensors = []
-    sizes: dict[tuple[str, tuple[int, ...]], tuple[int, str]] = {}
-    position, unknown = 0, (-1, "")
+    position = 0
     for name, entry in _in_order(_entries(file, raw)):
-        shape = entry.shape
+        _check_entry(file, name, entry)
         begin, end = entry.data_offsets
-        kind = (entry.dtype, shape)
-        nbytes, dtype = sizes.get(kind, unknown)
-        if nbytes != end - begin:
-            nbytes, dtype = sizes[kind] = _checked_nbytes(file, name, entry), DTYPE_BITS[entry.dtype][0]
         if begin != position:
             fault = "overlaps the values before it" if begin < position else "leaves a gap before it"
             raise CheckpointError(
@@ -108,7 +103,7 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
                 f"(expected {position:,}); fetch or save the file again."
             )
         position = end
-        tensors.append(StoredTensor(name, shape, dtype, nbytes, file))
+        tensors.append(StoredTensor(name, entry.shape, DTYPE_BITS[entry.dtype][0], end - begin, file))
     if payload is not None and position != payload:
         raise CheckpointError(
             f"{file} is {'cut off' if position > payload else 'longer than its header says'}: its tensors take "
@@ -171,16 +166,13 @@ def _not_counts(file: str, name: str) -> str:
     return f"{file} is damaged: {quoted(name)} has not a dtype, a shape and a range that are counts."
 
 
-def _in_order(entries: Mapping[str, StoredEntry]) -> Iterable[tuple[str, StoredEntry]]:
-    """The entries in the order of their values, in which most files list them."""
-    ranges = [entry.data_offsets for entry in entries.values()]
-    if ranges == sorted(ranges):
-        return entries.items()
-    return sorted(entries.items(), key=lambda named: named[1].data_offsets)
+def _in_order(entries: Mapping[str, StoredEntry]) -> list[tuple[str, StoredEntry]]:
+    """The entries in the order of their values."""
+    return sorted(entries.items(), key=lambda item: item[1].data_offsets)
 
 
-def _checked_nbytes(file: str, name: str, entry: StoredEntry) -> int:
-    """The bytes that an entry's shape takes, if they are those that its range has."""
+def _check_entry(file: str, name: str, entry: StoredEntry) -> None:
+    """Refuse an entry that is not well formed, or whose range has not the bytes that its shape takes."""
     dtype, shape, (begin, end) = entry.dtype, entry.shape, entry.data_offsets
     if ABSENT in (shape, entry.data_offsets) or not dtype:
         raise CheckpointError(_not_counts(file, name))
@@ -194,4 +186,3 @@ def _checked_nbytes(file: str, name: str, entry: StoredEntry) -> int:
             f"{file} is damaged: {quoted(name)} of shape {shape} and dtype {dtype} needs {math.ceil(bits / 8):,} "
             f"bytes, its range has {end - begin:,}."
         )
-    return end - begin

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 
-class StoredTensor(msgspec.Struct, frozen=True, gc=False):
+class StoredTensor(msgspec.Struct, frozen=True):
     """One tensor as a safetensors header lists it; its values are not read."""
 
     name: str

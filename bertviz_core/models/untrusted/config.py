@@ -55,22 +55,22 @@ def _cleaned(name: str, config: Mapping[str, Any], depth: int) -> dict[str, Any]
             f"The config of {quoted(name)} leaves a part of the model to another repository ({quoted(backbone, 40)}), "
             "which is never asked; save the model with its backbone_config."
         )
-    found = {}
+    cleaned = {}
     for key, value in config.items():
         if key in LABELS:
-            found[key] = value
+            cleaned[key] = value
         elif not _is_place(key, value):
-            found[key] = _cleaned_value(name, value, depth - 1)
-    return found
+            cleaned[key] = _cleaned_value(name, value, depth - 1)
+    return cleaned
 
 
 def _cleaned_value(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, Mapping):
         return _cleaned(name, value, depth)
-    if isinstance(value, list) and any(isinstance(each, Mapping | list) for each in value):
+    if isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
         if depth == 0:
             raise CheckpointError(f"The config of {quoted(name)} is nested more than {MAX_DEPTH} deep.")
-        return [_cleaned_value(name, each, depth - 1) for each in value]
+        return [_cleaned_value(name, item, depth - 1) for item in value]
     return value
 
 

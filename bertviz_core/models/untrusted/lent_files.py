@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import INDEX_NBYTES, VOCABULARY_NBYTES, own_file, parsed, present, read_file
+from bertviz_core.models.own_files import INDEX_NBYTES, VOCABULARY_NBYTES, own_file, parsed_json, present, read_file
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
 from bertviz_core.models.safetensors.header import json_object
 from bertviz_core.models.untrusted.tokenizer import check_serialized, harmless_added_tokens, harmless_tokenizer_config
@@ -47,8 +47,10 @@ def lent_tokenizer(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
             if present(folder, name):
                 _write(lent / name, harmless_bytes(name, read_file(folder, name, VOCABULARY_NBYTES)))
         # Read beside a large vocabulary, to know the Mistral models whose pattern of words was published wrong.
-        told = {key: config[key] for key in ("model_type", "transformers_version") if isinstance(config.get(key), str)}
-        _write(lent / "config.json", json.dumps(told).encode())
+        model_facts = {
+            key: config[key] for key in ("model_type", "transformers_version") if isinstance(config.get(key), str)
+        }
+        _write(lent / "config.json", json.dumps(model_facts).encode())
         yield lent
 
 
@@ -66,8 +68,8 @@ def lent_weights(folder: Path) -> Iterator[Path]:
         else:
             for name in names:
                 (lent / name).symlink_to(own_file(folder, name))
-            places = read_json(folder, INDEX_FILE, INDEX_NBYTES)["weight_map"]
-            _write(lent / INDEX_FILE, orjson.dumps({"metadata": {}, "weight_map": places}))
+            weight_map = read_json(folder, INDEX_FILE, INDEX_NBYTES)["weight_map"]
+            _write(lent / INDEX_FILE, orjson.dumps({"metadata": {}, "weight_map": weight_map}))
         yield lent
 
 
@@ -78,31 +80,31 @@ def harmless_bytes(name: str, raw: bytes) -> bytes:
         CheckpointError: it is damaged, or names a file where words belong.
     """
     if name == SERIALIZED:
-        whole = json_object(name, raw)
-        check_serialized(name, whole)
-        return orjson.dumps(whole)
+        serialized = json_object(name, raw)
+        check_serialized(name, serialized)
+        return orjson.dumps(serialized)
     if not name.endswith(".json"):
         return raw
-    found = parsed(name, raw)
-    if name in VOCABULARIES and isinstance(found, list):
+    content = parsed_json(name, raw)
+    if name in VOCABULARIES and isinstance(content, list):
         return raw
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise CheckpointError(f"{name} is of another format: its JSON is not an object of names.")
     if name in SETTINGS:
-        found = harmless_tokenizer_config(found)
+        content = harmless_tokenizer_config(content)
     if name == ADDED:
-        found = harmless_added_tokens(found)
-    return json.dumps(found).encode()
+        content = harmless_added_tokens(content)
+    return json.dumps(content).encode()
 
 
 @contextmanager
 def _lent() -> Iterator[Path]:
     try:
-        place = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
+        temporary = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
     except OSError as error:
         raise _no_room(error) from error
-    with place as name:
-        yield Path(name)
+    with temporary as path:
+        yield Path(path)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -44,11 +44,15 @@ CODE = {"AutoTokenizer": ["own.Own", None]}
 
 def harmless_tokenizer_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """What may stay of a tokenizer_config.json or a special_tokens_map.json."""
-    found = {key: kept for key, value in config.items() if (kept := _kept(key, value)) is not None or value is None}
+    harmless = {
+        key: cleaned
+        for key, value in config.items()
+        if (cleaned := _harmless_value(key, value)) is not None or value is None
+    }
     code = config.get("auto_map")
     if isinstance(code, list) or (isinstance(code, Mapping) and code.get("AutoTokenizer")):
-        found["auto_map"] = CODE
-    return found
+        harmless["auto_map"] = CODE
+    return harmless
 
 
 def harmless_added_tokens(tokens: Mapping[str, Any]) -> dict[str, int]:
@@ -70,7 +74,7 @@ def check_serialized(name: str, whole: Mapping[str, Any]) -> None:
             raise CheckpointError(f"The {part} in {name} is no list of words; put in what save_pretrained writes.")
 
 
-def _kept(key: str, value: Any) -> Any:
+def _harmless_value(key: str, value: Any) -> Any:
     """The value, or what is harmless of it; None where nothing is."""
     if key in LOADING or (FILE.fullmatch(key) and not TOKEN.fullmatch(key)):
         return None
@@ -82,21 +86,21 @@ def _kept(key: str, value: Any) -> Any:
         return _piece(value)
     if key in WORDS:
         return _word(value)
-    return _kept_group(key, value)
+    return _harmless_group(key, value)
 
 
-def _kept_group(key: str, value: Any) -> Any:
+def _harmless_group(key: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         if key == "added_tokens_decoder":
-            return {index: piece for index, each in value.items() if (piece := _piece(each)) is not None}
+            return {index: piece for index, entry in value.items() if (piece := _piece(entry)) is not None}
         if key in WORD_MAPS:
-            return {name: each for name, each in value.items() if isinstance(each, int) or _word(each) is not None}
+            return {name: entry for name, entry in value.items() if isinstance(entry, int) or _word(entry) is not None}
         if key in SETTINGS:
-            kept = {name: _kept(name, each) for name, each in value.items()}
-            return {name: each for name, each in kept.items() if each is not None}
+            settings = {name: _harmless_value(name, entry) for name, entry in value.items()}
+            return {name: entry for name, entry in settings.items() if entry is not None}
     if isinstance(value, list):
-        numbers = all(isinstance(each, int | float) for each in value)
-        words = key in WORD_LISTS and all(_word(each) is not None for each in value)
+        numbers = all(isinstance(entry, int | float) for entry in value)
+        words = key in WORD_LISTS and all(_word(entry) is not None for entry in value)
         return value if numbers or words else None
     return None
 
@@ -111,13 +115,13 @@ def _piece(value: Any) -> Any:
         return value
     if not isinstance(value, Mapping) or not isinstance(value.get("content"), str):
         return None
-    kept = {name: value[name] for name, kind in PIECE.items() if isinstance(value.get(name), kind)}
-    return kept | ({"__type": "AddedToken"} if value.get("__type") == "AddedToken" else {})
+    fields = {name: value[name] for name, kind in PIECE.items() if isinstance(value.get(name), kind)}
+    return fields | ({"__type": "AddedToken"} if value.get("__type") == "AddedToken" else {})
 
 
 def _pieces(value: Any) -> Any:
     if isinstance(value, list):
-        return [piece for each in value if (piece := _piece(each)) is not None]
+        return [piece for entry in value if (piece := _piece(entry)) is not None]
     if isinstance(value, Mapping):
-        return {name: piece for name, each in value.items() if (piece := _piece(each)) is not None}
+        return {name: piece for name, entry in value.items() if (piece := _piece(entry)) is not None}
     return None
