@@ -36,12 +36,12 @@ def _column(dry: DryModel, measure: Callable[[DryModel, int, int], int], batches
     """The bytes of one length for every batch."""
     try:
         first, second, last = batches[0], batches[min(1, len(batches) - 1)], batches[-1]
-        found = {batch: measure(dry, batch, seq) for batch in (first, second, last)}
-        if len(found) == 3:
-            slope = (found[second] - found[first]) / (second - first)
-            if found[first] + slope * (last - first) == found[last]:
-                return [round(found[first] + slope * (batch - first)) for batch in batches]
-        return [found[batch] if batch in found else measure(dry, batch, seq) for batch in batches]
+        nbytes = {batch: measure(dry, batch, seq) for batch in (first, second, last)}
+        if len(nbytes) == 3:
+            slope = (nbytes[second] - nbytes[first]) / (second - first)
+            if nbytes[first] + slope * (last - first) == nbytes[last]:
+                return [round(nbytes[first] + slope * (batch - first)) for batch in batches]
+        return [nbytes[batch] if batch in nbytes else measure(dry, batch, seq) for batch in batches]
     except TextError:  # this family is run on the processor, and this run is too large for it
         return [NOT_RUN] * len(batches)
 
@@ -54,7 +54,7 @@ def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
     from torch.utils._pytree import tree_leaves
 
     inputs = dry.inputs([plain_row(dry.model, seq)] * batch)
-    before = _held(dry, inputs)
+    excluded = _storages(dry, inputs)
 
     reference: Any = StorageWeakRef
     mode: Any = TorchDispatchMode
@@ -69,11 +69,11 @@ def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             out = func(*args, **(kwargs or {}))
-            self.living = {place: each for place, each in self.living.items() if not each[0].expired()}
+            self.living = {key: entry for key, entry in self.living.items() if not entry[0].expired()}
             for tensor in tree_leaves(out):
                 if isinstance(tensor, torch.Tensor):
                     storage = tensor.untyped_storage()
-                    if storage._cdata not in before:
+                    if storage._cdata not in excluded:
                         self.living[storage._cdata] = reference(storage), storage.nbytes()
             self.peak = max(self.peak, sum(nbytes for _, nbytes in self.living.values()))
             return out
@@ -88,21 +88,21 @@ def saved_nbytes(dry: DryModel, batch: int, seq: int) -> int:
     import torch
 
     inputs = dry.inputs([plain_row(dry.model, seq)] * batch)
-    before = _held(dry, inputs)
-    kept: dict[int, Any] = {}
+    excluded = _storages(dry, inputs)
+    storages: dict[int, Any] = {}
 
     def keep(tensor: "torch.Tensor") -> "torch.Tensor":
         storage = tensor.untyped_storage()
-        if storage._cdata not in before:
-            kept[storage._cdata] = storage
+        if storage._cdata not in excluded:
+            storages[storage._cdata] = storage
         return tensor
 
     with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         dry.run(inputs)
-    return sum(storage.nbytes() for storage in kept.values())
+    return sum(storage.nbytes() for storage in storages.values())
 
 
-def _held(dry: DryModel, inputs: Mapping[str, Any]) -> set[int]:
+def _storages(dry: DryModel, inputs: Mapping[str, Any]) -> set[int]:
     """Where the weights, the buffers and the inputs are."""
     tensors = (*dry.model.parameters(), *dry.model.buffers(), *inputs.values())
     return {tensor.untyped_storage()._cdata for tensor in tensors}

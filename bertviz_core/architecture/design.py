@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel
 
-CROSS = re.compile(r"cross|encoder_attn|encdec|enc_dec", re.I)
+CROSS_ATTENTION = re.compile(r"cross|encoder_attn|encdec|enc_dec", re.I)
 """What families call the modules of their cross-attention."""
 
 
@@ -31,7 +31,7 @@ def design_of(model: "PreTrainedModel", ledger: Ledger) -> Design:
     alone = sum(runs.values())
     both = kind == "encoder-decoder"
     has_cross = bool(getattr(config, "add_cross_attention", False)) and any(
-        CROSS.search(row.name) for row in ledger.parameters
+        CROSS_ATTENTION.search(row.name) for row in ledger.parameters
     )
     return Design(
         kind=kind,
@@ -45,7 +45,7 @@ def design_of(model: "PreTrainedModel", ledger: Ledger) -> Design:
 
 def _kind(model: "PreTrainedModel", ledger: Ledger) -> DesignKind:
     config = model.config
-    if config.is_encoder_decoder and any(each.name == "decoder" for each in ledger.components):
+    if config.is_encoder_decoder and any(component.name == "decoder" for component in ledger.components):
         return "encoder-decoder"
     return "decoder" if _is_causal(model, config) else "encoder"
 
@@ -64,9 +64,9 @@ def _is_causal(model: "PreTrainedModel", config: "PreTrainedConfig") -> bool:
 
     if getattr(config, "is_causal", True) is False:
         return False
-    said = _modules_say(model)
-    if len(said) == 1:
-        return said.pop()
+    answers = _modules_say(model)
+    if len(answers) == 1:
+        return answers.pop()
     predicts_next = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     if "is_decoder" in _fields(config) and config.is_decoder:
         return predicts_next  # ConvBERT takes the word and attends as ever
@@ -79,8 +79,10 @@ def _is_causal(model: "PreTrainedModel", config: "PreTrainedConfig") -> bool:
 
 def _modules_say(model: "torch.nn.Module") -> set[bool]:
     """What the attention modules say of themselves, those of cross-attention aside; empty where they say nothing."""
-    said = (getattr(each, "is_causal", None) for path, each in model.named_modules() if not CROSS.search(path))
-    return {bool(each) for each in said if each is not None}
+    answers = (
+        getattr(module, "is_causal", None) for path, module in model.named_modules() if not CROSS_ATTENTION.search(path)
+    )
+    return {bool(answer) for answer in answers if answer is not None}
 
 
 def _fields(config: "PreTrainedConfig") -> Any:

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-PROBE = 13
+PROBE_TOKENS = 13
 """Tokens of the run that finds out how a family can be run: no size that a model has, and not even."""
-MOST_WORK = 3 * 10**11
+MAX_WEIGHT_TOKENS = 3 * 10**11
 """Weights times tokens that a run on the processor may take, some seconds."""
-ROUTED = ("router", "experts")
+ROUTED_MODULES = ("router", "experts")
 """Modules whose shapes hang on values: a token is sent to one of several."""
-MOST_KNOWN = 256
-_known: dict[str, tuple[DeviceMode, bool]] = {}
+MAX_KNOWN_MODES = 256
+_known_modes: dict[str, tuple[DeviceMode, bool]] = {}
 """How what was asked for before can be run; finding it out takes a run."""
+ModuleCapture = dict[str, ModuleShape]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +63,14 @@ class DryModel:
     """Name of the model."""
     model: "PreTrainedModel"
     """On the meta device, or with every weight a view of one 0."""
-    way: DeviceMode
+    device_mode: DeviceMode
     """Which of the two."""
     masked: bool
     """Whether it is given an attention mask."""
 
     def inputs(self, rows: list[ModelRow]) -> "dict[str, torch.Tensor]":
         """What the model is given for some texts of equal length."""
-        device = "meta" if self.way == "meta" else "cpu"
+        device = "meta" if self.device_mode == "meta" else "cpu"
         reset_model_state(self.model, len(rows[0]))
         return _inputs(self.name, self.model, device, rows, self.masked)
 
@@ -81,7 +82,10 @@ class DryModel:
             UnsupportedModelError: the family cannot be run on a text alone.
         """
         tokens = sum(ids.numel() for key, ids in inputs.items() if key == "input_ids")
-        if self.way == "zeros" and tokens * sum(weight.numel() for weight in self.model.parameters()) > MOST_WORK:
+        if (
+            self.device_mode == "zeros"
+            and tokens * sum(weight.numel() for weight in self.model.parameters()) > MAX_WEIGHT_TOKENS
+        ):
             raise TextError(
                 f"The family of {self.name!r} can be run without weights only on the processor, and this many tokens "
                 "would take too long; give a shorter text."
@@ -103,40 +107,27 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder:
         TextError: even a short run would take too long.
         UnsupportedModelError: the family cannot be run without its values.
     """
-    model, asked = _eager(name, config, task, encoder), json.dumps([config, task, encoder], default=str)
-    if asked in _known:
-        return _made(name, model, *_known[asked])
+    model, key = _eager(name, config, task, encoder), json.dumps([config, task, encoder], default=str)
+    if key in _known_modes:
+        return _with_device_mode(name, model, *_known_modes[key])
     refusal: Exception | None = None
-    ways: tuple[tuple[DeviceMode, bool], ...] = (("meta", False), ("meta", True), ("zeros", True))
-    for way, masked in ways:
-        if way == "zeros" and any(word in path for path, _ in model.named_modules() for word in ROUTED):
+    candidates: tuple[tuple[DeviceMode, bool], ...] = (("meta", False), ("meta", True), ("zeros", True))
+    for device_mode, masked in candidates:
+        if device_mode == "zeros" and any(word in path for path, _ in model.named_modules() for word in ROUTED_MODULES):
             break
-        found = _made(name, model, way, masked)
+        dry = _with_device_mode(name, model, device_mode, masked)
         try:
-            _probe(found)
+            _probe(dry)
         except UnsupportedModelError as error:
             refusal = error
             continue
-        if len(_known) >= MOST_KNOWN:
-            _known.clear()
-        _known[asked] = way, masked
-        return found
+        if len(_known_modes) >= MAX_KNOWN_MODES:
+            _known_modes.clear()
+        _known_modes[key] = device_mode, masked
+        return dry
     raise UnsupportedModelError(
         f"{name!r} ({model.config.model_type}) cannot be run without its values: {refusal or 'its tokens are routed'}"
     ) from refusal
-
-
-def _made(name: str, model: "PreTrainedModel", way: DeviceMode, masked: bool) -> DryModel:
-    if way == "zeros":
-        _fill_with_zeros(model)
-    return DryModel(name, model, way, masked)
-
-
-def _probe(found: DryModel) -> None:
-    import torch
-
-    with torch.no_grad():
-        found.run(found.inputs([plain_row(found.model, PROBE)]))
 
 
 def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
@@ -145,6 +136,70 @@ def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
     pad, vocab = getattr(config, "pad_token_id", None), getattr(config, "vocab_size", None) or 2
     usable = [row for row in range(min(vocab, 12)) if row != pad]
     return PlainRow(np.full(seq, usable[-1], dtype=np.int64))
+
+
+def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, task: str = "base") -> ShapeRun:
+    """Shapes through every module that a run on one text calls; equal to those of a run with the weights.
+
+    An encoder-decoder model gets one token for its decoder to begin with.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        row: the text's tokens, or how many there are where there is no tokenizer.
+        task: task of the class.
+
+    Raises:
+        TextError: the tokens are not this model's.
+        UnsupportedModelError: the family cannot be run without its values.
+    """
+    dry = dry_model(name, config, task)
+    return shapes_of(dry, plain_row(dry.model, row) if isinstance(row, int) else row)
+
+
+def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
+    """Shapes through the modules of a model without values; see module_shapes."""
+    import torch
+
+    inputs = dry.inputs([row])
+    with torch.no_grad(), capture_modules(dry.model) as capture:
+        dry.run(inputs)
+    decoder = inputs.get("decoder_input_ids")
+    return ShapeRun(capture, len(row), dry.device_mode, 0 if decoder is None else decoder.shape[-1])
+
+
+@contextmanager
+def capture_modules(model: "torch.nn.Module") -> Iterator[ModuleCapture]:
+    """What is heard of every module meanwhile, by path, in the order in which the modules are entered."""
+    capture: ModuleCapture = {}
+    paths: dict[int, list[str]] = {}
+    modules = {}
+    for path, module in model.named_modules(remove_duplicate=False):
+        paths.setdefault(id(module), []).append(path)
+        modules[id(module)] = module
+    hooks = []
+    for key, module in modules.items():
+        enter, leave = _capture_hooks(capture, paths[key], module)
+        hooks.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+        hooks.append(module.register_forward_hook(leave, with_kwargs=True))
+    try:
+        yield capture
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _with_device_mode(name: str, model: "PreTrainedModel", device_mode: DeviceMode, masked: bool) -> DryModel:
+    if device_mode == "zeros":
+        _fill_with_zeros(model)
+    return DryModel(name, model, device_mode, masked)
+
+
+def _probe(dry: DryModel) -> None:
+    import torch
+
+    with torch.no_grad():
+        dry.run(dry.inputs([plain_row(dry.model, PROBE_TOKENS)]))
 
 
 def _eager(name: str, config: Mapping[str, Any], task: str, encoder: bool) -> "PreTrainedModel":
@@ -191,73 +246,19 @@ def _fill_with_zeros(model: "PreTrainedModel") -> None:
     """Give every parameter and buffer the value 0 without the memory: all its cells are one."""
     import torch
 
-    made: dict[int, torch.nn.Parameter] = {}
+    views: dict[int, torch.nn.Parameter] = {}
     for module in model.modules():
         for name, weight in module._parameters.items():
             if weight is not None:
                 view = torch.zeros((), dtype=weight.dtype).expand(weight.shape)
-                module._parameters[name] = made.setdefault(id(weight), torch.nn.Parameter(view, weight.requires_grad))
+                module._parameters[name] = views.setdefault(id(weight), torch.nn.Parameter(view, weight.requires_grad))
         for name, buffer in module._buffers.items():
             if buffer is not None:
                 module._buffers[name] = torch.zeros(buffer.shape, dtype=buffer.dtype)
 
 
-ModuleCapture = dict[str, ModuleShape]
-
-
-def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, task: str = "base") -> ShapeRun:
-    """Shapes through every module that a run on one text calls; equal to those of a run with the weights.
-
-    An encoder-decoder model gets one token for its decoder to begin with.
-
-    Args:
-        name: name of the model.
-        config: its config.
-        row: the text's tokens, or how many there are where there is no tokenizer.
-        task: task of the class.
-
-    Raises:
-        TextError: the tokens are not this model's.
-        UnsupportedModelError: the family cannot be run without its values.
-    """
-    dry = dry_model(name, config, task)
-    return shapes_of(dry, plain_row(dry.model, row) if isinstance(row, int) else row)
-
-
-def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
-    """Shapes through the modules of a model without values; see module_shapes."""
-    import torch
-
-    inputs = dry.inputs([row])
-    with torch.no_grad(), capture_modules(dry.model) as heard:
-        dry.run(inputs)
-    decoder = inputs.get("decoder_input_ids")
-    return ShapeRun(heard, len(row), dry.way, 0 if decoder is None else decoder.shape[-1])
-
-
-@contextmanager
-def capture_modules(model: "torch.nn.Module") -> Iterator[ModuleCapture]:
-    """What is heard of every module meanwhile, by path, in the order in which the modules are entered."""
-    heard: ModuleCapture = {}
-    paths: dict[int, list[str]] = {}
-    modules = {}
-    for path, module in model.named_modules(remove_duplicate=False):
-        paths.setdefault(id(module), []).append(path)
-        modules[id(module)] = module
-    hooks = []
-    for place, module in modules.items():
-        enter, leave = _capture_hooks(heard, paths[place], module)
-        hooks.append(module.register_forward_pre_hook(enter, with_kwargs=True))
-        hooks.append(module.register_forward_hook(leave, with_kwargs=True))
-    try:
-        yield heard
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
 def _capture_hooks(
-    heard: ModuleCapture, paths: list[str], module: "torch.nn.Module"
+    capture: ModuleCapture, paths: list[str], module: "torch.nn.Module"
 ) -> tuple[Callable[..., None], ...]:
     # Some families share one activation among all their models, so that a run elsewhere would be heard here.
     thread = get_ident()
@@ -265,19 +266,19 @@ def _capture_hooks(
 
     def enter(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         for path in paths if get_ident() == thread else ():
-            heard.setdefault(path, ModuleShape((), (), ()))
+            capture.setdefault(path, ModuleShape((), (), ()))
 
     def leave(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         for path in paths if get_ident() == thread else ():
-            before = heard[path]
+            before = capture[path]
             positional = zip([*names, *[""] * len(args)], args, strict=False)
             named = [*positional, *kwargs.items()]
             inputs = tuple((name, shape) for name, value in named for shape in _shapes(value))
             entered = (*before.entered, inputs[0][1] if inputs else ())
             if before.calls:
-                heard[path] = ModuleShape(before.inputs, before.outputs, entered)
+                capture[path] = ModuleShape(before.inputs, before.outputs, entered)
             else:
-                heard[path] = ModuleShape(inputs, tuple(_shapes(output)), entered)
+                capture[path] = ModuleShape(inputs, tuple(_shapes(output)), entered)
 
     return enter, leave
 
@@ -289,8 +290,8 @@ def _shapes(value: Any) -> Iterator[Shape]:
     if isinstance(value, torch.Tensor):
         yield tuple(value.shape)
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _shapes(each)
+        for item in value.values():
+            yield from _shapes(item)
     elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _shapes(each)
+        for item in value:
+            yield from _shapes(item)

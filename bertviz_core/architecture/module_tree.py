@@ -68,9 +68,9 @@ def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> st
     """
     config_class = type(model_config(name, config))
     for task in TASKS:
-        found = task_class(task)._model_mapping.get(config_class, None)
-        classes = found if isinstance(found, tuple) else (found,)
-        if any(each is not None and each.__name__ == architecture for each in classes):
+        mapped = task_class(task)._model_mapping.get(config_class, None)
+        classes = mapped if isinstance(mapped, tuple) else (mapped,)
+        if any(candidate is not None and candidate.__name__ == architecture for candidate in classes):
             return task
     return "base"
 
@@ -102,8 +102,8 @@ class _RowBuilder:
         repeats: int,
     ) -> Iterator[ModuleRow]:
         """The row of a module and of all inside it; paths are those of all modules that it stands for."""
-        inside = [] if module is None else list(self._children(module))
-        head, extra, closes = _words(module, bool(inside))
+        children = [] if module is None else list(self._children(module))
+        head, extra, closes = _words(module, bool(children))
         yield ModuleRow(
             id=row_id,
             parent=parent,
@@ -121,9 +121,9 @@ class _RowBuilder:
             ),
             part=_part(self.parts[paths[0]]),
         )
-        for names, child in inside:
+        for names, child in children:
             label = names[0] if len(names) == 1 else f"{names[0]}-{names[-1]}"
-            below = tuple(f"{path}.{each}" if path else each for path in paths for each in names)
+            below = tuple(f"{path}.{name}" if path else name for path in paths for name in names)
             child_id = f"{row_id}.{label}" if row_id else label
             yield from self.rows(child, below, child_id, row_id, depth + 1, len(names))
 
@@ -136,19 +136,19 @@ class _RowBuilder:
         if not (self.fold and type(module).__repr__ is torch.nn.ModuleList.__repr__):
             yield from (([name], child) for name, child in module._modules.items())
             return
-        run: list[str] = []
+        equal_names: list[str] = []
         last: torch.nn.Module | None = None
         text = ""
         for name, child in module._modules.items():
-            found = _text(child)
-            if run and found != text:
-                yield run, last
-                run = []
-            if not run:
-                last, text = child, found
-            run.append(name)
-        if run:
-            yield run, last
+            printed_child = _text(child)
+            if equal_names and printed_child != text:
+                yield equal_names, last
+                equal_names = []
+            if not equal_names:
+                last, text = child, printed_child
+            equal_names.append(name)
+        if equal_names:
+            yield equal_names, last
 
 
 def _own_words(module: "torch.nn.Module") -> bool:
@@ -165,7 +165,7 @@ def _text(module: "torch.nn.Module | None") -> str:
     except RuntimeError:
         if module is None:
             raise
-        return " ".join(f"{path}: {type(each).__name__}" for path, each in module.named_modules())
+        return " ".join(f"{path}: {type(child).__name__}" for path, child in module.named_modules())
 
 
 def _words(module: "torch.nn.Module | None", has_children: bool) -> tuple[str, tuple[str, ...], bool]:
@@ -183,9 +183,9 @@ def _words(module: "torch.nn.Module | None", has_children: bool) -> tuple[str, t
     return f"{name}(", lines, True
 
 
-def _part(found: Sequence[str] | set[str]) -> str:
+def _part(names: Sequence[str] | set[str]) -> str:
     """The one component or part that a module serves, its own normalisation aside; "" where it serves several."""
-    parts = set(found) - {"layer_norm"} or set(found)
+    parts = set(names) - {"layer_norm"} or set(names)
     if len(parts) == 1:
         (only,) = parts
         return only

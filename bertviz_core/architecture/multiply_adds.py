@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.architecture.dry_run import PROBE, DryModel, dry_model, plain_row, shapes_of
+from bertviz_core.architecture.dry_run import PROBE_TOKENS, DryModel, dry_model, plain_row, shapes_of
 from bertviz_core.architecture.results import (
     Crossover,
     LayerAttention,
@@ -28,41 +28,18 @@ from bertviz_core.parameters.ledger import module_ledger
 if TYPE_CHECKING:
     import torch
 
-
-def layer_windows(config: Mapping[str, Any]) -> tuple[int | None, ...]:
-    """For each layer how many tokens to each side a token attends to; None for all. Empty where no layer has a window.
-
-    ModernBERT (Warner et al. 2024, section 2.1.1) alternates global layers with windows of local_attention tokens, half
-    of them to each side; Longformer (Beltagy et al. 2020, section 3.1) has a window in every layer.
-
-    Args:
-        config: all values of the config, those that the file leaves out included.
-    """
-    layers = int(config.get("num_hidden_layers") or 0)
-    if config.get("model_type") == "longformer":
-        sizes = config.get("attention_window") or 512
-        sizes = [sizes] * layers if isinstance(sizes, int) else list(sizes)
-        return tuple(int(size) // 2 for size in sizes)
-    kinds, width = config.get("layer_types"), config.get("local_attention")
-    if not kinds or not width or config.get("model_type") != "modernbert":
-        return ()
-    return tuple(int(width) // 2 if kind == "sliding_attention" else None for kind in kinds)
-
-
-def visible_pairs(seq: int, window: int | None) -> int:
-    """Pairs of tokens (i, j) with |i - j| <= window; all of them without a window.
-
-    seq + 2 * (seq - 1 + ... + seq - w) = seq + w * (2 * seq - w - 1), with w at most seq - 1.
-    """
-    if window is None or window >= seq:
-        return seq * seq
-    return seq + window * (2 * seq - window - 1)
-
-
-SEARCHED = 1_000_000
+MAX_CROSSOVER_TOKENS = 1_000_000
 """Longest text for which a crossover is looked for."""
-MAPS = ("Linear", "Conv1D", "Conv1d", "QuantLinear", "GroupedLinearLayer", "NonDynamicallyQuantizableLinear")
+LINEAR_CLASSES = ("Linear", "Conv1D", "Conv1d", "QuantLinear", "GroupedLinearLayer", "NonDynamicallyQuantizableLinear")
 """Classes whose weight meets every row that goes in."""
+STATED_TOKENS = 128
+"""Tokens of a text where there is none."""
+BATCHES = (1, 2, 4, 8, 16, 32)
+CURVE_POINTS = 240
+MAX_TIMES_LIMIT = 20
+"""How far beyond what the model reads the curve goes to reach the crossing."""
+MIN_COVERED_SHARE = 0.5
+"""Share of PyTorch's count that the formula must reach for its lines to be drawn."""
 
 
 def operation_terms(name: str, config: Mapping[str, Any]) -> OperationTerms:
@@ -76,25 +53,25 @@ def operation_terms(name: str, config: Mapping[str, Any]) -> OperationTerms:
 
 def terms_of(dry: DryModel) -> OperationTerms:
     """The terms of the formula of an encoder without values; see operation_terms."""
-    run = shapes_of(dry, plain_row(dry.model, PROBE))
+    run = shapes_of(dry, plain_row(dry.model, PROBE_TOKENS))
     ledger = module_ledger(dry.name, dry.model)
     rows = {row.name.rpartition(".")[0]: row for row in ledger.parameters if len(row.shape) > 1}
     sums = {"projections": 0, "feed_forward": 0, "other": 0, "per_text": 0}
     left_out: list[str] = []
     layers: dict[str, list[int]] = {}
     for path, module in dry.model.named_modules():
-        moved = run.modules.get(path)
-        if moved is None or path not in rows or type(module).__name__ not in MAPS:
+        shapes = run.modules.get(path)
+        if shapes is None or path not in rows or type(module).__name__ not in LINEAR_CLASSES:
             continue
-        met, part = [_rows_met(module, shape) for shape in moved.entered], rows[path].part
+        row_counts, part = [_rows_met(module, shape) for shape in shapes.entered], rows[path].part
         term = "feed_forward" if part == "feed_forward" else "other"
         if part in ("query", "key", "value", "query_key_value", "attention_output"):
             term = "projections"
-            if met[0] == PROBE:
-                _note_widths(layers, path, part, moved, met.count(PROBE), ledger.model_type)
-        sums[term] += rows[path].numel * met.count(PROBE)
-        sums["per_text"] += rows[path].numel * met.count(1)
-        if met.count(PROBE) + met.count(1) < len(met):
+            if row_counts[0] == PROBE_TOKENS:
+                _note_widths(layers, path, part, shapes, row_counts.count(PROBE_TOKENS), ledger.model_type)
+        sums[term] += rows[path].numel * row_counts.count(PROBE_TOKENS)
+        sums["per_text"] += rows[path].numel * row_counts.count(1)
+        if row_counts.count(PROBE_TOKENS) + row_counts.count(1) < len(row_counts):
             left_out.append(path)
     windows = layer_windows(dry.model.config.to_dict())
     attention = tuple(
@@ -110,7 +87,7 @@ def multiply_adds(terms: OperationTerms, lengths: Sequence[int]) -> MultiplyAdds
     tokens = np.array(lengths, dtype=np.int64)
 
     def pairs(windowed: bool) -> Any:
-        runs = [(each.width * each.applications, each.window if windowed else None) for each in terms.attention]
+        runs = [(layer.width * layer.applications, layer.window if windowed else None) for layer in terms.attention]
         return np.array([sum(cost * visible_pairs(seq, window) for cost, window in runs) for seq in lengths], np.int64)
 
     return MultiplyAdds(
@@ -131,11 +108,11 @@ def crossover(terms: OperationTerms, part: str = "feed_forward") -> Crossover:
     """
     if not terms.attention:
         return Crossover(None, part)
-    low, high = 1, SEARCHED
+    low, high = 1, MAX_CROSSOVER_TOKENS
 
     def reached(seq: int) -> bool:
-        found = multiply_adds(terms, [seq])
-        return int(found.attention[0]) >= int(getattr(found, part)[0])
+        costs = multiply_adds(terms, [seq])
+        return int(costs.attention[0]) >= int(getattr(costs, part)[0])
 
     if not reached(high):
         return Crossover(None, part)
@@ -155,11 +132,11 @@ def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int]) -> dic
         UnsupportedModelError: the family cannot be run without its values.
     """
     dry = dry_model(name, config, encoder=True)
-    found = {}
+    counts = {}
     for seq in lengths:
         with suppress(TextError):
-            found[seq] = counted_run(dry, seq)
-    return found
+            counts[seq] = counted_run(dry, seq)
+    return counts
 
 
 def counted_run(dry: DryModel, seq: int) -> int:
@@ -193,59 +170,84 @@ def counted_run(dry: DryModel, seq: int) -> int:
     return int(counter.flops) // 2
 
 
+def formula_covers(terms: OperationTerms, counts: Mapping[int, int]) -> bool:
+    """Whether the formula tells most of what PyTorch counts."""
+    costs = multiply_adds(terms, list(counts))
+    pairs = costs.total - costs.attention + costs.every_pair
+    return bool(
+        all(
+            by_formula >= MIN_COVERED_SHARE * by_torch
+            for by_formula, by_torch in zip(pairs, counts.values(), strict=True)
+        )
+    )
+
+
+def doubling_lengths(limit: int | None) -> tuple[int, ...]:
+    """Doubling lengths up to what the model reads; up to 512 where nothing limits it."""
+    lengths = [limit or 512]
+    while lengths[-1] > 32 and len(lengths) < 6:
+        lengths.append(lengths[-1] // 2)
+    return tuple(reversed(lengths))
+
+
+def curve_lengths(limit: int | None, crossing: int | None, tokens: int) -> list[int]:
+    """Lengths of the curve: as far as the model reads, and on to the crossing where that is not too far."""
+    longest = max(limit or 1024, 2 * tokens)
+    if crossing is not None and crossing <= MAX_TIMES_LIMIT * longest:
+        longest = max(longest, int(1.3 * crossing))
+    lengths = np.unique(np.linspace(1, longest, CURVE_POINTS, dtype=np.int64))
+    return [int(length) for length in lengths]
+
+
+def layer_windows(config: Mapping[str, Any]) -> tuple[int | None, ...]:
+    """For each layer how many tokens to each side a token attends to; None for all. Empty where no layer has a window.
+
+    ModernBERT (Warner et al. 2024, section 2.1.1) alternates global layers with windows of local_attention tokens, half
+    of them to each side; Longformer (Beltagy et al. 2020, section 3.1) has a window in every layer.
+
+    Args:
+        config: all values of the config, those that the file leaves out included.
+    """
+    layers = int(config.get("num_hidden_layers") or 0)
+    if config.get("model_type") == "longformer":
+        sizes = config.get("attention_window") or 512
+        sizes = [sizes] * layers if isinstance(sizes, int) else list(sizes)
+        return tuple(int(size) // 2 for size in sizes)
+    kinds, width = config.get("layer_types"), config.get("local_attention")
+    if not kinds or not width or config.get("model_type") != "modernbert":
+        return ()
+    return tuple(int(width) // 2 if kind == "sliding_attention" else None for kind in kinds)
+
+
+def visible_pairs(seq: int, window: int | None) -> int:
+    """Pairs of tokens (i, j) with |i - j| <= window; all of them without a window.
+
+    seq + 2 * (seq - 1 + ... + seq - w) = seq + w * (2 * seq - w - 1), with w at most seq - 1.
+    """
+    if window is None or window >= seq:
+        return seq * seq
+    return seq + window * (2 * seq - window - 1)
+
+
 def _rows_met(module: "torch.nn.Module", shape: Shape) -> int:
     """How many vectors went through a linear map when a tensor of this shape went in."""
     return shape[-1] if type(module).__name__ == "Conv1d" else int(np.prod(shape[:-1]))
 
 
 def _note_widths(
-    layers: dict[str, list[int]], path: str, part: str, moved: ModuleShape, runs: int, model_type: str
+    layers: dict[str, list[int]], path: str, part: str, shapes: ModuleShape, runs: int, model_type: str
 ) -> None:
     """Keep the widths of a layer's queries and of its mixed values, and how often it runs."""
-    place = inside_layer(path + ".", model_type)
-    widths = layers.setdefault(path[: place[0][-1].stop] if place else "", [0, 0, runs])
-    axis = 1 if path and len(moved.inputs[0][1]) == 3 and _channels_first(moved) else -1
+    location = inside_layer(path + ".", model_type)
+    widths = layers.setdefault(path[: location[0][-1].stop] if location else "", [0, 0, runs])
+    axis = 1 if path and len(shapes.inputs[0][1]) == 3 and _channels_first(shapes) else -1
     if part == "query":
-        widths[0] += moved.outputs[0][axis]
+        widths[0] += shapes.outputs[0][axis]
     elif part == "query_key_value":
-        widths[0] += moved.outputs[0][axis] // 3
+        widths[0] += shapes.outputs[0][axis] // 3
     elif part == "attention_output":
-        widths[1] += moved.inputs[0][1][axis]
+        widths[1] += shapes.inputs[0][1][axis]
 
 
-def _channels_first(moved: ModuleShape) -> bool:
-    return moved.inputs[0][1][-1] == PROBE == moved.outputs[0][-1]
-
-
-STATED_TOKENS = 128
-"""Tokens of a text where there is none."""
-BATCHES = (1, 2, 4, 8, 16, 32)
-POINTS = 240
-MOST_TIMES_LIMIT = 20
-"""How far beyond what the model reads the curve goes to reach the crossing."""
-COVERED = 0.5
-"""Share of PyTorch's count that the formula must reach for its lines to be drawn."""
-
-
-def doubling_lengths(limit: int | None) -> tuple[int, ...]:
-    """Doubling lengths up to what the model reads; up to 512 where nothing limits it."""
-    found = [limit or 512]
-    while found[-1] > 32 and len(found) < 6:
-        found.append(found[-1] // 2)
-    return tuple(reversed(found))
-
-
-def curve_lengths(limit: int | None, crossing: int | None, here: int) -> list[int]:
-    """Lengths of the curve: as far as the model reads, and on to the crossing where that is not too far."""
-    most = max(limit or 1024, 2 * here)
-    if crossing is not None and crossing <= MOST_TIMES_LIMIT * most:
-        most = max(most, int(1.3 * crossing))
-    found = np.unique(np.linspace(1, most, POINTS, dtype=np.int64))
-    return [int(each) for each in found]
-
-
-def formula_covers(terms: OperationTerms, counts: Mapping[int, int]) -> bool:
-    """Whether the formula tells most of what PyTorch counts."""
-    costs = multiply_adds(terms, list(counts))
-    pairs = costs.total - costs.attention + costs.every_pair
-    return bool(all(mine >= COVERED * own for mine, own in zip(pairs, counts.values(), strict=True)))
+def _channels_first(shapes: ModuleShape) -> bool:
+    return shapes.inputs[0][1][-1] == PROBE_TOKENS == shapes.outputs[0][-1]

@@ -175,7 +175,7 @@ class ShapeRun:
     """Dotted path -> shapes, in the order in which the modules were entered."""
     seq: int
     """Tokens of the text."""
-    way: DeviceMode
+    device_mode: DeviceMode
     """How the model was run."""
     decoder_tokens: int
     """Tokens given to the decoder; 0 for a model without one."""
@@ -307,8 +307,8 @@ class MultiplyAdds:
     @property
     def total(self) -> Int[np.ndarray, " lengths"]:
         """All of them, windows honoured."""
-        found: np.ndarray = self.projections + self.attention + self.feed_forward + self.other
-        return found
+        total: np.ndarray = self.projections + self.attention + self.feed_forward + self.other
+        return total
 
 
 @dataclass(frozen=True, slots=True)

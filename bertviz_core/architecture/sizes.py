@@ -103,7 +103,7 @@ def _pooler(ledger: Ledger) -> Capability:
 
 def _positions(row: Family, config: Mapping[str, Any], ledger: Ledger) -> Capability:
     stated = str(config.get("position_embedding_type") or row.positions)
-    names = [each.name for each in ledger.parameters]
+    names = [row.name for row in ledger.parameters]
     table = any("position" in name and "embed" in name for name in names if "relative" not in name)
     relative = any("relative" in name or "rel_embeddings" in name for name in names)
     if "rotary" in stated or any("rope" in key for key in config) or row.positions == "rotary":

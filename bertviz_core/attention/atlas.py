@@ -1,6 +1,9 @@
-"""All heads at a glance, and one head of a very long text: maps as small pictures, one head in memory at a time."""
+"""All heads at a glance, and one head of a very long text: max-pooled maps, and four measures of what a head does.
 
-from collections.abc import Callable, Sequence
+The rows of a map are computed in tiles, so that the whole map of a long text is never in memory.
+"""
+
+from collections.abc import Sequence
 from itertools import product
 from math import log
 
@@ -11,91 +14,21 @@ from bertviz_core.attention.maps import MapSelection, RowSource, key_norms, row_
 from bertviz_core.attention.probabilities import attention_rows, head_batches, row_tiles
 from bertviz_core.attention.results import AttentionAtlas, HeadMeasures, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
+from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
 
-Progress = Callable[[int, int], None]
-"""Called with the count of heads that are done and of all heads; may raise to stop between two heads."""
 MEASURES = ("entropy", "distance", "special_share", "diagonal_share")
-SMALLEST = np.finfo(np.float32).tiny
+SMALLEST_PROBABILITY = np.finfo(np.float32).tiny
 """Instead of 0 in a logarithm, whose product with 0 is 0."""
-
-
-def report(progress: Progress | None, layer: int, batch: slice, shape: Sequence[int]) -> None:
-    """Tell the progress of each head of a batch, of so many layers and heads."""
-    if progress:
-        for head in range(batch.start, batch.stop):
-            progress(layer * shape[1] + head + 1, shape[0] * shape[1])
-
-
-def measure_sums(
-    rows: Float[np.ndarray, "rows seq"], first: int, special: Bool[np.ndarray, " seq"]
-) -> Float[np.ndarray, " measures"]:
-    """Sums over some neighbouring rows of the four measures, the first of them of this query; to be added up."""
-    count, seq = rows.shape
-    logs = np.maximum(rows, SMALLEST)
-    np.log(logs, out=logs)
-    ramp = np.abs(np.arange(1 - seq, seq, dtype=np.float32))
-    # Row i of the view is |i - j| for all j: no array of its own.
-    steps = np.lib.stride_tricks.sliding_window_view(ramp, seq)[::-1][first : first + count]
-    entropy = -np.einsum("ij,ij->i", rows, logs).sum(dtype=np.float64)
-    distance = np.einsum("ij,ij->i", rows, steps).sum(dtype=np.float64)
-    diagonal = rows[np.arange(count), first + np.arange(count)].sum(dtype=np.float64)
-    on_special = np.einsum("ij,j->i", rows, special.astype(np.float32)).sum(dtype=np.float64)
-    return np.array([entropy, distance, on_special, diagonal])
-
-
-def mean_measures(sums: Float[np.ndarray, " measures"], seq: int) -> Float[np.ndarray, " measures"]:
-    """Sums over all queries as means; entropy between 0 and ln(seq) even after rounding."""
-    means = (sums / max(seq, 1)).astype(np.float32)
-    means[0] = np.clip(means[0], 0, log(max(seq, 1)))
-    return means
-
-
-def stacked_measures(found: Float[np.ndarray, "layers heads measures"]) -> HeadMeasures:
-    """Measures of all heads, each as its own array."""
-    return HeadMeasures(*(np.ascontiguousarray(found[..., which]) for which in range(len(MEASURES))))
-
-
-def pool_starts(length: int, side: int) -> Int[np.ndarray, " blocks"]:
-    """First index of every block when length entries are cut into at most side blocks, the longer blocks first.
-
-    The cut of np.array_split: sizes differ by at most 1.
-
-    Raises:
-        ValueError: no block to cut into.
-    """
-    if side < 1:
-        raise ValueError(f"a picture of {side} cells a side")
-    count = min(length, side)
-    small, longer = divmod(length, max(count, 1))
-    blocks = np.arange(count)
-    return blocks * small + np.minimum(blocks, longer)
-
-
-def max_pool(cells: Float[np.ndarray, "rows columns"], side: int, axis: int) -> Float[np.ndarray, "fewer cells"]:
-    """The largest value of every block of rows (axis 0) or columns (axis 1); the cells themselves where they are few.
-
-    NaN stays NaN.
-    """
-    length = cells.shape[axis]
-    starts = pool_starts(length, side)
-    if len(starts) == length:
-        return cells
-    last = np.append(starts[1:], length) - 1
-    pooled: np.ndarray = cells.take(starts, axis=axis)
-    for step in range(1, int((last - starts).max()) + 1):
-        np.maximum(pooled, cells.take(np.minimum(starts + step, last), axis=axis), out=pooled)
-    return pooled
-
-
-ATLAS_SIDE, MAP_SIDE = 64, 512
+MAX_THUMBNAIL_SIDE, MAX_MAP_SIDE = 64, 512
+"""Most rows and columns of a thumbnail, and of one head's picture."""
 
 
 def attention_atlas(
     trace: Trace,
-    reading: MapOptions | None = None,
+    options: MapOptions | None = None,
     value_norms: Float[np.ndarray, "layers heads seq"] | None = None,
-    max_side: int = ATLAS_SIDE,
+    max_side: int = MAX_THUMBNAIL_SIDE,
     progress: Progress | None = None,
     rollout: Float[np.ndarray, "layers seq seq"] | None = None,
 ) -> AttentionAtlas:
@@ -105,7 +38,7 @@ def attention_atlas(
 
     Args:
         trace: the run.
-        reading: what is merged, hidden and cut out; the default shows all tokens.
+        options: what is merged, hidden and cut out; the default shows all tokens.
         value_norms: ||f(x_j)|| of every layer, head and key, for weights "value-weighted".
         max_side: most rows and columns of a thumbnail.
         progress: called after every head; what it raises ends the work.
@@ -116,29 +49,31 @@ def attention_atlas(
         TextError: nothing is left to be shown, or the text is too long for rollout.
         ValueError: norms that are missing.
     """
-    reading = reading or MapOptions()
-    how = select_entries(trace.tokens, reading)
+    options = options or MapOptions()
+    selection = select_entries(trace.tokens, options)
     layers, heads = trace.num_hidden_layers, max(trace.num_attention_heads, 1)
-    if reading.weights == "rollout":
+    if options.weights == "rollout":
         heads, rollout = 1, attention_rollout(trace) if rollout is None else rollout
-    rows, columns = (pool_starts(int(shown.sum()), max_side) for shown in (how.queries, how.keys))
+    rows, columns = (pool_starts(int(shown.sum()), max_side) for shown in (selection.queries, selection.keys))
     thumbnails = np.empty((layers, heads, len(rows), len(columns)), dtype=np.float32)
     measures = np.empty((layers, heads, len(MEASURES)), dtype=np.float32)
     for layer, batch in product(range(layers), head_batches(heads, len(trace.tokens))):
-        which = None if reading.weights == "rollout" else batch
-        source = row_source(trace, layer, which, rollout)
-        norms = key_norms(trace, which, reading, None if value_norms is None else value_norms[layer])
-        thumbnails[layer, batch], measures[layer, batch] = _pictures(trace, how, source, norms, max_side)
-        report(progress, layer, batch, measures.shape)
-    axes = (how.shown(how.queries), how.shown(how.keys))
-    return AttentionAtlas(reading, *axes, thumbnails, rows, columns, stacked_measures(measures))
+        source_heads = None if options.weights == "rollout" else batch
+        source = row_source(trace, layer, source_heads, rollout)
+        norms = key_norms(trace, source_heads, options, None if value_norms is None else value_norms[layer])
+        thumbnails[layer, batch], measures[layer, batch] = _thumbnails_and_measures(
+            trace, selection, source, norms, max_side
+        )
+        _report(progress, layer, batch, measures.shape)
+    axes = (selection.shown(selection.queries), selection.shown(selection.keys))
+    return AttentionAtlas(options, *axes, thumbnails, rows, columns, _head_measures(measures))
 
 
 def pooled_map(
     trace: Trace,
     layer: int,
     head: int,
-    max_side: int = MAP_SIDE,
+    max_side: int = MAX_MAP_SIDE,
     query_range: tuple[int, int] | None = None,
     key_range: tuple[int, int] | None = None,
 ) -> PooledMap:
@@ -172,17 +107,86 @@ def pooled_map(
     return PooledMap(layer, head, weights, top + rows, left + columns)
 
 
-def _pictures(
-    trace: Trace, how: MapSelection, source: RowSource, norms: Float[np.ndarray, "heads seq"] | None, side: int
+def pool_starts(length: int, side: int) -> Int[np.ndarray, " blocks"]:
+    """First index of every block when length entries are cut into at most side blocks, the longer blocks first.
+
+    The cut of np.array_split: sizes differ by at most 1.
+
+    Raises:
+        ValueError: no block to cut into.
+    """
+    if side < 1:
+        raise ValueError(f"a picture of {side} cells a side")
+    count = min(length, side)
+    small, longer = divmod(length, max(count, 1))
+    blocks = np.arange(count)
+    return blocks * small + np.minimum(blocks, longer)
+
+
+def max_pool(cells: Float[np.ndarray, "rows columns"], side: int, axis: int) -> Float[np.ndarray, "fewer cells"]:
+    """The largest value of every block of rows (axis 0) or columns (axis 1); the cells themselves where they are few.
+
+    NaN stays NaN.
+    """
+    length = cells.shape[axis]
+    starts = pool_starts(length, side)
+    if len(starts) == length:
+        return cells
+    last_indices = np.append(starts[1:], length) - 1
+    pooled: np.ndarray = cells.take(starts, axis=axis)
+    for step in range(1, int((last_indices - starts).max()) + 1):
+        np.maximum(pooled, cells.take(np.minimum(starts + step, last_indices), axis=axis), out=pooled)
+    return pooled
+
+
+def _thumbnails_and_measures(
+    trace: Trace, selection: MapSelection, source: RowSource, norms: Float[np.ndarray, "heads seq"] | None, side: int
 ) -> tuple[Float[np.ndarray, "heads rows columns"], Float[np.ndarray, "heads measures"]]:
     """Thumbnails and measures of some neighbouring heads; columns are pooled per tile, rows at the end."""
     narrow: list[list[np.ndarray]] = []
     sums: list[list[np.ndarray]] = []
-    for tokens, part in how.tiles():
+    for tokens, entries in selection.tiles():
         block = source(tokens)
         scales = [None] * len(block) if norms is None else norms
-        sums.append([measure_sums(rows, tokens.start, trace.tokens.special) for rows in block])
-        read = (how.read(rows, part, scale)[0] for rows, scale in zip(block, scales, strict=True))
-        narrow.append([max_pool(cells, side, axis=1) for cells in read])
-    thumbnails = [max_pool(np.concatenate(parts), side, axis=0) for parts in zip(*narrow, strict=True)]
-    return np.array(thumbnails), np.array([mean_measures(each, len(trace.tokens)) for each in np.sum(sums, axis=0)])
+        sums.append([_measure_sums(rows, tokens.start, trace.tokens.special) for rows in block])
+        maps = (selection.apply(rows, entries, scale)[0] for rows, scale in zip(block, scales, strict=True))
+        narrow.append([max_pool(cells, side, axis=1) for cells in maps])
+    thumbnails = [max_pool(np.concatenate(pieces), side, axis=0) for pieces in zip(*narrow, strict=True)]
+    measures = [_mean_measures(head_sums, len(trace.tokens)) for head_sums in np.sum(sums, axis=0)]
+    return np.array(thumbnails), np.array(measures)
+
+
+def _measure_sums(
+    rows: Float[np.ndarray, "rows seq"], first: int, special: Bool[np.ndarray, " seq"]
+) -> Float[np.ndarray, " measures"]:
+    """Sums over some neighbouring rows of the four measures, the first of them of this query; to be added up."""
+    count, seq = rows.shape
+    logs = np.maximum(rows, SMALLEST_PROBABILITY)
+    np.log(logs, out=logs)
+    ramp = np.abs(np.arange(1 - seq, seq, dtype=np.float32))
+    # Row i of the view is |i - j| for all j: no array of its own.
+    steps = np.lib.stride_tricks.sliding_window_view(ramp, seq)[::-1][first : first + count]
+    entropy = -np.einsum("ij,ij->i", rows, logs).sum(dtype=np.float64)
+    distance = np.einsum("ij,ij->i", rows, steps).sum(dtype=np.float64)
+    diagonal = rows[np.arange(count), first + np.arange(count)].sum(dtype=np.float64)
+    on_special = np.einsum("ij,j->i", rows, special.astype(np.float32)).sum(dtype=np.float64)
+    return np.array([entropy, distance, on_special, diagonal])
+
+
+def _mean_measures(sums: Float[np.ndarray, " measures"], seq: int) -> Float[np.ndarray, " measures"]:
+    """Sums over all queries as means; entropy between 0 and ln(seq) even after rounding."""
+    means = (sums / max(seq, 1)).astype(np.float32)
+    means[0] = np.clip(means[0], 0, log(max(seq, 1)))
+    return means
+
+
+def _head_measures(measures: Float[np.ndarray, "layers heads measures"]) -> HeadMeasures:
+    """Measures of all heads, each as its own array."""
+    return HeadMeasures(*(np.ascontiguousarray(measures[..., which]) for which in range(len(MEASURES))))
+
+
+def _report(progress: Progress | None, layer: int, batch: slice, shape: Sequence[int]) -> None:
+    """Progress the progress of each head of a batch, of so many layers and heads."""
+    if progress:
+        for head in range(batch.start, batch.stop):
+            progress(layer * shape[1] + head + 1, shape[0] * shape[1])

@@ -1,21 +1,23 @@
 """Attention probabilities of any layer and head of a Trace, computed when they are asked for."""
 
 from collections.abc import Iterator
+from threading import Lock
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import ThreadpoolController
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.trace.results import Trace
 
-TILE_CELLS = 2**21
+MAX_TILE_CELLS = 2**21
 """Cells that are computed at once: 8 MiB, which stay in a processor's cache; all of a text up to 1,448 tokens."""
-CACHED_CELLS = 2**16
+MAX_CACHED_CELLS = 2**16
 """Cells that are gone over several times in a row, 256 KiB."""
-MAX_SINGLE_THREAD_MULTIPLY_ADDS = 2**26
-"""Multiply-adds that one thread does in a few milliseconds."""
-ONE_THREAD = 2**18
-"""Multiply-adds up to which OpenBLAS starts no second thread (interface/gemm.c: 65,536 times its threshold of 4)."""
+BLAS = ThreadpoolController()
+"""The libraries by which NumPy multiplies matrices."""
+BLAS_LOCK = Lock()
+"""The number of BLAS threads is one for the whole process: two threads that both restore it would mix it up."""
 
 
 def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
@@ -47,8 +49,8 @@ def attention_rows(trace: Trace, layer: int, head: int, rows: slice) -> Float[np
         UnsupportedModelError: this model's attention is not known; says why.
         ValueError: there is no such layer or head, or the slice has a step.
     """
-    found: np.ndarray = attention_block(trace, layer, slice(head, head + 1), rows)[0]
-    return found
+    block: np.ndarray = attention_block(trace, layer, slice(head, head + 1), rows)[0]
+    return block
 
 
 def attention_block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndarray, "heads rows seq"]:
@@ -64,14 +66,14 @@ def attention_block(trace: Trace, layer: int, heads: slice, rows: slice) -> Floa
     return _block(trace, layer, heads, rows)
 
 
-def head_batches(heads: int, seq: int, cells: int = TILE_CELLS) -> Iterator[slice]:
+def head_batches(heads: int, seq: int, cells: int = MAX_TILE_CELLS) -> Iterator[slice]:
     """So many heads cut into slices of as many as fit one tile with all their rows, at least one."""
     step = max(1, cells // max(seq * seq, 1))
     for first in range(0, heads, step):
         yield slice(first, min(first + step, heads))
 
 
-def row_tiles(seq: int, start: int = 0, stop: int | None = None, cells: int = TILE_CELLS) -> Iterator[slice]:
+def row_tiles(seq: int, start: int = 0, stop: int | None = None, cells: int = MAX_TILE_CELLS) -> Iterator[slice]:
     """The queries from start to stop cut into as few slices as keep each below so many cells, the last one shorter."""
     step = max(1, cells // max(seq, 1))
     end = seq if stop is None else stop
@@ -108,17 +110,17 @@ def _block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndar
     scaled, keys = query[heads, rows] * np.float32(trace.scaling[layer]), key[shared]
     if mask is None:
         return _softmax(_products(scaled, keys))
-    part = mask[heads if len(mask) > 1 else slice(1), rows]
-    if part.dtype != np.bool_:
+    allowed = mask[heads if len(mask) > 1 else slice(1), rows]
+    if allowed.dtype != np.bool_:
         scores = _products(scaled, keys)
-        scores += part
+        scores += allowed
         return _softmax(scores)
     # In a local layer most keys are seen by none of these queries: only those between the first and last are computed.
-    seen = np.flatnonzero(part.any(axis=(0, 1)))
-    window = slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
+    seen_keys = np.flatnonzero(allowed.any(axis=(0, 1)))
+    window = slice(int(seen_keys[0]), int(seen_keys[-1]) + 1) if len(seen_keys) else slice(0, 0)
     probs = np.zeros((*scaled.shape[:2], len(trace.tokens)), dtype=np.float32)
     scores = _products(scaled, keys[:, window])
-    np.copyto(scores, np.float32(-np.inf), where=~part[..., window])
+    np.copyto(scores, np.float32(-np.inf), where=~allowed[..., window])
     probs[..., window] = _softmax(scores)
     return probs
 
@@ -126,36 +128,24 @@ def _block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndar
 def _products(
     query: Float[np.ndarray, "heads rows head_dim"], key: Float[np.ndarray, "heads seq head_dim"]
 ) -> Float[np.ndarray, "heads rows seq"]:
-    """The product query key^T of every head; large ones by torch in one call, with all cores.
+    """The product query key^T of every head, in one thread.
 
-    A small one by NumPy in pieces that OpenBLAS does with one thread: where other programs, such as the reader's
-    browser, use the cores, each call that waits for a second thread takes 20 times as long as the product itself.
+    BLAS with two threads waits for both. On two busy cores, of which the reader's browser may take one, the map of a
+    head took 80 ms with two threads and 0.4 ms with one at 130 tokens, 97 ms and 1.4 ms at 512 tokens (medians).
     """
-    heads, rows, head_dim = query.shape
-    seq = key.shape[1]
-    if heads * rows * seq * head_dim > MAX_SINGLE_THREAD_MULTIPLY_ADDS:
-        import torch
-
-        # Arrays are writable, as torch warns of others.
-        large: np.ndarray = torch.bmm(torch.from_numpy(query), torch.from_numpy(key).transpose(1, 2)).numpy()
-        return large
-    products = np.empty((heads, rows, seq), dtype=np.float32)
-    step = max(1, ONE_THREAD // max(seq * head_dim, 1))
-    for head, (left, right) in enumerate(zip(query, key, strict=True)):
-        for first in range(0, rows, step):
-            np.dot(left[first : first + step], right.T, out=products[head, first : first + step])
+    with BLAS_LOCK, BLAS.limit(limits=1, user_api="blas"):
+        products: np.ndarray = query @ key.transpose(0, 2, 1)
     return products
 
 
 def _softmax(scores: Float[np.ndarray, "heads rows seq"]) -> Float[np.ndarray, "heads rows seq"]:
     """Softmax over the keys, in place; a row in which no key may be looked at becomes 0.
 
-    By NumPy in one thread, a piece of the size of a cache at a time: torch is faster on idle cores, but twenty times
-    slower on busy ones, where each of its many short calls waits for all its threads.
+    A piece of the size of a processor's cache at a time: a whole tile at once took a quarter longer at 8,192 tokens.
     """
     heads, rows, seq = scores.shape
     cells = scores.reshape(heads * rows, seq)
-    step = max(1, CACHED_CELLS // max(seq, 1))
+    step = max(1, MAX_CACHED_CELLS // max(seq, 1))
     for first in range(0, len(cells), step):
         piece = cells[first : first + step]
         peak = piece.max(axis=-1, keepdims=True, initial=-np.inf)

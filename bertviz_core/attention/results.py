@@ -50,7 +50,7 @@ class AttentionMap:
     """Zero-based; for rollout the last layer that is included."""
     head: int | None
     """Zero-based; None where all heads are taken together (rollout)."""
-    reading: MapOptions
+    options: MapOptions
     """How it is read."""
     queries: Axis
     """What the rows stand for."""
@@ -83,7 +83,7 @@ class HeadMeasures:
 class AttentionAtlas:
     """All heads at a glance: every thumbnail is the real map, max-pooled where the text is long."""
 
-    reading: MapOptions
+    options: MapOptions
     """How the maps are read."""
     queries: Axis
     """What the rows of the full maps stand for."""

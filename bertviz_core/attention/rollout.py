@@ -7,7 +7,7 @@ from bertviz_core.attention.probabilities import attention_block, head_batches, 
 from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Trace
 
-MAX_BYTES = 512 * 1024**2
+MAX_NBYTES = 512 * 1024**2
 """Of all layers together; a map of 2,048 tokens has 16 MiB."""
 ROLLOUT_RULE = (
     "Per layer the mean over the heads, half of it and half of the token itself for the residual connection, each row "
@@ -35,22 +35,22 @@ def attention_rollout(trace: Trace, last: int | None = None) -> Float[np.ndarray
 
     seq = len(trace.tokens)
     layers = trace.num_hidden_layers if last is None else last + 1
-    if layers * seq * seq * 4 > MAX_BYTES:
-        most = int((MAX_BYTES / 4 / trace.num_hidden_layers) ** 0.5)
+    if layers * seq * seq * 4 > MAX_NBYTES:
+        max_tokens = int((MAX_NBYTES / 4 / trace.num_hidden_layers) ** 0.5)
         raise TextError(
-            f"Rollout multiplies whole maps and the text has {seq:,} tokens; give a text of at most {most:,} tokens, "
-            "or look at one head."
+            f"Rollout multiplies whole maps and the text has {seq:,} tokens; give a text of at most "
+            f"{max_tokens:,} tokens, or look at one head."
         )
-    found = np.empty((layers, seq, seq), dtype=np.float32)
+    rollout = np.empty((layers, seq, seq), dtype=np.float32)
     for layer in range(layers):
         mixed = _mixed(trace, layer)
         if layer:
             torch.matmul(
-                torch.from_numpy(mixed), torch.from_numpy(found[layer - 1]), out=torch.from_numpy(found[layer])
+                torch.from_numpy(mixed), torch.from_numpy(rollout[layer - 1]), out=torch.from_numpy(rollout[layer])
             )
         else:
-            found[0] = mixed
-    return found
+            rollout[0] = mixed
+    return rollout
 
 
 def _mixed(trace: Trace, layer: int) -> Float[np.ndarray, "seq seq"]:

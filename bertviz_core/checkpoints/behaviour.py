@@ -1,6 +1,5 @@
 """Two models on one text: cosine similarity of their hidden states, divergence of their attentions."""
 
-from collections.abc import Callable
 from math import log
 
 import numpy as np
@@ -10,12 +9,11 @@ from bertviz_core.attention.probabilities import attention_block, head_batches, 
 from bertviz_core.checkpoints.results import Behaviour
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.geometry import cosine
+from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens, Trace
 
 DIVERGENCE_CELLS = 2**18
 """Cells that are compared at once: 2 MiB in float64, a few of which stay in a processor's cache."""
-Progress = Callable[[int, int], None]
-"""Called with the count of layers that are done and of all layers; may raise to stop."""
 
 
 def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> Behaviour:

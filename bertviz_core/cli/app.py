@@ -25,8 +25,8 @@ COMMANDS = {
 
 def main() -> None:
     """Run the command line; what a user can cause ends in one line on stderr and exit code 2."""
-    asked = next((word for word in sys.argv[1:] if word in COMMANDS), None)
-    for module in dict.fromkeys([COMMANDS[asked]] if asked else COMMANDS.values()):
+    command = next((word for word in sys.argv[1:] if word in COMMANDS), None)
+    for module in dict.fromkeys([COMMANDS[command]] if command else COMMANDS.values()):
         import_module(f"bertviz_core.cli.{module}")
     try:
         sys.exit(app(standalone_mode=False))

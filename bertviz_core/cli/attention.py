@@ -20,7 +20,7 @@ from bertviz_core.trace.run import trace
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help="Layer, counted from 0.")]
 HeadOption = Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")]
 WordsOption = Annotated[bool, typer.Option("--words", help="Merge pieces to words: sum over keys, mean over queries.")]
-STRONGEST = 4
+STRONGEST_KEYS = 4
 
 
 @app.command()
@@ -34,55 +34,56 @@ def attention(
     as_json: JsonOption = False,
 ) -> None:
     """Print what one head of one layer looks at, a row per query; every row sums to 1."""
-    read = tokenized(model, text, pair)
+    tokens = tokenized(model, text, pair)
     settings = Settings.from_environment(any_folder=True)
-    found = trace(load_model(resolve(model, settings), settings), read)
-    require_attention(found)
-    at = numbered("layer", layer, found.num_hidden_layers, model)
-    which = numbered("head", head, found.num_attention_heads, model)
-    seen = attention_map(found, at, which, MapOptions(words=words))
-    print_notices((*read.notices, *found.notices))
+    run = trace(load_model(resolve(model, settings), settings), tokens)
+    require_attention(run)
+    layer_index = numbered("layer", layer, run.num_hidden_layers, model)
+    head_index = numbered("head", head, run.num_attention_heads, model)
+    head_map = attention_map(run, layer_index, head_index, MapOptions(words=words))
+    print_notices((*tokens.notices, *run.notices))
     if as_json:
-        print_json(attention_json(found, seen))
+        print_json(attention_json(run, head_map))
     else:
-        print_lines(attention_lines(found, seen))
+        print_lines(attention_lines(run, head_map))
 
 
-def attention_json(found: Trace, seen: AttentionMap) -> dict[str, Any]:
+def attention_json(trace: Trace, head_map: AttentionMap) -> dict[str, Any]:
     """A head's map as the JSON object of the `attention` command."""
     return {
-        "model": found.model,
-        "model_type": found.model_type,
-        "layer": seen.layer,
-        "head": seen.head,
-        "num_hidden_layers": found.num_hidden_layers,
-        "num_attention_heads": found.num_attention_heads,
-        "words": seen.reading.words,
-        "tokens": seen.keys.labels,
-        "positions": seen.keys.positions,
-        "attention": np.ascontiguousarray(seen.weights),
-        "attention_way": found.attention_source,
-        "device": found.device,
-        "notices": (*found.tokens.notices, *found.notices),
+        "model": trace.model,
+        "model_type": trace.model_type,
+        "layer": head_map.layer,
+        "head": head_map.head,
+        "num_hidden_layers": trace.num_hidden_layers,
+        "num_attention_heads": trace.num_attention_heads,
+        "words": head_map.options.words,
+        "tokens": head_map.keys.labels,
+        "positions": head_map.keys.positions,
+        "attention": np.ascontiguousarray(head_map.weights),
+        "attention_way": trace.attention_source,
+        "device": trace.device,
+        "notices": (*trace.tokens.notices, *trace.notices),
     }
 
 
-def attention_lines(found: Trace, seen: AttentionMap) -> list[str]:
+def attention_lines(trace: Trace, head_map: AttentionMap) -> list[str]:
     """A head's map as a table: of every query the keys with the largest weights."""
-    kind = "word" if seen.reading.words else "token"
-    count = min(STRONGEST, len(seen.keys))
-    strongest = np.argsort(-seen.weights, axis=1, kind="stable")[:, :count]
+    kind = "word" if head_map.options.words else "token"
+    count = min(STRONGEST_KEYS, len(head_map.keys))
+    strongest = np.argsort(-head_map.weights, axis=1, kind="stable")[:, :count]
     rows = [
-        (str(query), printable_token(label), *(_key(seen, query, key) for key in strongest[query].tolist()))
-        for query, label in enumerate(seen.queries.labels)
+        (str(query), printable_token(label), *(_key(head_map, query, key) for key in strongest[query].tolist()))
+        for query, label in enumerate(head_map.queries.labels)
     ]
     return [
-        f"{found.model}: attention of layer {seen.layer} of 0 to {found.num_hidden_layers - 1}, head {seen.head} "
-        f"of 0 to {found.num_attention_heads - 1}, shape {seen.weights.shape}; every row sums to 1",
+        f"{trace.model}: attention of layer {head_map.layer} of 0 to {trace.num_hidden_layers - 1}, "
+        f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {head_map.weights.shape}; "
+        "every row sums to 1",
         "",
         *table([("", kind, "looks most at", *[""] * (count - 1)), *rows], "rl" + "l" * count),
     ]
 
 
-def _key(seen: AttentionMap, query: int, key: int) -> str:
-    return f"{seen.weights[query, key]:.3f} {key} {printable_token(seen.keys.labels[key])}"
+def _key(head_map: AttentionMap, query: int, key: int) -> str:
+    return f"{head_map.weights[query, key]:.3f} {key} {printable_token(head_map.keys.labels[key])}"

@@ -18,8 +18,8 @@ from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 
 TEXT_HELP = "Run both models on this text too: cosines of hidden states, divergence of attention."
-SHOWN = 30
-LONGEST = 90
+MAX_ROWS = 30
+MAX_NAME_CHARACTERS = 90
 
 
 @app.command()
@@ -32,70 +32,77 @@ def compare(
     """Compare two checkpoints: tensors added, removed, resized, and the relative change of each."""
     settings = Settings.from_environment(any_folder=True)
     sources = resolve(first, settings), resolve(second, settings)
-    found = compare_checkpoints(open_checkpoint(sources[0], settings), open_checkpoint(sources[1], settings))
-    acts = None if text is None else _behaviour(sources, text, settings)
-    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in found.unread])
-    print_notices(acts.notices if acts else ())
+    comparison = compare_checkpoints(open_checkpoint(sources[0], settings), open_checkpoint(sources[1], settings))
+    behaviours = None if text is None else _behaviour(sources, text, settings)
+    print_notices([f"Not read: {name}, whose format has no plain numbers." for name in comparison.unread])
+    print_notices(behaviours.notices if behaviours else ())
     if as_json:
-        print_json(compare_json(found, acts))
+        print_json(compare_json(comparison, behaviours))
     else:
-        print_lines(compare_lines(found, acts))
+        print_lines(compare_lines(comparison, behaviours))
 
 
-def compare_json(found: CheckpointComparison, acts: Behaviour | None) -> dict[str, Any]:
+def compare_json(comparison: CheckpointComparison, behaviours: Behaviour | None) -> dict[str, Any]:
     """A comparison as the JSON object of the command; a change that is not finite is null."""
     value: dict[str, Any] = {
-        "first": found.first,
-        "second": found.second,
-        "prefixes": found.prefixes,
-        "added": [each.name for each in found.added],
-        "removed": [each.name for each in found.removed],
-        "resized": [{"name": each.name, "first": each.first, "second": each.second} for each in found.resized],
-        "relative_change": found.relative_change,
-        "tensors": [_row(each) for each in found.tensors],
-        "unread": found.unread,
+        "first": comparison.first,
+        "second": comparison.second,
+        "prefixes": comparison.prefixes,
+        "added": [tensor.name for tensor in comparison.added],
+        "removed": [tensor.name for tensor in comparison.removed],
+        "resized": [
+            {"name": tensor.name, "first": tensor.first, "second": tensor.second} for tensor in comparison.resized
+        ],
+        "relative_change": comparison.relative_change,
+        "tensors": [_row(tensor) for tensor in comparison.tensors],
+        "unread": comparison.unread,
     }
-    if acts is not None:
+    if behaviours is not None:
         value["behaviour"] = {
-            "tokens": acts.tokens.tokens,
-            "cosines": acts.cosines,
-            "divergences": acts.divergences,
-            "notices": acts.notices,
+            "tokens": behaviours.tokens.tokens,
+            "cosines": behaviours.cosines,
+            "divergences": behaviours.divergences,
+            "notices": behaviours.notices,
         }
     return value
 
 
-def compare_lines(found: CheckpointComparison, acts: Behaviour | None) -> list[str]:
+def compare_lines(comparison: CheckpointComparison, behaviours: Behaviour | None) -> list[str]:
     """A comparison as tables, the tensors that changed most first."""
-    ordered = sorted(found.tensors, key=lambda each: -each.relative_change)
+    ordered = sorted(comparison.tensors, key=lambda tensor: -tensor.relative_change)
     rows = [
-        (_name(each.name), str(each.shape), f"{each.relative_change:.3e}", f"{each.largest_difference:.3e}")
-        for each in ordered[:SHOWN]
+        (_name(tensor.name), str(tensor.shape), f"{tensor.relative_change:.3e}", f"{tensor.largest_difference:.3e}")
+        for tensor in ordered[:MAX_ROWS]
     ]
     lines = [
-        f"{found.first} -> {found.second}: {len(found.tensors):,} tensors in both, {len(found.added):,} added, "
-        f"{len(found.removed):,} removed, {len(found.resized):,} resized",
-        f"relative change of all that both hold: {found.relative_change:.3e}",
+        f"{comparison.first} -> {comparison.second}: {len(comparison.tensors):,} tensors in both, "
+        f"{len(comparison.added):,} added, {len(comparison.removed):,} removed, {len(comparison.resized):,} resized",
+        f"relative change of all that both hold: {comparison.relative_change:.3e}",
         "",
-        *(f"added    {_name(each.name)} {each.shape}" for each in found.added),
-        *(f"removed  {_name(each.name)} {each.shape}" for each in found.removed),
-        *(f"resized  {_name(each.name)} {each.first} -> {each.second}" for each in found.resized),
+        *(f"added    {_name(tensor.name)} {tensor.shape}" for tensor in comparison.added),
+        *(f"removed  {_name(tensor.name)} {tensor.shape}" for tensor in comparison.removed),
+        *(f"resized  {_name(tensor.name)} {tensor.first} -> {tensor.second}" for tensor in comparison.resized),
         "",
         *table([("tensor", "shape", "relative change", "largest difference"), *rows], "llrr"),
     ]
-    if len(ordered) > SHOWN:
-        lines.append(f"... and {len(ordered) - SHOWN:,} that changed less; --json prints all")
-    return [*lines, *(_behaviour_lines(acts) if acts else ())]
+    if len(ordered) > MAX_ROWS:
+        lines.append(f"... and {len(ordered) - MAX_ROWS:,} that changed less; --json prints all")
+    return [*lines, *(_behaviour_lines(behaviours) if behaviours else ())]
 
 
-def _behaviour_lines(acts: Behaviour) -> list[str]:
+def _behaviour_lines(behaviours: Behaviour) -> list[str]:
     lines = []
-    if acts.cosines is not None:
-        cosines = [(str(layer), f"{row.mean():.4f}", f"{row.min():.4f}") for layer, row in enumerate(acts.cosines)]
+    if behaviours.cosines is not None:
+        cosines = [
+            (str(layer), f"{row.mean():.4f}", f"{row.min():.4f}") for layer, row in enumerate(behaviours.cosines)
+        ]
         lines += ["", "Cosine of hidden states, over the tokens", *table([("layer", "mean", "least"), *cosines], "rrr")]
-    if acts.divergences is not None:
-        rows = [(str(layer), *(f"{value:.4f}" for value in row)) for layer, row in enumerate(acts.divergences.tolist())]
-        heads = [str(head) for head in range(acts.divergences.shape[1])]
+    if behaviours.divergences is not None:
+        rows = [
+            (str(layer), *(f"{value:.4f}" for value in row))
+            for layer, row in enumerate(behaviours.divergences.tolist())
+        ]
+        heads = [str(head) for head in range(behaviours.divergences.shape[1])]
         lines += ["", "Jensen-Shannon divergence of attention in nats, layer by head"]
         lines += table([("layer", *heads), *rows], "r" * (len(heads) + 1))
     return lines
@@ -103,22 +110,22 @@ def _behaviour_lines(acts: Behaviour) -> list[str]:
 
 def _name(name: str) -> str:
     """A stranger's name as a terminal may show it."""
-    return shortened(escape_controls(name), LONGEST)
+    return shortened(escape_controls(name), MAX_NAME_CHARACTERS)
 
 
-def _row(each: TensorChange) -> dict[str, Any]:
+def _row(change: TensorChange) -> dict[str, Any]:
     return {
-        "name": each.name,
-        "second_name": each.second_name,
-        "shape": each.shape,
-        "component": each.location.component,
-        "layer": each.location.layer,
-        "relative_change": each.relative_change,
-        "difference_norm": each.difference_norm,
-        "first_norm": each.first_norm,
-        "second_norm": each.second_norm,
-        "largest_difference": each.largest_difference,
-        "changed": each.changed,
+        "name": change.name,
+        "second_name": change.second_name,
+        "shape": change.shape,
+        "component": change.location.component,
+        "layer": change.location.layer,
+        "relative_change": change.relative_change,
+        "difference_norm": change.difference_norm,
+        "first_norm": change.first_norm,
+        "second_norm": change.second_norm,
+        "largest_difference": change.largest_difference,
+        "changed": change.changed,
     }
 
 

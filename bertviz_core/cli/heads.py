@@ -24,46 +24,46 @@ def heads(
     """Print a layer's query, key, value and output matrices cut into heads: norms, or every weight."""
     settings = Settings.from_environment(any_folder=True)
     loaded = load_model(resolve(model, settings), settings)
-    found = head_projections(loaded, numbered("layer", layer, loaded.num_hidden_layers, model))
+    projections = head_projections(loaded, numbered("layer", layer, loaded.num_hidden_layers, model))
     print_notices(loaded.notices)
     if as_json:
-        print_json(heads_json(found, weights))
+        print_json(heads_json(projections, weights))
     else:
-        print_lines(heads_lines(found, weights))
+        print_lines(heads_lines(projections, weights))
 
 
-def heads_json(found: HeadProjections, weights: bool) -> dict[str, Any]:
+def heads_json(projections: HeadProjections, weights: bool) -> dict[str, Any]:
     """A layer's heads as the JSON object of the command: per block a norm for each head, or its numbers."""
-    blocks: dict[str, Any] = {block: found.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
+    blocks: dict[str, Any] = {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
     if weights:
-        blocks = {block: np.ascontiguousarray(found.blocks(block)) for block in BLOCKS}
-        blocks |= {f"{block}_bias": found.bias(block) for block in BLOCKS}
+        blocks = {block: np.ascontiguousarray(projections.blocks(block)) for block in BLOCKS}
+        blocks |= {f"{block}_bias": projections.bias(block) for block in BLOCKS}
     return {
-        "model": found.model,
-        "layer": found.layer,
-        "shared_with": found.shared_with,
-        "num_heads": found.num_heads,
-        "num_key_value_heads": len(found.key),
-        "head_dim": found.head_dim,
-        "shapes": {block: found.blocks(block).shape for block in BLOCKS},
+        "model": projections.model,
+        "layer": projections.layer,
+        "shared_with": projections.shared_with,
+        "num_heads": projections.num_heads,
+        "num_key_value_heads": len(projections.key),
+        "head_dim": projections.head_dim,
+        "shapes": {block: projections.blocks(block).shape for block in BLOCKS},
         "stored": {
             block: {"name": stored.name, "shape": stored.shape, "form": stored.form}
-            for block, stored in found.stored.items()
+            for block, stored in projections.stored.items()
         },
-        "norms": {block: found.norms[:, index].tolist() for index, block in enumerate(BLOCKS)},
+        "norms": {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)},
         **blocks,
     }
 
 
-def heads_lines(found: HeadProjections, weights: bool) -> list[str]:
+def heads_lines(projections: HeadProjections, weights: bool) -> list[str]:
     """A layer's heads as tables: shapes and names, norms, and on request the numbers."""
     stored = [
-        (block, each.name, str(each.shape), each.form, str(found.blocks(block).shape))
-        for block, each in found.stored.items()
+        (block, matrix.name, str(matrix.shape), matrix.form, str(projections.blocks(block).shape))
+        for block, matrix in projections.stored.items()
     ]
-    norms = [(str(head), *(f"{norm:.4f}" for norm in row)) for head, row in enumerate(found.norms.tolist())]
+    norms = [(str(head), *(f"{norm:.4f}" for norm in row)) for head, row in enumerate(projections.norms.tolist())]
     lines = [
-        f"{found.model}: layer {found.layer}, {found.num_heads} heads of {found.head_dim}",
+        f"{projections.model}: layer {projections.layer}, {projections.num_heads} heads of {projections.head_dim}",
         "",
         *table([("matrix", "parameter", "shape", "read", "heads"), *stored], "lllll"),
         "",
@@ -71,7 +71,7 @@ def heads_lines(found: HeadProjections, weights: bool) -> list[str]:
         *table([("head", *BLOCKS), *norms], "rrrrr"),
     ]
     for block in BLOCKS if weights else ():
-        for head, rows in enumerate(found.blocks(block)):
+        for head, rows in enumerate(projections.blocks(block)):
             lines += ["", f"{block}, head {head}, {rows.shape}"]
             lines += [" ".join(f"{value:.6f}" for value in row) for row in rows.tolist()]
     return lines

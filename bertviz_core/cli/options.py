@@ -40,14 +40,14 @@ def tokenized(model: str, text: str, pair: str | None) -> Tokens:
     return tokenize(load_tokenizer(resolve(model, settings), settings), text, pair)
 
 
-def numbered(option: str, given: str, count: int, model: str) -> int:
+def numbered(option: str, value: str, count: int, model: str) -> int:
     """The layer or head that an option names; read here, so that a wrong one is told its range.
 
     Raises:
         TextError: there is none of this number.
     """
-    if given.strip() in map(str, range(count)):
-        return int(given)
-    what = f"There is no {option} {escape_controls(given[:20])!r} in {model!r}" if given else f"No {option} was named"
+    if value.strip() in map(str, range(count)):
+        return int(value)
+    reason = f"There is no {option} {escape_controls(value[:20])!r} in {model!r}" if value else f"No {option} was named"
     most = f" to --{option} {count - 1}" if count > 1 else ", the only one"
-    raise TextError(f"{what}; give --{option} 0{most}.")
+    raise TextError(f"{reason}; give --{option} 0{most}.")

@@ -8,7 +8,7 @@ import orjson
 
 from bertviz_core.text import escape_controls, shortened
 
-SHOWN_TOKEN = 40
+MAX_TOKEN_CHARACTERS = 40
 
 
 def table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
@@ -25,7 +25,7 @@ def table(rows: Sequence[Sequence[str]], align: str) -> list[str]:
 
 def printable_token(token: str) -> str:
     """A token as a terminal may show it."""
-    return shortened(escape_controls(token), SHOWN_TOKEN)
+    return shortened(escape_controls(token), MAX_TOKEN_CHARACTERS)
 
 
 def print_notices(notices: Sequence[str]) -> None:

@@ -78,9 +78,9 @@ def embed(
         raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
     if dtype not in ("float32", "bfloat16"):
         raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32 or bfloat16.")
-    read = read_sentences(file.name, file, Settings.from_environment(any_folder=True), column or None)
-    print_notices(read.notices)
-    vectors, reason = _vectors(model, read.sentences, pooling, layer, prompt, True, cast(SentenceDtype, dtype))
+    table = read_sentences(file.name, file, Settings.from_environment(any_folder=True), column or None)
+    print_notices(table.notices)
+    vectors, reason = _vectors(model, table.sentences, pooling, layer, prompt, True, cast(SentenceDtype, dtype))
     print_notices((reason, *vectors.notices))
     _write(out, writers[out.suffix](vectors))
     if out.suffix in WITH_SIDE_FILE:
@@ -124,15 +124,15 @@ def _vectors(
 ) -> tuple[SentenceVectors, str]:
     """The vectors, and how they are made in a sentence; with a bar on stderr where a file is long."""
     settings = Settings.from_environment(any_folder=True)
-    chosen: Pooling | None = next((each for each in POOLINGS if each == pooling), None)
-    if pooling and chosen is None:
+    requested: Pooling | None = next((name for name in POOLINGS if name == pooling), None)
+    if pooling and requested is None:
         raise TextError(f"There is no pooling {escape_controls(pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
     source = resolve(model, settings)
     plan = recommended(source, settings)
     text = prompt_named(plan, prompt) if prompt else None
     loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
     entry = _entry(layer, loaded.num_hidden_layers, model)
-    plan = adapted(plan, chosen or plan.pooling, entry, text)
+    plan = adapted(plan, requested or plan.pooling, entry, text)
     if dtype == "bfloat16" and not fast_bfloat16(loaded.device):
         print_notices(("This machine has no bfloat16 of its own; float32 is quicker here.",))
     if not keep:

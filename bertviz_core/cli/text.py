@@ -22,18 +22,18 @@ PairOption = Annotated[str | None, typer.Option("--pair", help="A second text: b
 LAYER_HELP = "Entry of the hidden states: 0 is the embedding output."
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
 PoolerOption = Annotated[bool, typer.Option("--pooler", help="Add the pooler's output, computed twice.")]
-SHOWN_VALUES = 6
+MAX_VALUES = 6
 
 
 @app.command()
 def tokens(model: ModelArgument, text: TextArgument, pair: PairOption = None, as_json: JsonOption = False) -> None:
     """List the tokens of a text, or of a pair, as the model reads them."""
-    found = tokenized(model, text, pair)
-    print_notices(found.notices)
+    token_list = tokenized(model, text, pair)
+    print_notices(token_list.notices)
     if as_json:
-        print_json({"model": model, **tokens_json(found)})
+        print_json({"model": model, **tokens_json(token_list)})
     else:
-        print_lines(tokens_lines(found))
+        print_lines(tokens_lines(token_list))
 
 
 @app.command()
@@ -46,56 +46,56 @@ def hidden(
     as_json: JsonOption = False,
 ) -> None:
     """Print the hidden states of one layer, a vector per token."""
-    read = tokenized(model, text, pair)
+    token_list = tokenized(model, text, pair)
     settings = Settings.from_environment(any_folder=True)
     loaded = load_model(resolve(model, settings), settings)
-    found = trace(loaded, read)
-    entry = _entry(layer, found)
-    check = pooler_check(loaded, found) if pooler else None
-    print_notices((*read.notices, *found.notices, *(_pooler_notices(found, check) if pooler else ())))
+    run = trace(loaded, token_list)
+    entry = _entry(layer, run)
+    check = pooler_check(loaded, run) if pooler else None
+    print_notices((*token_list.notices, *run.notices, *(_pooler_notices(run, check) if pooler else ())))
     if as_json:
-        print_json(hidden_json(found, entry, pooler, check))
+        print_json(hidden_json(run, entry, pooler, check))
     else:
-        print_lines(hidden_lines(found, entry, pooler, check))
+        print_lines(hidden_lines(run, entry, pooler, check))
 
 
-def tokens_json(found: Tokens) -> dict[str, Any]:
+def tokens_json(tokens: Tokens) -> dict[str, Any]:
     """Tokens as the JSON object of the `tokens` command; what a tokenizer does not say is null."""
     return {
-        "text": found.text,
-        "pair": found.pair,
-        "tokens": found.tokens,
-        "input_ids": found.input_ids,
-        "token_type_ids": found.token_type_ids,
-        "word_ids": found.word_ids,
-        "offsets": found.offsets,
-        "special": found.special.tolist(),
-        "unknown": found.unknown.tolist(),
-        "sequence": found.sequence,
-        "shape": (1, len(found)),
-        "limit": found.limit,
-        "tokens_cut": found.tokens_cut,
-        "notices": found.notices,
+        "text": tokens.text,
+        "pair": tokens.pair,
+        "tokens": tokens.tokens,
+        "input_ids": tokens.input_ids,
+        "token_type_ids": tokens.token_type_ids,
+        "word_ids": tokens.word_ids,
+        "offsets": tokens.offsets,
+        "special": tokens.special.tolist(),
+        "unknown": tokens.unknown.tolist(),
+        "sequence": tokens.sequence,
+        "shape": (1, len(tokens)),
+        "limit": tokens.limit,
+        "tokens_cut": tokens.tokens_cut,
+        "notices": tokens.notices,
     }
 
 
-def tokens_lines(found: Tokens) -> list[str]:
+def tokens_lines(tokens: Tokens) -> list[str]:
     """Tokens as a table."""
-    blank = (None,) * len(found)
-    types = found.token_type_ids if found.token_type_ids is not None else blank
+    blank = (None,) * len(tokens)
+    types = tokens.token_type_ids if tokens.token_type_ids is not None else blank
     rows = [
         (
             str(position),
-            printable_token(found.tokens[position]),
-            str(found.input_ids[position]),
-            _cell((found.word_ids or blank)[position]),
+            printable_token(tokens.tokens[position]),
+            str(tokens.input_ids[position]),
+            _cell((tokens.word_ids or blank)[position]),
             _cell(span and f"{span[0]}:{span[1]}"),
             _cell(types[position]),
-            "special" if found.special[position] else "unknown" if found.unknown[position] else "",
+            "special" if tokens.special[position] else "unknown" if tokens.unknown[position] else "",
         )
-        for position, span in enumerate(found.offsets or blank)
+        for position, span in enumerate(tokens.offsets or blank)
     ]
-    count = len(found)
+    count = len(tokens)
     return [
         f"{count:,} tokens; input_ids ({count},) becomes (1, {count}) with the batch axis",
         "",
@@ -103,58 +103,58 @@ def tokens_lines(found: Tokens) -> list[str]:
     ]
 
 
-def hidden_json(found: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> dict[str, Any]:
+def hidden_json(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> dict[str, Any]:
     """Hidden states as the JSON object of the `hidden` command."""
-    more: dict[str, Any] = {}
+    pooler_keys: dict[str, Any] = {}
     if pooler:
-        more = {"pooler_output": found.pooler_output, "pooler_check": check.max_difference if check else None}
+        pooler_keys = {"pooler_output": trace.pooler_output, "pooler_check": check.max_difference if check else None}
     return {
-        "model": found.model,
-        "model_type": found.model_type,
+        "model": trace.model,
+        "model_type": trace.model_type,
         "layer": layer,
-        "num_hidden_layers": found.num_hidden_layers,
-        "tokens": found.tokens.tokens,
-        "input_ids": found.tokens.input_ids,
-        "hidden": found.hidden_states[layer],
-        **more,
-        "device": found.device,
-        "notices": (*found.tokens.notices, *found.notices),
+        "num_hidden_layers": trace.num_hidden_layers,
+        "tokens": trace.tokens.tokens,
+        "input_ids": trace.tokens.input_ids,
+        "hidden": trace.hidden_states[layer],
+        **pooler_keys,
+        "device": trace.device,
+        "notices": (*trace.tokens.notices, *trace.notices),
     }
 
 
-def hidden_lines(found: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> list[str]:
+def hidden_lines(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | None) -> list[str]:
     """Hidden states as a table: norm and first values of every token."""
-    states = found.hidden_states[layer]
+    states = trace.hidden_states[layer]
     rows = [
         (str(position), printable_token(token), f"{np.linalg.norm(vector):.4f}", _values(vector))
-        for position, (token, vector) in enumerate(zip(found.tokens.tokens, states, strict=True))
+        for position, (token, vector) in enumerate(zip(trace.tokens.tokens, states, strict=True))
     ]
     lines = [
-        f"{found.model}: hidden states of layer {layer} of 0 to {found.num_hidden_layers}, shape {states.shape}",
+        f"{trace.model}: hidden states of layer {layer} of 0 to {trace.num_hidden_layers}, shape {states.shape}",
         "",
         *table([("position", "token", "norm", "first values"), *rows], "rlrl"),
     ]
-    if pooler and found.pooler_output is not None:
-        vector = found.pooler_output
+    if pooler and trace.pooler_output is not None:
+        vector = trace.pooler_output
         lines += ["", f"pooler_output ({len(vector)},), norm {np.linalg.norm(vector):.4f}: {_values(vector)}"]
         if check is not None:
             lines.append(f"max |pooler(CLS) - pooler_output| = {check.max_difference:.2e}")
     return lines
 
 
-def _entry(given: str, found: Trace) -> int:
+def _entry(option: str, trace: Trace) -> int:
     """The entry of the hidden states that --layer names; read here, so that a wrong one is told its range."""
-    most = found.num_hidden_layers
-    if given.strip() not in map(str, range(most + 1)):
-        what = (
-            f"There is no layer {escape_controls(given[:20])!r} in {found.model!r}" if given else "No layer was named"
+    last = trace.num_hidden_layers
+    if option.strip() not in map(str, range(last + 1)):
+        reason = (
+            f"There is no layer {escape_controls(option[:20])!r} in {trace.model!r}" if option else "No layer was named"
         )
-        raise TextError(f"{what}; give --layer 0 (the embedding output) to --layer {most}.")
-    return int(given)
+        raise TextError(f"{reason}; give --layer 0 (the embedding output) to --layer {last}.")
+    return int(option)
 
 
-def _pooler_notices(found: Trace, check: PoolerCheck | None) -> tuple[str, ...]:
-    if found.pooler_output is None:
+def _pooler_notices(trace: Trace, check: PoolerCheck | None) -> tuple[str, ...]:
+    if trace.pooler_output is None:
         return ("This model has no pooler.",)
     return () if check else ("The pooler of this family is not Linear and tanh, so it is not computed again.",)
 
@@ -164,5 +164,5 @@ def _cell(value: object) -> str:
 
 
 def _values(vector: np.ndarray) -> str:
-    more = " ..." if len(vector) > SHOWN_VALUES else ""
-    return " ".join(f"{value:8.4f}" for value in vector[:SHOWN_VALUES].tolist()) + more
+    more = " ..." if len(vector) > MAX_VALUES else ""
+    return " ".join(f"{value:8.4f}" for value in vector[:MAX_VALUES].tolist()) + more

@@ -19,7 +19,7 @@ from bertviz_core.trace.run import RUN_LOCK
 if TYPE_CHECKING:
     import torch
 
-TIMED_SECONDS, MOST_RUNS, LEAST_RUNS = 0.2, 51, 5
+MIN_TIMED_SECONDS, MAX_RUNS, MIN_RUNS = 0.2, 51, 5
 """A pair of ways is timed alternately until this much time has gone by."""
 
 
@@ -46,27 +46,27 @@ def compare_fused_and_per_head(
     if block == "output":
         raise ValueError("the output projection sums the heads")
     run = run or capture_layer_io(loaded, tokens, layer)
-    parts = layer_projections(loaded, layer)
-    part: Projection = getattr(parts, block)
-    heads = parts.heads if block == "query" else parts.key_heads
+    projections = layer_projections(loaded, layer)
+    projection: Projection = getattr(projections, block)
+    heads = projections.heads if block == "query" else projections.key_heads
     with RUN_LOCK, torch.inference_mode():
-        inputs = torch.tensor(getattr(run, f"{block}_input"), device=loaded.device, dtype=part.weight.dtype)
-        one_way, many_ways = _both_products(part, heads, inputs)
-        one, many = one_way(), many_ways()
-        seconds = _timed(one_way, many_ways, loaded.device)
-    single, several = to_numpy(one, copy=True), to_numpy(many, copy=True)
-    own = getattr(run, block)
+        inputs = torch.tensor(getattr(run, f"{block}_input"), device=loaded.device, dtype=projection.weight.dtype)
+        fused_product, per_head_products = _both_products(projection, heads, inputs)
+        one, many = fused_product(), per_head_products()
+        seconds = _timed(fused_product, per_head_products, loaded.device)
+    fused, per_head = to_numpy(one, copy=True), to_numpy(many, copy=True)
+    recorded = getattr(run, block)
     return FusedVsPerHead(
         model=loaded.name,
         layer=layer,
         block=block,
         inputs=getattr(run, f"{block}_input"),
-        one=single,
-        many=several,
-        max_difference=float(np.abs(single - several).max()),
-        own_difference=None if own is None else float(np.abs(_side_by_side(single) - own).max()),
-        one_seconds=median(seconds[0]),
-        many_seconds=median(seconds[1]),
+        fused=fused,
+        per_head=per_head,
+        max_difference=float(np.abs(fused - per_head).max()),
+        model_difference=None if recorded is None else float(np.abs(_side_by_side(fused) - recorded).max()),
+        fused_seconds=median(seconds[0]),
+        per_head_seconds=median(seconds[1]),
         runs=len(seconds[0]),
     )
 
@@ -76,39 +76,39 @@ def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, 
 
 
 def _both_products(
-    part: Projection, heads: int, inputs: "torch.Tensor"
+    projection: Projection, heads: int, inputs: "torch.Tensor"
 ) -> "tuple[Callable[[], torch.Tensor], Callable[[], torch.Tensor]]":
     """The large product and its cut; the small products, from blocks that stand by themselves as they would be kept."""
     import torch
     from torch.nn.functional import linear
 
-    whole = part.weight.contiguous()
+    whole = projection.weight.contiguous()
     blocks = [block.clone() for block in whole.chunk(heads)]
-    biases = [None] * heads if part.bias is None else [bias.clone() for bias in part.bias.chunk(heads)]
+    biases = [None] * heads if projection.bias is None else [bias.clone() for bias in projection.bias.chunk(heads)]
 
-    def one() -> "torch.Tensor":
-        return linear(inputs, whole, part.bias).view(len(inputs), heads, -1).transpose(0, 1)
+    def fused() -> "torch.Tensor":
+        return linear(inputs, whole, projection.bias).view(len(inputs), heads, -1).transpose(0, 1)
 
-    def many() -> "torch.Tensor":
+    def per_head() -> "torch.Tensor":
         return torch.stack([linear(inputs, block, bias) for block, bias in zip(blocks, biases, strict=True)])
 
-    return one, many
+    return fused, per_head
 
 
-def _timed(one: Callable[[], Any], many: Callable[[], Any], device: str) -> tuple[list[float], list[float]]:
+def _timed(fused: Callable[[], Any], per_head: Callable[[], Any], device: str) -> tuple[list[float], list[float]]:
     """Durations of both ways, run in turn; on a GPU until the result is there."""
     import torch
 
-    def lasted(way: Callable[[], Any]) -> float:
+    def duration(product: Callable[[], Any]) -> float:
         started = perf_counter()
-        way()
+        product()
         if device == "cuda":
             torch.cuda.synchronize()
         return perf_counter() - started
 
     seconds: tuple[list[float], list[float]] = ([], [])
-    end = perf_counter() + TIMED_SECONDS
-    while len(seconds[0]) < LEAST_RUNS or (perf_counter() < end and len(seconds[0]) < MOST_RUNS):
-        seconds[0].append(lasted(one))
-        seconds[1].append(lasted(many))
+    end = perf_counter() + MIN_TIMED_SECONDS
+    while len(seconds[0]) < MIN_RUNS or (perf_counter() < end and len(seconds[0]) < MAX_RUNS):
+        seconds[0].append(duration(fused))
+        seconds[1].append(duration(per_head))
     return seconds

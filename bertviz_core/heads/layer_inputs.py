@@ -43,10 +43,10 @@ def capture_layer_io(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRu
     with RUN_LOCK:
         inputs = model_inputs(loaded, (tokens,))
         reset_model_state(loaded.model, len(tokens))
-        parts = layer_projections(loaded, layer)
-        with torch.inference_mode(), _capturing(parts, parts.shared_with.index(layer)) as heard:
+        projections = layer_projections(loaded, layer)
+        with torch.inference_mode(), _capturing(projections, projections.shared_with.index(layer)) as capture:
             _run(loaded, inputs)
-    return _captured_run(parts, heard, len(tokens))
+    return _captured_run(projections, capture, len(tokens))
 
 
 def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:
@@ -61,74 +61,77 @@ def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:
 
 
 @contextmanager
-def _capturing(parts: LayerProjections, call: int) -> Iterator[LayerCapture]:
+def _capturing(projections: LayerProjections, call: int) -> Iterator[LayerCapture]:
     """What is heard at the given call of each module, until the last of them, which ends the run."""
-    heard: LayerCapture = {}
-    modules = {id(part.module): part.module for part in (parts.query, parts.key, parts.value, parts.output)}
-    bare = {id(part.module) for part in (parts.query, parts.output) if part.bare}
-    hear = _capture_hook(heard, call, set(modules), bare)
+    capture: LayerCapture = {}
+    modules = {
+        id(part.module): part.module
+        for part in (projections.query, projections.key, projections.value, projections.output)
+    }
+    bare = {id(part.module) for part in (projections.query, projections.output) if part.bare}
+    hear = _capture_hook(capture, call, set(modules), bare)
     hooks = [module.register_forward_hook(hear, with_kwargs=True) for module in modules.values()]
     try:
-        yield heard
+        yield capture
     finally:
         for hook in hooks:
             hook.remove()
 
 
-def _capture_hook(heard: LayerCapture, call: int, wanted: set[int], bare: set[int]) -> Callable[..., None]:
-    thread, calls = get_ident(), dict.fromkeys(wanted, -1)
+def _capture_hook(capture: LayerCapture, call: int, modules: set[int], bare: set[int]) -> Callable[..., None]:
+    thread, calls = get_ident(), dict.fromkeys(modules, -1)
 
     def hear(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         if get_ident() != thread:
             return
-        place = id(module)
-        calls[place] += 1
-        if calls[place] != call:
+        key = id(module)
+        calls[key] += 1
+        if calls[key] != call:
             return
-        entered = args[0] if args else next(iter(kwargs.values()))
-        given = output[0] if isinstance(output, tuple) else output
+        inputs = args[0] if args else next(iter(kwargs.values()))
+        product = output[0] if isinstance(output, tuple) else output
         # Copies: some families scale a product where it stands.
-        heard[place] = entered.clone(), None if place in bare else given.clone()
-        if len(heard) == len(wanted):
+        capture[key] = inputs.clone(), None if key in bare else product.clone()
+        if len(capture) == len(modules):
             raise _StopForward
 
     return hear
 
 
-def _captured_run(parts: LayerProjections, heard: LayerCapture, seq: int) -> LayerRun:
-    entered, given = {}, {}
+def _captured_run(projections: LayerProjections, capture: LayerCapture, seq: int) -> LayerRun:
+    inputs, products = {}, {}
     for name in ("query", "key", "value", "output"):
-        part: Projection = getattr(parts, name)
-        vectors, product = heard[id(part.module)]
-        entered[name] = _rows(part, vectors, seq)
-        given[name] = None if product is None else _product(part, _rows(part, product, seq))
+        projection: Projection = getattr(projections, name)
+        vectors, product = capture[id(projection.module)]
+        inputs[name] = _rows(projection, vectors, seq)
+        products[name] = None if product is None else _product(projection, _rows(projection, product, seq))
     for name in ("key", "value"):
         # In most families the same vectors enter all three.
-        if np.array_equal(entered[name], entered["query"]):
-            entered[name] = entered["query"]
+        if np.array_equal(inputs[name], inputs["query"]):
+            inputs[name] = inputs["query"]
     return LayerRun(
-        query_input=entered["query"],
-        key_input=entered["key"],
-        value_input=entered["value"],
-        query=given["query"],
-        key=given["key"],
-        value=given["value"],
-        mixed=None if parts.output.bare else entered["output"],
-        output=given["output"],
+        query_input=inputs["query"],
+        key_input=inputs["key"],
+        value_input=inputs["value"],
+        query=products["query"],
+        key=products["key"],
+        value=products["value"],
+        mixed=None if projections.output.bare else inputs["output"],
+        output=products["output"],
     )
 
 
-def _product(part: Projection, rows: Any) -> Any:
+def _product(projection: Projection, rows: Any) -> Any:
     """What is this projection's of a module's product, with the bias that the family adds behind it."""
-    if part.rows is not None:
-        rows = rows[:, part.rows.numpy()]
-    return rows + to_numpy(part.bias) if part.bias_behind and part.bias is not None else rows
+    if projection.rows is not None:
+        rows = rows[:, projection.rows.numpy()]
+    return rows + to_numpy(projection.bias) if projection.bias_behind and projection.bias is not None else rows
 
 
-def _rows(part: Projection, vectors: "torch.Tensor", seq: int) -> Any:
+def _rows(projection: Projection, vectors: "torch.Tensor", seq: int) -> Any:
     """The vectors of a batch of one text as (seq, width), whichever axis the family puts first; padding cut off."""
     import torch
 
-    if isinstance(part.module, torch.nn.Conv1d):
+    if isinstance(projection.module, torch.nn.Conv1d):
         vectors = vectors.transpose(1, 2)
     return to_numpy(vectors.reshape(-1, vectors.shape[-1])[:seq], copy=True)

@@ -17,10 +17,10 @@ from bertviz_core.parameters.naming import NameClassifier
 if TYPE_CHECKING:
     import torch
 
-HEAD_COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
-ELSEWHERE = ("crossattention", "cross_attn", "encoder_attn", "EncDecAttention")
+HEAD_COUNT_ATTRIBUTES = ("num_attention_heads", "num_heads", "n_heads", "n_head")
+CROSS_ATTENTION = ("crossattention", "cross_attn", "encoder_attn", "EncDecAttention")
 """Attention to another text, which an encoder has not got."""
-Found = Mapping[str, list[str]]
+ProjectionNames = Mapping[str, list[str]]
 
 
 class Projection(NamedTuple):
@@ -66,39 +66,41 @@ def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
     blocks = _blocks(loaded)
     users = _users(loaded, len(blocks))
     block = next(index for index, shared in enumerate(users) if layer in shared)
-    found = blocks[block]
-    heads = _head_count(loaded, (found["query"] or found["query_key_value"] or found["key"])[0])
-    if found["query_key_value"]:
-        query, key, value = _fused(loaded, found, heads)
+    names = blocks[block]
+    heads = _head_count(loaded, (names["query"] or names["query_key_value"] or names["key"])[0])
+    if names["query_key_value"]:
+        query, key, value = _fused(loaded, names, heads)
     else:
-        query, key, value = (_projection(loaded, part, found[part]) for part in ("query", "key", "value"))
+        query, key, value = (_projection(loaded, part, names[part]) for part in ("query", "key", "value"))
     head_dim, uneven = divmod(len(query.weight), heads)
     key_heads, unequal = divmod(len(key.weight), head_dim or 1)
     if uneven or unequal or not key_heads or heads % key_heads or len(value.weight) % key_heads:
         raise _unknown(loaded, f"{heads} heads do not divide projections of {len(query.weight)} rows")
-    output = _projection(loaded, "attention_output", found["attention_output"], len(value.weight) // key_heads * heads)
+    output = _projection(loaded, "attention_output", names["attention_output"], len(value.weight) // key_heads * heads)
     return LayerProjections(query, key, value, output, heads, key_heads, users[block])
 
 
-def _blocks(loaded: LoadedModel) -> list[Found]:
+def _blocks(loaded: LoadedModel) -> list[ProjectionNames]:
     """Of every stored layer the names of its projections by part, the layers in their order."""
     classifier = NameClassifier(loaded.model_type, loaded.model.base_model_prefix, wrapped=False)
     blocks: dict[int, dict[str, list[str]]] = {}
     for name, _ in loaded.model.named_parameters():
         role, layer = classifier.classify(name)
-        if layer is not None and not any(word in name for word in ELSEWHERE):
+        if layer is not None and not any(word in name for word in CROSS_ATTENTION):
             parts = ("query", "key", "value", "query_key_value", "attention_output")
             block = blocks.setdefault(layer, {part: [] for part in parts})
             if role.part in block:
                 block[role.part].append(name)
-    found: list[Found] = [blocks[layer] for layer in sorted(blocks)]
-    if not found or not all(block["query_key_value"] or (block["query"] and block["key"]) for block in found):
+    stored_blocks: list[ProjectionNames] = [blocks[layer] for layer in sorted(blocks)]
+    if not stored_blocks or not all(
+        block["query_key_value"] or (block["query"] and block["key"]) for block in stored_blocks
+    ):
         row = family(loaded.model_type)
         why = "mixes tokens without query, key and value, so it has no heads"
         if row.has_attention:
             why = "keeps its query, key and value projections under names that are not known here"
         raise UnsupportedModelError(f"{row.title} {why}; choose another model.")
-    return found
+    return stored_blocks
 
 
 def _users(loaded: LoadedModel, blocks: int) -> list[tuple[int, ...]]:
@@ -118,7 +120,7 @@ def _head_count(loaded: LoadedModel, name: str) -> int:
     path = name.split(".")
     for depth in range(len(path) - 1, max(len(path) - 4, 0), -1):
         module = loaded.model.get_submodule(".".join(path[:depth]))
-        for attribute in HEAD_COUNTS:
+        for attribute in HEAD_COUNT_ATTRIBUTES:
             count = getattr(module, attribute, None)
             if isinstance(count, int) and count > 0:
                 return count
@@ -134,9 +136,9 @@ def _projection(loaded: LoadedModel, part: str, names: list[str], least_columns:
     if len(matrices) != 1:
         raise _unknown(loaded, f"a layer has {len(matrices)} {part.replace('_', ' ')} projections")
     name = matrices[0]
-    place, _, last = name.rpartition(".")
-    module = loaded.model.get_submodule(place)
-    bare = last not in ("weight", "kernel")
+    module_path, _, attribute = name.rpartition(".")
+    module = loaded.model.get_submodule(module_path)
+    bare = attribute not in ("weight", "kernel")
     weight, form = _matrix(module, tensors[name], bare, part == "attention_output")
     bias = None if bare else getattr(module, "bias", None)
     return Projection(weight, bias, module, bare, None, False, StoredMatrix(name, tuple(tensors[name].shape), form))
@@ -162,35 +164,35 @@ def _matrix(module: Any, weight: "torch.Tensor", bare: bool, output: bool) -> "t
     return weight, "as stored"
 
 
-def _fused(loaded: LoadedModel, found: Found, heads: int) -> tuple[Projection, Projection, Projection]:
+def _fused(loaded: LoadedModel, names: ProjectionNames, heads: int) -> tuple[Projection, Projection, Projection]:
     """Query, key and value out of the one matrix that holds all three."""
     import torch
 
-    whole = _projection(loaded, "query_key_value", found["query_key_value"])
+    whole = _projection(loaded, "query_key_value", names["query_key_value"])
     total = len(whole.weight)
     if family(loaded.model_type).interleaved:
-        places = torch.arange(total).view(heads, 3, -1)
-        picks = [places[:, index].flatten() for index in range(3)]
+        row_numbers = torch.arange(total).view(heads, 3, -1)
+        row_sets = [row_numbers[:, index].flatten() for index in range(3)]
         forms = [f"{word} third of each head's rows" for word in ("first", "second", "last")]
     else:
         key_heads = int(getattr(loaded.model.config, "num_key_value_heads", None) or heads)
         size = total // (heads + 2 * key_heads)
         bounds = [0, heads * size, (heads + key_heads) * size, total]
-        picks = [torch.arange(low, high) for low, high in pairwise(bounds)]
+        row_sets = [torch.arange(low, high) for low, high in pairwise(bounds)]
         side = "columns" if whole.stored.form == "transposed" else "rows"
-        forms = [f"{side} {pick[0]:,} to {pick[-1]:,} of {total:,}" for pick in picks]
+        forms = [f"{side} {pick[0]:,} to {pick[-1]:,} of {total:,}" for pick in row_sets]
     parts = []
-    for part, rows, form in zip(("query", "key", "value"), picks, forms, strict=True):
+    for part, rows, form in zip(("query", "key", "value"), row_sets, forms, strict=True):
         # DeBERTa keeps the biases of query and value by themselves, behind the fused product.
-        own = [loaded.model.get_parameter(name) for name in found[part]]
+        own = [loaded.model.get_parameter(name) for name in names[part]]
         bias = own[0] if own else None if whole.bias is None else whole.bias[rows]
         stored = StoredMatrix(whole.stored.name, whole.stored.shape, form)
         parts.append(Projection(whole.weight[rows], bias, whole.module, False, rows, bool(own), stored))
     return parts[0], parts[1], parts[2]
 
 
-def _unknown(loaded: LoadedModel, what: str) -> UnsupportedModelError:
+def _unknown(loaded: LoadedModel, reason: str) -> UnsupportedModelError:
     title = family(loaded.model_type).title
     return UnsupportedModelError(
-        f"The projections of {title} cannot be cut into heads here ({what}); choose another model."
+        f"The projections of {title} cannot be cut into heads here ({reason}); choose another model."
     )

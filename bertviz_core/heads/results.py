@@ -101,7 +101,7 @@ class CellBreakdown:
     """Position of the token looked at."""
     score: ScoreBreakdown
     """From two vectors to one weight."""
-    mix: HeadOutput
+    output: HeadOutput
     """From the row of weights to what the head hands on."""
 
 
@@ -171,8 +171,8 @@ class HeadProjections:
 
     def blocks(self, block: Block) -> np.ndarray:
         """One of the four matrices, cut: an array with a first axis of heads (or key heads)."""
-        found: np.ndarray = getattr(self, block)
-        return found
+        cut: np.ndarray = getattr(self, block)
+        return cut
 
     def matrix(self, block: Block) -> np.ndarray:
         """One of the four matrices whole again, rows being what comes out: the inverse of the cut."""
@@ -184,8 +184,8 @@ class HeadProjections:
 
     def bias(self, block: Block) -> np.ndarray | None:
         """The bias that belongs to one of the four matrices; None where there is none."""
-        found: np.ndarray | None = getattr(self, f"{block}_bias")
-        return found
+        bias: np.ndarray | None = getattr(self, f"{block}_bias")
+        return bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ class HeadParameters:
     """Of each of BLOCKS, its bias included (the output's bias belongs to no head)."""
     heads: Mapping[Block, int]
     """How many such blocks there are; fewer for key and value where heads share them."""
-    beside: int
+    outside_heads: int
     """Parameters of the four projections that belong to no head: the output's bias, columns that read no head."""
     total: int
-    """Parameters of the four projections: the sum of per_head x heads, and what is beside."""
+    """Parameters of the four projections: the sum of per_head x heads, and outside_heads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,17 +214,17 @@ class FusedVsPerHead:
     """Which projection: query, key or value."""
     inputs: Float[np.ndarray, "seq hidden"]
     """What really enters the projection for this text: the vectors of all tokens."""
-    one: Float[np.ndarray, "heads seq dim"]
+    fused: Float[np.ndarray, "heads seq dim"]
     """inputs @ W^T + b in one product, then cut."""
-    many: Float[np.ndarray, "heads seq dim"]
+    per_head: Float[np.ndarray, "heads seq dim"]
     """inputs @ W_h^T + b_h, a product for each head."""
     max_difference: float
     """Largest absolute difference of the two; float32 rounding at most."""
-    own_difference: float | None
-    """Largest absolute difference of `one` to what the model itself computed; None where it cannot be listened to."""
-    one_seconds: float
+    model_difference: float | None
+    """Largest absolute difference of `fused` to what the model itself computed; None where it cannot be listened to."""
+    fused_seconds: float
     """Median duration of the large product and its cut."""
-    many_seconds: float
+    per_head_seconds: float
     """Median duration of all small products together."""
     runs: int
     """Runs that the medians are of."""

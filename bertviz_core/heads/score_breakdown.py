@@ -13,20 +13,9 @@ from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
 
-
-def content_scaling(loaded: LoadedModel, head_dim: int) -> float:
-    """What the product of query and key is multiplied with in a family whose scaling is not recorded.
-
-    1 / sqrt(head_dim) (Vaswani et al. 2017, section 3.2.1); DeBERTa divides by sqrt(head_dim x kinds of products), the
-    product of the contents counted among them (He et al. 2021, section 3.1).
-    """
-    of_positions = set(getattr(loaded.model.config, "pos_att_type", None) or ()) & {"c2p", "p2c"}
-    return float((head_dim * (1 + len(of_positions))) ** -0.5)
-
-
-ROUNDING = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 6e-2}
+ROUNDING_TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 6e-2}
 """Relative difference of two ways to compute one vector, by the run's number format; more is another computation."""
-UNSEEN = -1e30
+MASKED_BELOW = -1e30
 """What is added to a score to blank it out, whatever number a family takes for minus infinity."""
 Rows = Float[np.ndarray, "heads seq"]
 
@@ -56,112 +45,6 @@ class ScoreRows(NamedTuple):
     """Whether what is added was worked out backwards from the model's weights."""
 
 
-def score_rows(loaded: LoadedModel, trace: Trace, layer: int, vectors: Vectors, position: int) -> ScoreRows:
-    """Scaled products of one query of every head with all keys, and what is added to them before the softmax."""
-    if trace.attentions is None:
-        return _recorded_rows(trace, layer, vectors, position)
-    scaling = content_scaling(loaded, vectors.query.shape[-1])
-    return _remainder_rows(trace, layer, vectors, position, scaling)
-
-
-def layer_vectors(trace: Trace, layer: int, parts: HeadProjections, run: LayerRun) -> Vectors:
-    """Queries, keys and values from inputs and weights; those that were recorded where positions changed them."""
-    query = projected(run.query_input, parts.query, parts.query_bias)
-    key = projected(run.key_input, parts.key, parts.key_bias)
-    value = projected(run.value_input, parts.value, parts.value_bias)
-    if trace.query is None or trace.key is None:
-        return Vectors(query, key, value, "as projected", 1.0, None)
-    tolerance = ROUNDING.get(trace.dtype, 1e-4)
-    query_way, query_factor, query_off = _relation(query, trace.query[layer], tolerance)
-    key_way, key_factor, key_off = _relation(key, trace.key[layer], tolerance)
-    if query_way == key_way == "as projected" and key_factor == 1:
-        return Vectors(query_factor * query, key, value, "as projected", query_factor, max(query_off, key_off))
-    way = query_way if query_way == key_way else "changed"
-    off = max(query_off, key_off)
-    return Vectors(
-        trace.query[layer].astype(np.float64), trace.key[layer].astype(np.float64), value, way, query_factor, off
-    )
-
-
-def projected(
-    inputs: Float[np.ndarray, "seq hidden"],
-    blocks: Float[np.ndarray, "heads dim hidden"],
-    bias: Float[np.ndarray, "heads dim"] | None,
-) -> Float[np.ndarray, "heads seq dim"]:
-    """Every head's vectors of all tokens: its block of rows times the inputs, plus its bias."""
-    vectors: np.ndarray = inputs.astype(np.float64) @ blocks.astype(np.float64).transpose(0, 2, 1)
-    return vectors if bias is None else vectors + bias[:, None]
-
-
-def _relation(
-    projected: Float[np.ndarray, "heads seq dim"], used: Float[np.ndarray, "heads seq dim"], tolerance: float
-) -> tuple[Positions, float, float]:
-    """How the vectors that are multiplied come from the projected ones, by which factor, and how far off they are.
-
-    A rotation keeps the length of every vector (Su et al. 2021, section 3.4.2).
-    """
-    factor = float(np.linalg.norm(used) / (np.linalg.norm(projected) or 1.0))
-    if abs(factor - 1) < tolerance:
-        factor = 1.0
-    peak = float(np.abs(used).max()) or 1.0
-    off = float(np.abs(factor * projected - used).max())
-    if off <= tolerance * peak:
-        return "as projected", factor, off
-    lengths, wanted = factor * np.linalg.norm(projected, axis=-1), np.linalg.norm(used, axis=-1)
-    off = float(np.abs(lengths - wanted).max())
-    return "rotated" if off <= tolerance * float(wanted.max()) else "changed", factor, off
-
-
-def _recorded_rows(trace: Trace, layer: int, vectors: Vectors, position: int) -> ScoreRows:
-    """Products of one query with all keys, and what the recorded mask or bias adds to them."""
-    scaling = float((trace.scaling or ())[layer])
-    scaled = _content(vectors, position) * scaling
-    mask = (trace.masks or ())[layer]
-    if mask is None:
-        return ScoreRows(scaled, np.zeros_like(scaled), scaling, "", False)
-    row = mask[:, position]
-    added = np.where(row, 0.0, -np.inf) if mask.dtype == np.bool_ else row.astype(np.float64)
-    added = np.broadcast_to(np.where(added < UNSEEN, -np.inf, added), scaled.shape)
-    finite = added[np.isfinite(added)]
-    name = "relative position" if finite.any() else "mask" if finite.size < added.size else ""
-    return ScoreRows(scaled, added, scaling, name, False)
-
-
-def _remainder_rows(trace: Trace, layer: int, vectors: Vectors, position: int, scaling: float) -> ScoreRows:
-    """Products of one query with all keys, and what must be added to them to give the model's own weights.
-
-    A softmax does not feel what is added to a whole row, so the remainder is known up to its mean, which is made 0.
-    """
-    if trace.attentions is None:
-        raise ValueError("a trace without attention maps")
-    scaled = _content(vectors, position) * scaling
-    with np.errstate(divide="ignore"):
-        logs = np.log(trace.attentions[layer][:, position].astype(np.float64))
-    seen = np.isfinite(logs)
-    added = np.where(seen, logs, 0) - scaled
-    means = (added * seen).sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1, keepdims=True), 1)
-    added = np.where(seen, added - means, -np.inf)
-    if float(np.abs(added[seen]).max(initial=0)) > 10 * ROUNDING.get(trace.dtype, 1e-4):
-        return ScoreRows(scaled, added, scaling, family(trace.model_type).score_terms, True)
-    return ScoreRows(scaled, np.where(seen, 0.0, -np.inf), scaling, "" if seen.all() else "mask", False)
-
-
-def _content(vectors: Vectors, position: int) -> Rows:
-    shared = len(vectors.query) // len(vectors.key)
-    keys = np.repeat(vectors.key, shared, axis=0)
-    product: np.ndarray = np.einsum("hd,hsd->hs", vectors.query[:, position], keys)
-    return product
-
-
-def softmax(scores: Rows) -> Rows:
-    """Softmax over the keys; a row in which no key may be looked at becomes 0."""
-    peak = scores.max(axis=-1, keepdims=True)
-    raised = np.exp(scores - np.where(np.isfinite(peak), peak, 0))
-    total = raised.sum(axis=-1, keepdims=True)
-    weights: np.ndarray = raised / np.where(total == 0, 1, total)
-    return weights
-
-
 class LayerHeads(NamedTuple):
     """What all cells of one layer and text share."""
 
@@ -174,16 +57,6 @@ class _Cell(NamedTuple):
     key_head: int
     query_position: int
     key_position: int
-
-
-def layer_heads(loaded: LoadedModel, trace: Trace, layer: int) -> LayerHeads:
-    """The projections of a layer and what they were given for the trace's text, for any number of cells.
-
-    Raises:
-        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
-        ValueError: there is no such layer.
-    """
-    return LayerHeads(head_projections(loaded, layer), capture_layer_io(loaded, trace.tokens, layer))
 
 
 def break_down_cell(
@@ -217,12 +90,12 @@ def break_down_cell(
     seq = len(trace.tokens)
     if not (0 <= query_position < seq and 0 <= key_position < seq):
         raise ValueError(f"tokens {query_position} and {key_position} of {seq}")
-    own = attention_rows(trace, layer, head, slice(query_position, query_position + 1))[0]
-    parts, run = heads or layer_heads(loaded, trace, layer)
-    vectors = layer_vectors(trace, layer, parts, run)
+    model_weights = attention_rows(trace, layer, head, slice(query_position, query_position + 1))[0]
+    projections, run = heads or layer_heads(loaded, trace, layer)
+    vectors = layer_vectors(trace, layer, projections, run)
     rows = score_rows(loaded, trace, layer, vectors, query_position)
     weights = softmax(rows.scaled + rows.added)
-    cell = _Cell(head, head // (parts.num_heads // len(parts.key)), query_position, key_position)
+    cell = _Cell(head, head // (projections.num_heads // len(projections.key)), query_position, key_position)
     return CellBreakdown(
         model=trace.model,
         layer=layer,
@@ -230,30 +103,104 @@ def break_down_cell(
         key_head=cell.key_head,
         query_position=query_position,
         key_position=key_position,
-        score=_score(parts, run, vectors, rows, cell, weights[head], own),
-        mix=_head_output(trace, parts, run, vectors, cell, weights),
+        score=_score(projections, run, vectors, rows, cell, weights[head], model_weights),
+        output=_head_output(trace, projections, run, vectors, cell, weights),
     )
 
 
+def layer_heads(loaded: LoadedModel, trace: Trace, layer: int) -> LayerHeads:
+    """The projections of a layer and what they were given for the trace's text, for any number of cells.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
+        ValueError: there is no such layer.
+    """
+    return LayerHeads(head_projections(loaded, layer), capture_layer_io(loaded, trace.tokens, layer))
+
+
+def layer_vectors(trace: Trace, layer: int, projections: HeadProjections, run: LayerRun) -> Vectors:
+    """Queries, keys and values from inputs and weights; those that were recorded where positions changed them."""
+    query = projected(run.query_input, projections.query, projections.query_bias)
+    key = projected(run.key_input, projections.key, projections.key_bias)
+    value = projected(run.value_input, projections.value, projections.value_bias)
+    if trace.query is None or trace.key is None:
+        return Vectors(query, key, value, "as projected", 1.0, None)
+    tolerance = ROUNDING_TOLERANCE.get(trace.dtype, 1e-4)
+    query_positions, query_factor, query_error = _relation(query, trace.query[layer], tolerance)
+    key_positions, key_factor, key_error = _relation(key, trace.key[layer], tolerance)
+    if query_positions == key_positions == "as projected" and key_factor == 1:
+        return Vectors(query_factor * query, key, value, "as projected", query_factor, max(query_error, key_error))
+    positions = query_positions if query_positions == key_positions else "changed"
+    difference = max(query_error, key_error)
+    return Vectors(
+        trace.query[layer].astype(np.float64),
+        trace.key[layer].astype(np.float64),
+        value,
+        positions,
+        query_factor,
+        difference,
+    )
+
+
+def score_rows(loaded: LoadedModel, trace: Trace, layer: int, vectors: Vectors, position: int) -> ScoreRows:
+    """Scaled products of one query of every head with all keys, and what is added to them before the softmax."""
+    if trace.attentions is None:
+        return _recorded_rows(trace, layer, vectors, position)
+    scaling = content_scaling(loaded, vectors.query.shape[-1])
+    return _remainder_rows(trace, layer, vectors, position, scaling)
+
+
+def content_scaling(loaded: LoadedModel, head_dim: int) -> float:
+    """What the product of query and key is multiplied with in a family whose scaling is not recorded.
+
+    1 / sqrt(head_dim) (Vaswani et al. 2017, section 3.2.1); DeBERTa divides by sqrt(head_dim x kinds of products), the
+    product of the contents counted among them (He et al. 2021, section 3.1).
+    """
+    of_positions = set(getattr(loaded.model.config, "pos_att_type", None) or ()) & {"c2p", "p2c"}
+    return float((head_dim * (1 + len(of_positions))) ** -0.5)
+
+
+def projected(
+    inputs: Float[np.ndarray, "seq hidden"],
+    blocks: Float[np.ndarray, "heads dim hidden"],
+    bias: Float[np.ndarray, "heads dim"] | None,
+) -> Float[np.ndarray, "heads seq dim"]:
+    """Every head's vectors of all tokens: its block of rows times the inputs, plus its bias."""
+    vectors: np.ndarray = inputs.astype(np.float64) @ blocks.astype(np.float64).transpose(0, 2, 1)
+    return vectors if bias is None else vectors + bias[:, None]
+
+
+def softmax(scores: Rows) -> Rows:
+    """Softmax over the keys; a row in which no key may be looked at becomes 0."""
+    peak = scores.max(axis=-1, keepdims=True)
+    raised = np.exp(scores - np.where(np.isfinite(peak), peak, 0))
+    total = raised.sum(axis=-1, keepdims=True)
+    weights: np.ndarray = raised / np.where(total == 0, 1, total)
+    return weights
+
+
 def _score(
-    parts: HeadProjections,
+    projections: HeadProjections,
     run: LayerRun,
     vectors: Vectors,
     rows: ScoreRows,
     cell: _Cell,
     weights: Float[np.ndarray, " seq"],
-    own: Float[np.ndarray, " seq"],
+    model_weights: Float[np.ndarray, " seq"],
 ) -> ScoreBreakdown:
     head, key_head, i, j = cell
     query, key = vectors.query[head, i], vectors.key[key_head, j]
     added = rows.added[head]
     inputs = run.query_input[i : i + 1], run.key_input[j : j + 1]
-    made = projected(inputs[0], parts.query, parts.query_bias), projected(inputs[1], parts.key, parts.key_bias)
+    bias_included = (
+        projected(inputs[0], projections.query, projections.query_bias),
+        projected(inputs[1], projections.key, projections.key_bias),
+    )
     return ScoreBreakdown(
         query_input=run.query_input[i],
         key_input=run.key_input[j],
-        query_projected=_single(made[0][head, 0]),
-        key_projected=_single(made[1][key_head, 0]),
+        query_projected=_single(bias_included[0][head, 0]),
+        key_projected=_single(bias_included[1][key_head, 0]),
         positions=vectors.positions,
         query_factor=vectors.factor,
         projection_difference=vectors.difference,
@@ -270,30 +217,30 @@ def _score(
         score=float(rows.scaled[head, j] + added[j]),
         scores=_single(rows.scaled[head] + added),
         weights=_single(weights),
-        model_weights=own,
-        max_difference=float(np.abs(weights - own).max()),
+        model_weights=model_weights,
+        max_difference=float(np.abs(weights - model_weights).max()),
     )
 
 
 def _head_output(
-    trace: Trace, parts: HeadProjections, run: LayerRun, vectors: Vectors, cell: _Cell, weights: Rows
+    trace: Trace, projections: HeadProjections, run: LayerRun, vectors: Vectors, cell: _Cell, weights: Rows
 ) -> HeadOutput:
     """The mix of all heads for one query, through W_o, beside what the model itself gave to W_o and got from it."""
     position = cell.query_position
     values = np.repeat(vectors.value, len(weights) // len(vectors.value), axis=0)
     mixes = np.einsum("hs,hsd->hd", weights, values)
-    outputs = np.einsum("hod,hd->ho", parts.output.astype(np.float64), mixes)
+    outputs = np.einsum("hod,hd->ho", projections.output.astype(np.float64), mixes)
     rest = np.zeros(outputs.shape[1])
     mix_difference = output_difference = None
     if run.mixed is not None and run.output is not None:
-        own, side_by_side = run.mixed[position].astype(np.float64), mixes.reshape(-1)
-        beside = own[: mixes.size] - side_by_side
-        mix_difference = float(np.abs(beside).max())
+        model_mixes, side_by_side = run.mixed[position].astype(np.float64), mixes.reshape(-1)
+        difference = model_mixes[: mixes.size] - side_by_side
+        mix_difference = float(np.abs(difference).max())
         # What the family puts beside or behind the mixes; rounding alone is none of it.
-        if mix_difference > ROUNDING.get(trace.dtype, 1e-4) * max(1.0, float(np.abs(own).max())):
-            rest = merge_columns(parts.output) @ beside
-        rest = rest + parts.output_rest @ own[mixes.size :]
-        bias = 0 if parts.output_bias is None else parts.output_bias
+        if mix_difference > ROUNDING_TOLERANCE.get(trace.dtype, 1e-4) * max(1.0, float(np.abs(model_mixes).max())):
+            rest = merge_columns(projections.output) @ difference
+        rest = rest + projections.output_rest @ model_mixes[mixes.size :]
+        bias = 0 if projections.output_bias is None else projections.output_bias
         output_difference = float(np.abs(outputs.sum(axis=0) + rest + bias - run.output[position]).max())
     return HeadOutput(
         values=_single(vectors.value[cell.key_head]),
@@ -306,6 +253,66 @@ def _head_output(
     )
 
 
+def _relation(
+    projected: Float[np.ndarray, "heads seq dim"], recorded: Float[np.ndarray, "heads seq dim"], tolerance: float
+) -> tuple[Positions, float, float]:
+    """How the vectors that are multiplied come from the projected ones, by which factor, and how far off they are.
+
+    A rotation keeps the length of every vector (Su et al. 2021, section 3.4.2).
+    """
+    factor = float(np.linalg.norm(recorded) / (np.linalg.norm(projected) or 1.0))
+    if abs(factor - 1) < tolerance:
+        factor = 1.0
+    peak = float(np.abs(recorded).max()) or 1.0
+    difference = float(np.abs(factor * projected - recorded).max())
+    if difference <= tolerance * peak:
+        return "as projected", factor, difference
+    lengths, used_lengths = factor * np.linalg.norm(projected, axis=-1), np.linalg.norm(recorded, axis=-1)
+    difference = float(np.abs(lengths - used_lengths).max())
+    return "rotated" if difference <= tolerance * float(used_lengths.max()) else "changed", factor, difference
+
+
+def _recorded_rows(trace: Trace, layer: int, vectors: Vectors, position: int) -> ScoreRows:
+    """Products of one query with all keys, and what the recorded mask or bias adds to them."""
+    scaling = float((trace.scaling or ())[layer])
+    scaled = _content(vectors, position) * scaling
+    mask = (trace.masks or ())[layer]
+    if mask is None:
+        return ScoreRows(scaled, np.zeros_like(scaled), scaling, "", False)
+    row = mask[:, position]
+    added = np.where(row, 0.0, -np.inf) if mask.dtype == np.bool_ else row.astype(np.float64)
+    added = np.broadcast_to(np.where(added < MASKED_BELOW, -np.inf, added), scaled.shape)
+    finite = added[np.isfinite(added)]
+    name = "relative position" if finite.any() else "mask" if finite.size < added.size else ""
+    return ScoreRows(scaled, added, scaling, name, False)
+
+
+def _remainder_rows(trace: Trace, layer: int, vectors: Vectors, position: int, scaling: float) -> ScoreRows:
+    """Products of one query with all keys, and what must be added to them to give the model's own weights.
+
+    A softmax does not feel what is added to a whole row, so the remainder is known up to its mean, which is made 0.
+    """
+    if trace.attentions is None:
+        raise ValueError("a trace without attention maps")
+    scaled = _content(vectors, position) * scaling
+    with np.errstate(divide="ignore"):
+        logs = np.log(trace.attentions[layer][:, position].astype(np.float64))
+    seen = np.isfinite(logs)
+    added = np.where(seen, logs, 0) - scaled
+    means = (added * seen).sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    added = np.where(seen, added - means, -np.inf)
+    if float(np.abs(added[seen]).max(initial=0)) > 10 * ROUNDING_TOLERANCE.get(trace.dtype, 1e-4):
+        return ScoreRows(scaled, added, scaling, family(trace.model_type).score_terms, True)
+    return ScoreRows(scaled, np.where(seen, 0.0, -np.inf), scaling, "" if seen.all() else "mask", False)
+
+
+def _content(vectors: Vectors, position: int) -> Rows:
+    shared = len(vectors.query) // len(vectors.key)
+    keys = np.repeat(vectors.key, shared, axis=0)
+    product: np.ndarray = np.einsum("hd,hsd->hs", vectors.query[:, position], keys)
+    return product
+
+
 def _single(values: np.ndarray) -> np.ndarray:
-    found: np.ndarray = values.astype(np.float32)
-    return found
+    single: np.ndarray = values.astype(np.float32)
+    return single

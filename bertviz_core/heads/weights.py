@@ -1,18 +1,19 @@
-"""Where the heads of a layer are: its projections cut into heads and put together again, and their norms.
+"""The weights of the heads of a layer: its projections cut into heads and put together again, norms, value norms.
 
 Vaswani et al. (2017), section 3.2.2, write a projection per head; libraries keep one matrix for all heads of a layer.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import LayerProjections, Projection, layer_projections
 from bertviz_core.heads.results import BLOCKS, Block, HeadParameters, HeadProjections
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.arrays import to_numpy
+from bertviz_core.trace.results import Trace
 
 
 def split_rows(matrix: Float[np.ndarray, "rows columns"], heads: int) -> Float[np.ndarray, "heads dim columns"]:
@@ -57,46 +58,48 @@ def head_projections(loaded: LoadedModel, layer: int) -> HeadProjections:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
         ValueError: there is no such layer.
     """
-    parts = layer_projections(loaded, layer)
-    heads, key_heads = parts.heads, parts.key_heads
-    query, key, value = (to_numpy(part.weight, copy=True) for part in (parts.query, parts.key, parts.value))
-    output = to_numpy(parts.output.weight, copy=True)
+    projections = layer_projections(loaded, layer)
+    heads, key_heads = projections.heads, projections.key_heads
+    query, key, value = (
+        to_numpy(part.weight, copy=True) for part in (projections.query, projections.key, projections.value)
+    )
+    output = to_numpy(projections.output.weight, copy=True)
     columns = len(value) // key_heads * heads
     return HeadProjections(
         model=loaded.name,
         layer=layer,
-        shared_with=parts.shared_with,
+        shared_with=projections.shared_with,
         query=split_rows(query, heads),
         key=split_rows(key, key_heads),
         value=split_rows(value, key_heads),
         output=split_columns(output[:, :columns], heads),
-        query_bias=_bias(parts.query, heads),
-        key_bias=_bias(parts.key, key_heads),
-        value_bias=_bias(parts.value, key_heads),
-        output_bias=_bias(parts.output, None),
+        query_bias=_bias(projections.query, heads),
+        key_bias=_bias(projections.key, key_heads),
+        value_bias=_bias(projections.value, key_heads),
+        output_bias=_bias(projections.output, None),
         output_rest=output[:, columns:],
-        norms=_norms(parts),
-        stored={block: getattr(parts, block).stored for block in BLOCKS},
+        norms=_norms(projections),
+        stored={block: getattr(projections, block).stored for block in BLOCKS},
     )
 
 
-def _bias(part: Projection, heads: int | None) -> Any:
-    if part.bias is None:
+def _bias(projection: Projection, heads: int | None) -> np.ndarray | None:
+    if projection.bias is None:
         return None
-    bias = to_numpy(part.bias, copy=True)
+    bias: np.ndarray = to_numpy(projection.bias, copy=True)
     return bias if heads is None else bias.reshape(heads, -1)
 
 
-def _norms(parts: LayerProjections) -> Float[np.ndarray, "heads blocks"]:
-    columns = len(parts.value.weight) // parts.key_heads * parts.heads
+def _norms(projections: LayerProjections) -> Float[np.ndarray, "heads blocks"]:
+    columns = len(projections.value.weight) // projections.key_heads * projections.heads
     matrices = (
-        (parts.query.weight, parts.heads),
-        (parts.key.weight, parts.key_heads),
-        (parts.value.weight, parts.key_heads),
-        (parts.output.weight[:, :columns].T, parts.heads),
+        (projections.query.weight, projections.heads),
+        (projections.key.weight, projections.key_heads),
+        (projections.value.weight, projections.key_heads),
+        (projections.output.weight[:, :columns].T, projections.heads),
     )
     norms = [to_numpy(matrix.float().reshape(heads, -1).norm(dim=1), copy=True) for matrix, heads in matrices]
-    return np.stack([np.repeat(norm, parts.heads // len(norm)) for norm in norms], axis=1)
+    return np.stack([np.repeat(norm, projections.heads // len(norm)) for norm in norms], axis=1)
 
 
 def block_norms(loaded: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]:
@@ -108,11 +111,11 @@ def block_norms(loaded: LoadedModel) -> Float[np.ndarray, "layers heads blocks"]
     Raises:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
     """
-    rows: dict[int, Any] = {}
+    rows: dict[int, Float[np.ndarray, "heads blocks"]] = {}
     for layer in range(loaded.num_hidden_layers):
         if layer not in rows:
-            parts = layer_projections(loaded, layer)
-            rows |= dict.fromkeys(parts.shared_with, _norms(parts))
+            projections = layer_projections(loaded, layer)
+            rows |= dict.fromkeys(projections.shared_with, _norms(projections))
     heads = max(len(row) for row in rows.values())
     norms = np.full((len(rows), heads, len(BLOCKS)), np.nan, dtype=np.float32)
     for layer, row in rows.items():
@@ -131,3 +134,30 @@ def head_parameters(projections: HeadProjections) -> HeadParameters:
     bias = projections.output_bias
     beside = projections.output_rest.size + (0 if bias is None else bias.size)
     return HeadParameters(per_head, heads, beside, sum(per_head[block] * heads[block] for block in BLOCKS) + beside)
+
+
+def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarray, "heads seq"]:
+    """Length of W_o^h v_j of every head and token: the norm of f(x) of Kobayashi et al. (2020).
+
+    Times the attention weight it is the length of what token j hands over to token i through head h. The bias of the
+    output, which no head has a part of, is left out.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.
+        ValueError: there is no such layer.
+    """
+    projections = head_projections(loaded, layer)
+    if trace.value is not None:
+        values = trace.value[layer].astype(np.float64)
+    else:
+        inputs = capture_layer_io(loaded, trace.tokens, layer).value_input.astype(np.float64)
+        values = inputs @ projections.value.astype(np.float64).transpose(0, 2, 1)
+        if projections.value_bias is not None:
+            values = values + projections.value_bias[:, None]
+    values = np.repeat(values, projections.num_heads // len(values), axis=0)
+    output = projections.output.astype(np.float64)
+    # |O v|^2 = v^T (O^T O) v: no vector of the hidden size is made for each head and token.
+    gram = output.transpose(0, 2, 1) @ output
+    squares = np.einsum("hsd,hde,hse->hs", values, gram, values, optimize=True)
+    norms: np.ndarray = np.sqrt(np.maximum(squares, 0)).astype(np.float32)
+    return norms

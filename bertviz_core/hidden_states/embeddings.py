@@ -19,6 +19,48 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS = 16_384
 """Rows of the vocabulary table that are compared at once."""
+POSITION_TABLES = ("embeddings.position_embeddings", "position_embeddings", "embed_positions", "wpe")
+NORMS = ("embeddings.LayerNorm", "embeddings.layer_norm", "embeddings.norm", "layer_norm_emb", "layernorm_embedding")
+PROJECTIONS = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "embeddings.projection")
+"""Where the common vocabulary of names has each part of the embedding block; the first that is there counts."""
+SUM_TOLERANCE = 1e-4
+"""Float32 rounding of a sum of four vectors, through a normalisation; anything beyond is another computation."""
+
+
+def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
+    """Word + position + type vectors of every token, their sum, its normalisation, and whether they give entry 0.
+
+    Raises:
+        UnsupportedModelError: the model has no vocabulary table to look words up in.
+    """
+    import torch
+
+    row = family(loaded.model_type)
+    with torch.inference_mode():
+        ids = torch.tensor(trace.tokens.input_ids, device=loaded.device)
+        word = _word(loaded, ids)
+        position_ids, position = _position(loaded, ids)
+        token_type = _token_type(loaded, trace, ids)
+        other = _constant(loaded, row.constant_terms, word)
+        total = word + sum(part for part in (position, token_type, other) if part is not None)
+        normalized = _applied(_part(loaded, NORMS), total)
+        output = _applied(_part(loaded, PROJECTIONS), normalized)
+    recorded = trace.hidden_states[0]
+    same_shape = tuple(output.shape) == recorded.shape
+    difference = float(np.abs(to_numpy(output) - recorded).max()) if same_shape else float("inf")
+    return EmbeddingSum(
+        word=to_numpy(word),
+        position=None if position is None else to_numpy(position),
+        token_type=None if token_type is None else to_numpy(token_type),
+        other=None if other is None else to_numpy(other),
+        total=to_numpy(total),
+        normalized=to_numpy(normalized),
+        output=to_numpy(output),
+        position_ids=position_ids,
+        max_difference=difference,
+        exact=difference <= SUM_TOLERANCE * max(1.0, float(np.abs(recorded).max())),
+        note=row.embedding_note,
+    )
 
 
 def pooler_check(loaded: LoadedModel, trace: Trace) -> PoolerCheck | None:
@@ -79,74 +121,6 @@ def word_table(loaded: LoadedModel) -> "torch.Tensor":
     return table
 
 
-def _ends_in_tanh(loaded: LoadedModel) -> bool:
-    import torch
-
-    pooler = getattr(loaded.model, "pooler", None)
-    if loaded.model_type == "mobilebert":
-        return bool(getattr(pooler, "do_activate", False))
-    places = ((pooler, "activation"), (loaded.model, "pooler_activation"), (loaded.model, "activation"))
-    return any(isinstance(getattr(place, name, None), torch.nn.Tanh) for place, name in places)
-
-
-POSITION = ("embeddings.position_embeddings", "position_embeddings", "embed_positions", "wpe")
-NORM = ("embeddings.LayerNorm", "embeddings.layer_norm", "embeddings.norm", "layer_norm_emb", "layernorm_embedding")
-PROJECTION = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "embeddings.projection")
-"""Where the common vocabulary of names has each part of the embedding block; the first that is there counts."""
-EXACT = 1e-4
-"""Float32 rounding of a sum of four vectors, through a normalisation; anything beyond is another computation."""
-
-
-def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
-    """Word + position + type vectors of every token, their sum, its normalisation, and whether they give entry 0.
-
-    Raises:
-        UnsupportedModelError: the model has no vocabulary table to look words up in.
-    """
-    import torch
-
-    row = family(loaded.model_type)
-    with torch.inference_mode():
-        ids = torch.tensor(trace.tokens.input_ids, device=loaded.device)
-        word = _word(loaded, ids)
-        position_ids, position = _position(loaded, ids)
-        token_type = _token_type(loaded, trace, ids)
-        other = _constant(loaded, row.constant_terms, word)
-        total = word + sum(part for part in (position, token_type, other) if part is not None)
-        normalized = _applied(_part(loaded, NORM), total)
-        output = _applied(_part(loaded, PROJECTION), normalized)
-    wanted = trace.hidden_states[0]
-    same_shape = tuple(output.shape) == wanted.shape
-    difference = float(np.abs(to_numpy(output) - wanted).max()) if same_shape else float("inf")
-    return EmbeddingSum(
-        word=to_numpy(word),
-        position=None if position is None else to_numpy(position),
-        token_type=None if token_type is None else to_numpy(token_type),
-        other=None if other is None else to_numpy(other),
-        total=to_numpy(total),
-        normalized=to_numpy(normalized),
-        output=to_numpy(output),
-        position_ids=position_ids,
-        max_difference=difference,
-        exact=difference <= EXACT * max(1.0, float(np.abs(wanted).max())),
-        note=row.embedding_note,
-    )
-
-
-def _part(loaded: LoadedModel, names: tuple[str, ...]) -> Any:
-    """The first of some modules that the model has; None if it has none."""
-    modules = dict(loaded.model.named_modules())
-    return next((modules[name] for name in names if name in modules), None)
-
-
-def _applied(module: Any, vectors: "torch.Tensor") -> "torch.Tensor":
-    if module is None:
-        return vectors
-    result = module(vectors.to(next(module.parameters()).dtype)[None])
-    output: torch.Tensor = (result[0] if isinstance(result, tuple) else result)[0].float()
-    return output
-
-
 def _word(loaded: LoadedModel, ids: "torch.Tensor") -> "torch.Tensor":
     vectors = word_table(loaded)[ids].float() * float(getattr(loaded.model.get_input_embeddings(), "embed_scale", 1.0))
     step = WORD_STEPS.get(loaded.model_type)
@@ -157,14 +131,14 @@ def _position(loaded: LoadedModel, ids: "torch.Tensor") -> "tuple[Int[np.ndarray
     """Position ids and their rows; counted from behind the padding id, a padding token in a text keeps that id."""
     import torch
 
-    table = _part(loaded, POSITION)
+    table = _part(loaded, POSITION_TABLES)
     if table is None:
         return None, None
     first = family(loaded.model_type).first_position
     if first == "pad + 1":
         padding = int(getattr(loaded.model.config, "pad_token_id", None) or 0)
-        counted = (ids != padding).long()
-        position_ids = counted.cumsum(0) * counted + padding
+        not_padding = (ids != padding).long()
+        position_ids = not_padding.cumsum(0) * not_padding + padding
     else:
         position_ids = torch.arange(len(ids), device=ids.device) + int(first)
     return position_ids.cpu().numpy(), table.weight[position_ids].float()
@@ -188,6 +162,30 @@ def _constant(loaded: LoadedModel, terms: tuple[tuple[str, int], ...], word: "to
     tables = [(_part(loaded, (name,)), times) for name, times in terms]
     rows = [table.weight[0].float() * times for table, times in tables if table is not None]
     return sum(rows[1:], rows[0]).expand_as(word).clone() if rows else None
+
+
+def _part(loaded: LoadedModel, names: tuple[str, ...]) -> Any:
+    """The first of some modules that the model has; None if it has none."""
+    modules = dict(loaded.model.named_modules())
+    return next((modules[name] for name in names if name in modules), None)
+
+
+def _applied(module: Any, vectors: "torch.Tensor") -> "torch.Tensor":
+    if module is None:
+        return vectors
+    result = module(vectors.to(next(module.parameters()).dtype)[None])
+    output: torch.Tensor = (result[0] if isinstance(result, tuple) else result)[0].float()
+    return output
+
+
+def _ends_in_tanh(loaded: LoadedModel) -> bool:
+    import torch
+
+    pooler = getattr(loaded.model, "pooler", None)
+    if loaded.model_type == "mobilebert":
+        return bool(getattr(pooler, "do_activate", False))
+    candidates = ((pooler, "activation"), (loaded.model, "pooler_activation"), (loaded.model, "activation"))
+    return any(isinstance(getattr(module, name, None), torch.nn.Tanh) for module, name in candidates)
 
 
 def _trigram(model: Any, vectors: "torch.Tensor", ids: "torch.Tensor") -> "torch.Tensor":

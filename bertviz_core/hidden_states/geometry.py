@@ -68,9 +68,11 @@ def outlier_dimensions(
     scores = np.abs(np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 0))
     shares = (scores > z).mean(axis=1, dtype=np.float32)
     peaks = scores.max(axis=(0, 1), initial=0)
-    found = np.flatnonzero((shares >= share).any(axis=0) & (shares > 0).any(axis=0))
-    found = found[np.argsort(-peaks[found], kind="stable")]
-    return OutlierDimensions(found, shares[:, found], peaks[found], OUTLIER_RULE.format(z=z, share=share))
+    dimensions = np.flatnonzero((shares >= share).any(axis=0) & (shares > 0).any(axis=0))
+    dimensions = dimensions[np.argsort(-peaks[dimensions], kind="stable")]
+    return OutlierDimensions(
+        dimensions, shares[:, dimensions], peaks[dimensions], OUTLIER_RULE.format(z=z, share=share)
+    )
 
 
 def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], components: int = 2) -> TokenPaths:
@@ -91,13 +93,13 @@ def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], component
     # The triangle of QR has the same singular values and directions as the tall array, at a fraction of the time.
     tall = rows if len(rows) <= hidden else np.linalg.qr(rows, mode="r")
     _, singular, directions = np.linalg.svd(tall, full_matrices=False)
-    kept = min(components, int((singular > singular[0] * 1e-12).sum()))
+    rank = min(components, int((singular > singular[0] * 1e-12).sum()))
     basis = np.zeros((components, hidden))
-    basis[:kept] = directions[:kept]
+    basis[:rank] = directions[:rank]
     peaks = np.take_along_axis(basis, np.abs(basis).argmax(axis=1)[:, None], axis=1)
     basis *= np.where(peaks < 0, -1.0, 1.0)
     variance = np.zeros(components)
-    variance[:kept] = singular[:kept] ** 2
+    variance[:rank] = singular[:rank] ** 2
     explained = variance / max(float((singular**2).sum()), np.finfo(np.float64).tiny)
     points = (rows @ basis.T).reshape(states, seq, components)
     return TokenPaths(*(array.astype(np.float32) for array in (points, explained, basis, center)))
@@ -109,23 +111,23 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
     A word is what the tokenizer takes for one before it cuts it into pieces; a tokenizer that does not tell words is
     asked for tokens that read like the word.
     """
-    wanted = word.strip().casefold()
+    folded_word = word.strip().casefold()
     if tokens.word_ids is None or tokens.offsets is None:
         plain = [token.strip("\u2581\u0120#@</w>").casefold() for token in tokens.tokens]
-        return tuple((position,) for position, token in enumerate(plain) if token == wanted)
-    found: dict[tuple[int, int], list[int]] = {}
-    for position, (place, index) in enumerate(zip(tokens.sequence, tokens.word_ids, strict=True)):
-        if place is not None and index is not None:
-            found.setdefault((place, index), []).append(position)
+        return tuple((position,) for position, token in enumerate(plain) if token == folded_word)
+    positions_by_word: dict[tuple[int, int], list[int]] = {}
+    for position, (sequence, index) in enumerate(zip(tokens.sequence, tokens.word_ids, strict=True)):
+        if sequence is not None and index is not None:
+            positions_by_word.setdefault((sequence, index), []).append(position)
     return tuple(
         tuple(positions)
-        for (place, _), positions in found.items()
-        if _spelling(tokens, place, positions).strip().casefold() == wanted
+        for (sequence, _), positions in positions_by_word.items()
+        if _spelling(tokens, sequence, positions).strip().casefold() == folded_word
     )
 
 
-def _spelling(tokens: Tokens, place: int, positions: Sequence[int]) -> str:
-    text = tokens.text if place == 0 else tokens.pair or ""
+def _spelling(tokens: Tokens, sequence: int, positions: Sequence[int]) -> str:
+    text = tokens.text if sequence == 0 else tokens.pair or ""
     spans = [span for position in positions if tokens.offsets and (span := tokens.offsets[position]) is not None]
     return text[spans[0][0] : spans[-1][1]] if spans else ""
 
@@ -145,7 +147,9 @@ def compare_word(
         raise ValueError("a word without tokens")
     if first.hidden_states.shape[::2] != second.hidden_states.shape[::2]:
         raise ValueError(f"{first.hidden_states.shape} against {second.hidden_states.shape}")
-    here, there = list(first_positions), list(second_positions)
-    same = first.tokens.input_ids[here].tolist() == second.tokens.input_ids[there].tolist()
-    curve = cosine(first.hidden_states[:, here].mean(axis=1), second.hidden_states[:, there].mean(axis=1))
-    return WordComparison(word, tuple(here), tuple(there), curve, 1.0 if same else None)
+    first_indices, second_indices = list(first_positions), list(second_positions)
+    same_ids = first.tokens.input_ids[first_indices].tolist() == second.tokens.input_ids[second_indices].tolist()
+    curve = cosine(
+        first.hidden_states[:, first_indices].mean(axis=1), second.hidden_states[:, second_indices].mean(axis=1)
+    )
+    return WordComparison(word, tuple(first_indices), tuple(second_indices), curve, 1.0 if same_ids else None)

@@ -6,7 +6,6 @@ A file enters the cache only when it is complete; a cached file is not fetched a
 import errno
 import os
 import re
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from bertviz_core.models import hub
 from bertviz_core.models.files import TOKENIZER_FILES
 from bertviz_core.models.safetensors.folder import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
 from bertviz_core.models.sources import CONFIG_FILE, ModelSource
+from bertviz_core.progress import Progress
 from bertviz_core.settings import Settings
 
 
@@ -49,7 +49,6 @@ class HubFiles:
         return sum(file.nbytes for file in self.files)
 
 
-Tell = Callable[[int, int], None]
 SMALL = (CONFIG_FILE, *TOKENIZER_FILES, "special_tokens_map.json", "added_tokens.json", "modules.json")
 POOLING = re.compile(
     r"(sentence_bert_config|config_sentence_transformers)\.json|\d+_[A-Za-z]+/(config\.json|.*\.safetensors)"
@@ -88,7 +87,7 @@ def needed_files(source: ModelSource, settings: Settings) -> HubFiles:
     return files
 
 
-def download(files: HubFiles, settings: Settings, tell: Tell) -> Path:
+def download(files: HubFiles, settings: Settings, tell: Progress) -> Path:
     """The folder in the local cache that holds the files, which are downloaded first.
 
     Args:
@@ -152,7 +151,7 @@ def _broken_off(file: HubFile, files: HubFiles, error: Exception) -> HubError:
     )
 
 
-def _bar(tell: Tell, before: int, whole: int) -> Any:
+def _bar(tell: Progress, before: int, whole: int) -> Any:
     """Factory for the progress bar of one file; it reports against the total of the whole download."""
     return lambda total=None, **look: _Counting(tell, before, whole, **look)
 
@@ -160,7 +159,7 @@ def _bar(tell: Tell, before: int, whole: int) -> Any:
 class _Counting(AbstractContextManager["_Counting"]):
     """Progress bar for the Hub's client that draws nothing and reports bytes to a callback."""
 
-    def __init__(self, tell: Tell, before: int, total: int, initial: int = 0, **_look: Any) -> None:
+    def __init__(self, tell: Progress, before: int, total: int, initial: int = 0, **_look: Any) -> None:
         self._tell, self._there, self._total = tell, before + initial, total
 
     def update(self, n: float = 1) -> None:

@@ -1,11 +1,12 @@
 """Sentences as the model reads them, and which of them go through it together."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.families import family
@@ -15,9 +16,9 @@ from bertviz_core.text import repair_surrogates
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, TokenLimit, tokenize
 
-CHUNK = 512
+CHUNK_SENTENCES = 512
 """Sentences that are tokenized in one call: enough for the call to cost nothing, few enough to stop soon."""
-TOKEN_BUDGET: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+MAX_BATCH_TOKENS: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 """Tokens of a batch, padding included. On a CPU what a layer makes of so many still fits near the cores."""
 
 
@@ -25,11 +26,11 @@ TOKEN_BUDGET: Mapping[str, int] = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 class SentenceRow:
     """A tokenized sentence, as bertviz_core.trace.inputs.model_inputs takes it."""
 
-    input_ids: Any
+    input_ids: Int[np.ndarray, " seq"]
     """Row of the vocabulary of every token."""
-    token_type_ids: Any
+    token_type_ids: Int[np.ndarray, " seq"] | None
     """Token types; None where the tokenizer gives none."""
-    other_inputs: Mapping[str, Any]
+    other_inputs: Mapping[str, np.ndarray]
     """Further ids per token."""
     truncated: bool
     """Whether tokens were cut off at its end."""
@@ -78,17 +79,21 @@ def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: Sentence
     Raises:
         TextError: a sentence is longer than may be tokenized, or yields no token at all.
     """
-    within = limited(tokenizer, plan)
-    most = within.max_characters if within.tokenizer.is_fast else min(within.max_characters, PYTHON_MAX_CHARACTERS)
-    for start in range(0, len(sentences), CHUNK):
-        chunk = sentences[start : start + CHUNK]
+    limited_tokenizer = limited(tokenizer, plan)
+    max_characters = (
+        limited_tokenizer.max_characters
+        if limited_tokenizer.tokenizer.is_fast
+        else min(limited_tokenizer.max_characters, PYTHON_MAX_CHARACTERS)
+    )
+    for start in range(0, len(sentences), CHUNK_SENTENCES):
+        chunk = sentences[start : start + CHUNK_SENTENCES]
         for sentence in chunk:
-            if len(sentence) > most:
+            if len(sentence) > max_characters:
                 raise TextError(
-                    f"A sentence has {len(sentence):,} characters ({sentence[:40]!r}...); at most {most:,} are read. "
-                    "Cut it into parts (or raise INSIDE_BERT_MAX_CHARACTERS)."
+                    f"A sentence has {len(sentence):,} characters ({sentence[:40]!r}...); "
+                    f"at most {max_characters:,} are read. Cut it into parts (or raise INSIDE_BERT_MAX_CHARACTERS)."
                 )
-        yield _rows(within, [read_text(plan, sentence) for sentence in chunk])
+        yield _rows(limited_tokenizer, [read_text(plan, sentence) for sentence in chunk])
 
 
 def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
@@ -97,21 +102,21 @@ def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
     The longest come first, so that what is too large for the memory shows at once; the rest in a shuffled order, so
     that the time spent so far tells the time left. A family that feels padding only gets texts of one length together.
     """
-    budget = TOKEN_BUDGET.get(loaded.device, TOKEN_BUDGET["cpu"])
+    budget = MAX_BATCH_TOKENS.get(loaded.device, MAX_BATCH_TOKENS["cpu"])
     same_length = bool(family(loaded.model_type).padding_acts)
     order = np.argsort(-np.asarray(lengths), kind="stable").tolist()
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for index in order:
-        current = found[-1] if found else []
+        current = groups[-1] if groups else []
         longest = lengths[current[0]] if current else 0
         fits = bool(current) and longest * (len(current) + 1) <= budget
         if fits and (not same_length or lengths[index] == longest):
             current.append(index)
         else:
-            found.append([index])
-    rest = found[1:]
+            groups.append([index])
+    rest = groups[1:]
     Random(0).shuffle(rest)  # noqa: S311  # an order, no secret
-    return found[:1] + rest
+    return groups[:1] + rest
 
 
 def _rows(tokenizer: TextTokenizer, texts: list[str]) -> list[SentenceRow]:
@@ -146,7 +151,3 @@ def _row(columns: Mapping[str, Any], truncated: bool) -> SentenceRow:
     }
     types = columns.get("token_type_ids")
     return SentenceRow(ids, None if types is None else np.asarray(types, dtype=np.int64), others, truncated)
-
-
-Progress = Callable[[int, int], None]
-"""Called as progress(done, total) in sentences; what it raises ends the work."""

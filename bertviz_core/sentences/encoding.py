@@ -7,11 +7,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.sentences.batches import Progress, SentenceRow, batches, limited, prompt_tokens, tokenized
+from bertviz_core.progress import Progress
+from bertviz_core.sentences.batches import SentenceRow, batches, limited, prompt_tokens, tokenized
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
 from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan, SentenceVectors
 from bertviz_core.sentences.vector_store import SentenceStore, StoredVector, StoredVectors
@@ -74,8 +76,8 @@ class SentenceRun:
         self._layer = plan_layer(loaded, plan)
         self._model = loaded.model if dtype == "float32" else _in_bfloat16(loaded.model)
 
-    def vectors(self, batch: Sequence[SentenceRow]) -> Any:
-        """The vectors of a batch, (batch, dimensions) float32.
+    def vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
+        """The vectors of a batch.
 
         Raises:
             BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
@@ -87,15 +89,17 @@ class SentenceRun:
         with RUN_LOCK, torch.inference_mode():
             output, mask = self._forward(inputs, batch, states=inside)
             if plan.pooling == "pooler":
-                found = output["pooler_output"].float()
+                pooled_vectors = output["pooler_output"].float()
             else:
                 hidden = output["hidden_states"][self._layer] if inside else output["last_hidden_state"]
-                found = pooled(hidden, mask, plan.pooling)
-            vectors = applied(found.cpu().numpy(), plan.dense)
+                pooled_vectors = pooled(hidden, mask, plan.pooling)
+            vectors = applied(pooled_vectors.cpu().numpy(), plan.dense)
         return (unit(vectors) if plan.normalize else vectors)[:, : plan.truncate_dim]
 
-    def all_layers(self, batch: Sequence[SentenceRow], poolings: Sequence[Pooling], layers: Sequence[int]) -> Any:
-        """The bare vectors under every pooling and layer, (poolings, layers, batch, hidden); NaN where there is none.
+    def all_layers(
+        self, batch: Sequence[SentenceRow], poolings: Sequence[Pooling], layers: Sequence[int]
+    ) -> Float[np.ndarray, "poolings layers batch hidden"]:
+        """The bare vectors under every pooling and layer; NaN where there is none.
 
         Raises:
             BertvizError: as `vectors`.
@@ -107,14 +111,14 @@ class SentenceRun:
         with RUN_LOCK, torch.inference_mode():
             output, mask = self._forward(inputs, batch, states=True)
             states = output["hidden_states"]
-            found = np.full((len(poolings), len(layers), len(batch), states[0].shape[-1]), np.nan, dtype=np.float32)
+            vectors = np.full((len(poolings), len(layers), len(batch), states[0].shape[-1]), np.nan, dtype=np.float32)
             for row, pooling in enumerate(poolings):
                 for column, layer in enumerate(layers):
                     if pooling != "pooler":
-                        found[row, column] = pooled(states[layer], mask, pooling).cpu().numpy()
-                    elif layer == last and output["pooler_output"].shape[-1] == found.shape[-1]:
-                        found[row, column] = output["pooler_output"].float().cpu().numpy()
-        return found
+                        vectors[row, column] = pooled(states[layer], mask, pooling).cpu().numpy()
+                    elif layer == last and output["pooler_output"].shape[-1] == vectors.shape[-1]:
+                        vectors[row, column] = output["pooler_output"].float().cpu().numpy()
+        return vectors
 
     def _forward(
         self, inputs: "Mapping[str, torch.Tensor]", batch: Sequence[SentenceRow], states: bool
@@ -179,22 +183,22 @@ def sentence_vectors(
         UnsupportedModelError: the model has no pooler, or cannot be run on a text alone.
         CheckpointError: the plan's dense layers do not fit the model.
     """
-    started, told = perf_counter(), store.renamed if store is not None else 0
+    started, notices_before = perf_counter(), store.renamed if store is not None else 0
     if not sentences:
         raise TextError("The list has no sentence; give at least one.")
     layer = plan_layer(loaded, plan)
     texts = list(dict.fromkeys(sentences))
-    kept = StoredVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
-    missing = kept.read()
-    tell = progress or _nothing
-    tell(len(texts) - len(missing), len(texts))
+    stored = StoredVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
+    missing = stored.read()
+    report = progress or _nothing
+    report(len(texts) - len(missing), len(texts))
     try:
         if missing:
-            _compute(loaded, tokenizer, plan, dtype, kept, missing, tell)
+            _compute(loaded, tokenizer, plan, dtype, stored, missing, report)
     finally:
-        kept.write()
-    places = {text: place for place, text in enumerate(texts)}
-    vectors, counts, truncated = kept.arrays([places[text] for text in sentences])
+        stored.write()
+    position_of = {text: position for position, text in enumerate(texts)}
+    vectors, counts, truncated = stored.arrays([position_of[text] for text in sentences])
     return SentenceVectors(
         sentences=tuple(sentences),
         vectors=vectors,
@@ -210,7 +214,10 @@ def sentence_vectors(
         computed=len(missing),
         from_store=len(texts) - len(missing),
         seconds=perf_counter() - started,
-        notices=(*_notices(tokenizer, plan, vectors, truncated), *(store.notices[told:] if store is not None else ())),
+        notices=(
+            *_notices(tokenizer, plan, vectors, truncated),
+            *(store.notices[notices_before:] if store is not None else ()),
+        ),
     )
 
 
@@ -233,31 +240,36 @@ def _compute(
     tokenizer: TextTokenizer,
     plan: SentencePlan,
     dtype: SentenceDtype,
-    kept: StoredVectors,
+    stored: StoredVectors,
     missing: list[int],
-    tell: Progress,
+    report: Progress,
 ) -> None:
     """Run the model on the texts at some places, batch by batch."""
-    total, before = len(kept.texts), len(kept.texts) - len(missing)
+    total, before = len(stored.texts), len(stored.texts) - len(missing)
     rows: list[SentenceRow] = []
-    for chunk in tokenized(tokenizer, [kept.texts[place] for place in missing], plan):
+    for chunk in tokenized(tokenizer, [stored.texts[position] for position in missing], plan):
         rows += chunk
-        tell(before, total)
-    run = SentenceRun(loaded, plan, dtype, prompt_tokens(tokenizer, plan))
+        report(before, total)
+    encoder = SentenceRun(loaded, plan, dtype, prompt_tokens(tokenizer, plan))
     done = before
     for batch in batches(loaded, [len(row) for row in rows]):
-        found = run.vectors([rows[index] for index in batch])
-        for index, vector in zip(batch, found, strict=True):
-            kept.add(missing[index], StoredVector(vector, len(rows[index]), rows[index].truncated))
+        vectors = encoder.vectors([rows[index] for index in batch])
+        for index, vector in zip(batch, vectors, strict=True):
+            stored.add(missing[index], StoredVector(vector, len(rows[index]), rows[index].truncated))
         done += len(batch)
-        tell(done, total)
+        report(done, total)
 
 
 def _nothing(done: int, total: int) -> None:
     """Nobody wants to know."""
 
 
-def _notices(tokenizer: TextTokenizer, plan: SentencePlan, vectors: Any, truncated: Any) -> tuple[str, ...]:
+def _notices(
+    tokenizer: TextTokenizer,
+    plan: SentencePlan,
+    vectors: Float[np.ndarray, "sentences dimensions"],
+    truncated: Bool[np.ndarray, " sentences"],
+) -> tuple[str, ...]:
     notices = list(plan.notices)
     if cut := int(truncated.sum()):
         reason = limited(tokenizer, plan).limit.reason

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bertviz_core.sentences.results import SentenceVectors
 
-FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet runs a cell that begins with one of these."""
 WITH_SIDE_FILE = (".npy", ".csv")
 """Formats that have no place for what made the vectors; it goes into a file with .json behind the name."""
@@ -83,7 +83,7 @@ def npy_bytes(vectors: SentenceVectors) -> bytes:
 
 def formula_safe(text: str) -> str:
     """The text, with an apostrophe in front where a spreadsheet would run it as a formula."""
-    return f"'{text}" if text.startswith(FORMULA_BEGINS) else text
+    return f"'{text}" if text.startswith(FORMULA_PREFIXES) else text
 
 
 def _plain(text: str) -> str:

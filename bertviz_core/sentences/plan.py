@@ -29,9 +29,36 @@ LENGTH_FILES = (
     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 )
-TASK = "feature-extraction"
+VECTOR_TASK = "feature-extraction"
 NO_PROMPT = "none"
 """Asks for no prompt, where no prompt of the checkpoint is called so."""
+MODULES_FILE = "modules.json"
+LIBRARY_PREFIX = "sentence_transformers."
+"""Beginning of the classes whose meaning is known; a checkpoint's own classes are code, which is never run."""
+SENTENCE_OUTPUT = "sentence_embedding"
+POOLING_SWITCHES: Mapping[str, str] = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+"""Switches of older files, in the order in which the library puts several poolings side by side."""
+FOLLOWED_POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+POOLING_PHRASES: Mapping[Pooling, str] = {
+    "mean": "the mean of all tokens",
+    "cls": "the vector of the first token",
+    "max": "the largest value of each dimension over all tokens",
+    "pooler": "the pooler's output",
+    "weightedmean": "the mean of all tokens, each weighted by its place",
+    "lasttoken": "the vector of the last token",
+    "mean_sqrt_len_tokens": "the sum of all tokens over the root of their count",
+}
+NO_PLAN_REASON = (
+    "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
+    "a model that was not trained to compare sentences does so poorly."
+)
 
 
 class SentenceConfig(NamedTuple):
@@ -51,102 +78,6 @@ class SentenceConfig(NamedTuple):
     """What is not followed, one sentence each."""
 
 
-def sentence_config(folder: Path) -> SentenceConfig:
-    """The settings in a checkpoint's folder; none where it has no such files.
-
-    Raises:
-        CheckpointError: a file is damaged, or not the folder's own.
-    """
-    whole = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
-    reader = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
-    listed = whole.get("prompts")
-    prompts = (
-        {str(name): text for name, text in listed.items() if isinstance(text, str)} if isinstance(listed, dict) else {}
-    )
-    return SentenceConfig(
-        prompts=prompts or None,
-        prompt=prompts.get(str(whole.get("default_prompt_name")), ""),
-        max_seq_length=_count(reader.get("max_seq_length")),
-        lower_case=reader.get("do_lower_case") is True,
-        truncate_dim=_count(whole.get("truncate_dim")),
-        notices=tuple(_not_followed(reader)),
-    )
-
-
-def prompt_named(plan: SentencePlan, name: str) -> str:
-    """The text of a prompt by its name; "none" is no prompt at all.
-
-    Raises:
-        TextError: the checkpoint has no prompt of this name.
-    """
-    prompts = plan.prompts or {}
-    if name in prompts:
-        return prompts[name]
-    if name == NO_PROMPT:
-        return ""
-    known = ", ".join(quoted(each) for each in prompts)
-    there = f"the checkpoint has {known}" if prompts else "the checkpoint names none"
-    raise TextError(f"There is no prompt {quoted(name, 40)}: {there}; {NO_PROMPT} is no prompt at all.")
-
-
-def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
-    """Names of the prompts that are a text, in the checkpoint's order."""
-    return tuple(name for name, text in (plan.prompts or {}).items() if text)
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _not_followed(reader: Mapping[str, Any]) -> list[str]:
-    """Settings of the newer files that change what the model reads or gives."""
-    found = []
-    task = reader.get("transformer_task", TASK)
-    if task != TASK:
-        found.append(f"The checkpoint runs its encoder for {quoted(str(task))}, not for vectors; its vectors differ.")
-    if reader.get("processing_kwargs"):
-        found.append(
-            "The checkpoint's own tokenizer settings (processing_kwargs) are not followed; its vectors differ."
-        )
-    if reader.get("query_expansion"):
-        found.append("The checkpoint's query expansion is not followed; its vectors of queries differ.")
-    output = reader.get("modality_config")
-    method = output.get("text") if isinstance(output, dict) else None
-    name = method.get("method_output_name", "last_hidden_state") if isinstance(method, dict) else "last_hidden_state"
-    if name != "last_hidden_state":
-        found.append(f"The checkpoint pools the model's output {quoted(str(name))}, which is not offered here.")
-    return found
-
-
-MODULES_FILE = "modules.json"
-LIBRARY = "sentence_transformers."
-"""Beginning of the classes whose meaning is known; a checkpoint's own classes are code, which is never run."""
-SENTENCE = "sentence_embedding"
-MODES: Mapping[str, str] = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
-}
-"""Switches of older files, in the order in which the library puts several poolings side by side."""
-FOLLOWED: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-WORDS: Mapping[Pooling, str] = {
-    "mean": "the mean of all tokens",
-    "cls": "the vector of the first token",
-    "max": "the largest value of each dimension over all tokens",
-    "pooler": "the pooler's output",
-    "weightedmean": "the mean of all tokens, each weighted by its place",
-    "lasttoken": "the vector of the last token",
-    "mean_sqrt_len_tokens": "the sum of all tokens over the root of their count",
-}
-RAW = (
-    "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
-    "a model that was not trained to compare sentences does so poorly."
-)
-
-
 def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     """How the checkpoint wants its sentences made into vectors; the mean where it says nothing, and says so.
 
@@ -158,24 +89,24 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         verify_bundled(SMALL_SHA256)
     modules = _modules(folder)
     if modules is None:
-        return SentencePlan("mean", reason=RAW.format(why=f"it has no {MODULES_FILE}"))
-    found, config = _ModuleReader(folder), sentence_config(folder)
-    for kind, place in modules:
-        found.take(kind, place)
+        return SentencePlan("mean", reason=NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}"))
+    reader, config = _ModuleReader(folder), sentence_config(folder)
+    for class_name, module_folder in modules:
+        reader.take(class_name, module_folder)
     plan = SentencePlan(
-        pooling=found.pooling or "mean",
+        pooling=reader.pooling or "mean",
         prompt=config.prompt,
-        include_prompt=found.include_prompt,
+        include_prompt=reader.include_prompt,
         max_seq_length=config.max_seq_length,
         lower_case=config.lower_case,
         prompts=config.prompts,
-        notices=(*found.notices, *config.notices),
+        notices=(*reader.notices, *config.notices),
     )
-    if found.pooling is None:
+    if reader.pooling is None:
         why = f"its {MODULES_FILE} names no pooling that is offered here"
-        return dataclasses.replace(plan, reason=f"{RAW.format(why=why)}{_prompt_note(plan.prompt)}")
+        return dataclasses.replace(plan, reason=f"{NO_PLAN_REASON.format(why=why)}{_prompt_note(plan.prompt)}")
     plan = dataclasses.replace(
-        plan, normalize=found.normalize, dense=tuple(found.dense), truncate_dim=config.truncate_dim
+        plan, normalize=reader.normalize, dense=tuple(reader.dense), truncate_dim=config.truncate_dim
     )
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
 
@@ -202,9 +133,54 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
     if plan.truncate_dim is not None:
         notices = (*notices, f"The checkpoint's cut to {plan.truncate_dim:,} dimensions is left out with its pooling.")
     where = "the last layer" if layer is None else f"entry {layer} of the hidden states"
-    reason = f"As chosen: {WORDS[pooling]}, from {where}.{_prompt_note(prompt)}"
+    reason = f"As chosen: {POOLING_PHRASES[pooling]}, from {where}.{_prompt_note(prompt)}"
     changes: dict[str, Any] = {"pooling": pooling, "layer": layer, "prompt": prompt, "dense": (), "truncate_dim": None}
     return dataclasses.replace(plan, **changes, reason=reason, notices=notices)
+
+
+def prompt_named(plan: SentencePlan, name: str) -> str:
+    """The text of a prompt by its name; "none" is no prompt at all.
+
+    Raises:
+        TextError: the checkpoint has no prompt of this name.
+    """
+    prompts = plan.prompts or {}
+    if name in prompts:
+        return prompts[name]
+    if name == NO_PROMPT:
+        return ""
+    known = ", ".join(quoted(prompt_name) for prompt_name in prompts)
+    available = f"the checkpoint has {known}" if prompts else "the checkpoint names none"
+    raise TextError(f"There is no prompt {quoted(name, 40)}: {available}; {NO_PROMPT} is no prompt at all.")
+
+
+def offered_prompts(plan: SentencePlan) -> tuple[str, ...]:
+    """Names of the prompts that are a text, in the checkpoint's order."""
+    return tuple(name for name, text in (plan.prompts or {}).items() if text)
+
+
+def sentence_config(folder: Path) -> SentenceConfig:
+    """The settings in a checkpoint's folder; none where it has no such files.
+
+    Raises:
+        CheckpointError: a file is damaged, or not the folder's own.
+    """
+    library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
+    length_config = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
+    prompt_table = library_config.get("prompts")
+    prompts = (
+        {str(name): text for name, text in prompt_table.items() if isinstance(text, str)}
+        if isinstance(prompt_table, dict)
+        else {}
+    )
+    return SentenceConfig(
+        prompts=prompts or None,
+        prompt=prompts.get(str(library_config.get("default_prompt_name")), ""),
+        max_seq_length=_count(length_config.get("max_seq_length")),
+        lower_case=length_config.get("do_lower_case") is True,
+        truncate_dim=_count(library_config.get("truncate_dim")),
+        notices=tuple(_not_followed(length_config)),
+    )
 
 
 class _ModuleReader:
@@ -218,38 +194,37 @@ class _ModuleReader:
         self.notices: list[str] = []
         self.broken = False  # a module could not be followed, so dense layers behind it cannot be either
 
-    def take(self, kind: str, place: str) -> None:
+    def take(self, class_name: str, module_folder: str) -> None:
         """The next module, by the name of its class."""
-        name = kind.rpartition(".")[2] if kind.startswith(LIBRARY) else ""
+        name = class_name.rpartition(".")[2] if class_name.startswith(LIBRARY_PREFIX) else ""
         if name == "Pooling" and self.pooling is None:
-            self._pooling(place)
+            self._pooling(module_folder)
         elif name == "Dense" and self.pooling is not None and not self.normalize:
-            layer, notice = dense_layer(self.folder, place)
+            layer, notice = dense_layer(self.folder, module_folder)
             self.broken = self.broken or layer is None
             self.dense = [*self.dense, layer] if layer is not None and not self.broken else []
             self.notices += [notice] if notice else []
-        elif name == "Normalize" and self.pooling is not None and _of_sentences(self.folder, place):
+        elif name == "Normalize" and self.pooling is not None and _of_sentences(self.folder, module_folder):
             self.normalize = True
         elif name not in ("Transformer", "Dropout"):  # dropout is for training
             self.broken = True
-            self.notices.append(f"The checkpoint's module {quoted(kind)} is not followed here; its vectors differ.")
+            self.notices.append(
+                f"The checkpoint's module {quoted(class_name)} is not followed here; its vectors differ."
+            )
 
-    def _pooling(self, place: str) -> None:
-        config = read_json(self.folder, f"{place}/config.json")
-        modes = config.get("pooling_mode") or [mode for key, mode in MODES.items() if config.get(key)] or ["mean"]
+    def _pooling(self, module_folder: str) -> None:
+        config = read_json(self.folder, f"{module_folder}/config.json")
+        modes = (
+            config.get("pooling_mode")
+            or [mode for key, mode in POOLING_SWITCHES.items() if config.get(key)]
+            or ["mean"]
+        )
         modes = list(modes) if isinstance(modes, (list, tuple)) else [modes]
         self.include_prompt = config.get("include_prompt") is not False
-        self.pooling = next((mode for mode in FOLLOWED if modes == [mode]), None)
+        self.pooling = next((mode for mode in FOLLOWED_POOLINGS if modes == [mode]), None)
         if self.pooling is None:
             names = " and ".join(quoted(str(mode)) for mode in modes)
             self.notices.append(f"The checkpoint pools by {names}, which is not offered here.")
-
-
-def _of_sentences(folder: Path, place: str) -> bool:
-    """Whether a normalisation takes the sentence's vector, as it always did before it had a file of its own."""
-    name = f"{place}/config.json"
-    config = read_json(folder, name) if present(folder, name) else {}
-    return all(config.get(name) in (None, SENTENCE) for name in ("module_input_name", "module_output_name"))
 
 
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
@@ -265,10 +240,47 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
         entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
     except (TypeError, KeyError) as error:
         raise CheckpointError(f"{MODULES_FILE} is not a list of modules with type and path ({error}).") from error
-    for _, place in entries:
-        if "\\" in place or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
-            raise CheckpointError(f"{MODULES_FILE} names {quoted(place)}, which leads out of the checkpoint's folder.")
-    return [(kind, place or ".") for kind, place in entries]
+    for _, module_folder in entries:
+        if (
+            "\\" in module_folder
+            or PurePosixPath(module_folder).is_absolute()
+            or ".." in PurePosixPath(module_folder).parts
+        ):
+            raise CheckpointError(
+                f"{MODULES_FILE} names {quoted(module_folder)}, which leads out of the checkpoint's folder."
+            )
+    return [(class_name, module_folder or ".") for class_name, module_folder in entries]
+
+
+def _of_sentences(folder: Path, module_folder: str) -> bool:
+    """Whether a normalisation takes the sentence's vector, as it always did before it had a file of its own."""
+    name = f"{module_folder}/config.json"
+    config = read_json(folder, name) if present(folder, name) else {}
+    return all(config.get(name) in (None, SENTENCE_OUTPUT) for name in ("module_input_name", "module_output_name"))
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
+    """Settings of the newer files that change what the model reads or gives."""
+    notices = []
+    task = length_config.get("transformer_task", VECTOR_TASK)
+    if task != VECTOR_TASK:
+        notices.append(f"The checkpoint runs its encoder for {quoted(str(task))}, not for vectors; its vectors differ.")
+    if length_config.get("processing_kwargs"):
+        notices.append(
+            "The checkpoint's own tokenizer settings (processing_kwargs) are not followed; its vectors differ."
+        )
+    if length_config.get("query_expansion"):
+        notices.append("The checkpoint's query expansion is not followed; its vectors of queries differ.")
+    output = length_config.get("modality_config")
+    method = output.get("text") if isinstance(output, dict) else None
+    name = method.get("method_output_name", "last_hidden_state") if isinstance(method, dict) else "last_hidden_state"
+    if name != "last_hidden_state":
+        notices.append(f"The checkpoint pools the model's output {quoted(str(name))}, which is not offered here.")
+    return notices
 
 
 def _prompt_note(prompt: str) -> str:
@@ -277,7 +289,7 @@ def _prompt_note(prompt: str) -> str:
 
 
 def _steps(plan: SentencePlan) -> str:
-    steps = [WORDS[plan.pooling]]
+    steps = [POOLING_PHRASES[plan.pooling]]
     if plan.dense:
         steps.append(f"{len(plan.dense)} dense layer{'' if len(plan.dense) == 1 else 's'}")
     if plan.normalize:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -23,37 +23,37 @@ ACTIVATIONS: Mapping[str, str] = {
     "GELU": "gelu",
     "Sigmoid": "sigmoid",
 }
-SENTENCE = "sentence_embedding"
+SENTENCE_OUTPUT = "sentence_embedding"
 
 
-def dense_layer(folder: Path, place: str) -> tuple[DenseLayer | None, str]:
+def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, str]:
     """A dense layer of a checkpoint, or None and why it is not followed.
 
     Args:
         folder: the checkpoint's folder.
-        place: the layer's own folder in it.
+        module_folder: the layer's own folder in it.
 
     Raises:
         CheckpointError: its files are damaged, or not the checkpoint's own.
     """
-    config = read_json(folder, f"{place}/config.json")
+    config = read_json(folder, f"{module_folder}/config.json")
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     activation = ACTIVATIONS.get(name.rpartition(".")[2]) if name.startswith("torch.nn.") else None
-    inner = config.get("module_input_name", SENTENCE) != SENTENCE or config.get("module_output_name") not in (
+    inner = config.get("module_input_name", SENTENCE_OUTPUT) != SENTENCE_OUTPUT or config.get(
+        "module_output_name"
+    ) not in (
         None,
-        SENTENCE,
+        SENTENCE_OUTPUT,
     )
     if activation is None or inner or config.get("use_residual"):
-        return (
-            None,
-            f"The checkpoint's dense layer {quoted(place)} ({quoted(name)}) is not followed; its vectors differ.",
-        )
-    if not present(folder, f"{place}/{SINGLE_FILE}"):
+        layer = f"{quoted(module_folder)} ({quoted(name)})"
+        return None, f"The checkpoint's dense layer {layer} is not followed; its vectors differ."
+    if not present(folder, f"{module_folder}/{SINGLE_FILE}"):
         return None, (
-            f"The checkpoint's dense layer {quoted(place)} has no {SINGLE_FILE} (pickle files are not opened), "
+            f"The checkpoint's dense layer {quoted(module_folder)} has no {SINGLE_FILE} (pickle files are not opened), "
             "so it is left out; its vectors differ."
         )
-    return _read(folder, place, activation), ""
+    return _read(folder, module_folder, activation), ""
 
 
 def applied(
@@ -77,7 +77,7 @@ def applied(
     return vectors
 
 
-def _activated(values: Any, activation: str) -> Any:
+def _activated(values: Float[np.ndarray, "rows dimensions"], activation: str) -> Float[np.ndarray, "rows dimensions"]:
     if activation == "identity":
         return values
     import torch
@@ -91,19 +91,19 @@ def _activated(values: Any, activation: str) -> Any:
     return functions[activation](torch.from_numpy(values)).numpy()
 
 
-def _read(folder: Path, place: str, activation: str) -> DenseLayer:
+def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
     from safetensors.torch import load
 
     raw = read_file(
-        folder, f"{place}/{SINGLE_FILE}", DENSE_NBYTES
+        folder, f"{module_folder}/{SINGLE_FILE}", DENSE_NBYTES
     )  # load_file would keep a map of it, and it may change
     try:
         tensors = load(raw)
         weight, bias = tensors["linear.weight"], tensors.get("linear.bias")
     except Exception as error:  # the library raises whatever a damaged file leads to
-        raise CheckpointError(f"The dense layer {quoted(place)} cannot be read: {first_line(error)}") from error
+        raise CheckpointError(f"The dense layer {quoted(module_folder)} cannot be read: {first_line(error)}") from error
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise CheckpointError(f"The dense layer {quoted(place)} has a weight of shape {tuple(weight.shape)}.")
+        raise CheckpointError(f"The dense layer {quoted(module_folder)} has a weight of shape {tuple(weight.shape)}.")
     return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)
 
 
@@ -114,9 +114,9 @@ def token_mask(lengths: "torch.Tensor", seq: int, skipped: int) -> "torch.Tensor
     """
     import torch
 
-    places = torch.arange(seq, device=lengths.device)
+    positions = torch.arange(seq, device=lengths.device)
     first = torch.clamp(lengths - 1, max=skipped)
-    return (places < lengths[:, None]) & (places >= first[:, None])
+    return (positions < lengths[:, None]) & (positions >= first[:, None])
 
 
 def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "torch.Tensor":
@@ -140,11 +140,11 @@ def pooled(hidden: "torch.Tensor", mask: "torch.Tensor", pooling: Pooling) -> "t
     if pooling == "lasttoken":
         last = mask.shape[1] - 1 - mask.flip(1).int().argmax(dim=1)
         return hidden[range(len(hidden)), last].float()
-    states, kept = hidden.float(), mask[:, :, None]
+    states, counted = hidden.float(), mask[:, :, None]
     if pooling == "max":
-        return states.masked_fill(~kept, float("-inf")).amax(dim=1)
+        return states.masked_fill(~counted, float("-inf")).amax(dim=1)
     # masked_fill, not a product: padding may hold NaN or infinity in some families.
-    states, counts = states.masked_fill(~kept, 0.0), mask.sum(dim=1, keepdim=True)
+    states, counts = states.masked_fill(~counted, 0.0), mask.sum(dim=1, keepdim=True)
     if pooling == "weightedmean":
         weights = mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)
         return (states * weights[:, :, None]).sum(dim=1) / weights.sum(dim=1, keepdim=True)

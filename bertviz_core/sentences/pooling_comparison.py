@@ -7,15 +7,16 @@ import numpy as np
 
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.sentences.batches import Progress, batches, tokenized
+from bertviz_core.progress import Progress
+from bertviz_core.sentences.batches import batches, tokenized
 from bertviz_core.sentences.encoding import SentenceRun, plan_layer
 from bertviz_core.sentences.results import POOLINGS, Pooling, PoolingComparison, SentencePlan
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.trace.tokenization import TextTokenizer
 
-MAX_COMPARED = 500
+MAX_SENTENCES = 500
 """Sentences that are compared; their vectors under all poolings and layers of BERT-base take 80 MB."""
-MAX_MATRICES = 64
+MAX_SENTENCES_WITH_MATRICES = 64
 """Sentences up to which the matrices are kept."""
 NOTE = (
     "Mean cosine of two different sentences: near 1, all vectors point the same way and tell little apart "
@@ -47,8 +48,8 @@ def pooling_comparison(
         TextError: fewer or more sentences, or a layer that the model does not have.
         UnsupportedModelError: the model cannot be run on a text alone.
     """
-    if not 2 <= len(sentences) <= MAX_COMPARED:
-        raise TextError(f"{len(sentences):,} sentences to compare poolings on; give 2 to {MAX_COMPARED}.")
+    if not 2 <= len(sentences) <= MAX_SENTENCES:
+        raise TextError(f"{len(sentences):,} sentences to compare poolings on; give 2 to {MAX_SENTENCES}.")
     entries = tuple(range(loaded.num_hidden_layers + 1)) if layers == "all" else tuple(layers)
     for layer in entries:
         plan_layer(loaded, SentencePlan("mean", layer))
@@ -56,12 +57,12 @@ def pooling_comparison(
     poolings = tuple(pooling for pooling in every if pooling != "pooler" or loaded.has_pooler)
     plan = SentencePlan("mean", max_seq_length=max_seq_length)
     rows = [row for chunk in tokenized(tokenizer, sentences, plan) for row in chunk]
-    run, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0
+    encoder, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0
     for batch in batches(loaded, [len(row) for row in rows]):
-        found = run.all_layers([rows[index] for index in batch], poolings, entries)
+        batch_vectors = encoder.all_layers([rows[index] for index in batch], poolings, entries)
         if not done:
-            vectors = np.empty((*found.shape[:2], len(rows), found.shape[3]), dtype=np.float32)
-        vectors[:, :, batch] = found
+            vectors = np.empty((*batch_vectors.shape[:2], len(rows), batch_vectors.shape[3]), dtype=np.float32)
+        vectors[:, :, batch] = batch_vectors
         done += len(batch)
         if progress is not None:
             progress(done, len(rows))
@@ -73,7 +74,9 @@ def _compared(
 ) -> PoolingComparison:
     count, shape = len(sentences), (len(poolings), len(entries))
     means, spreads = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
-    matrices = np.full((*shape, count, count), np.nan, dtype=np.float32) if count <= MAX_MATRICES else None
+    matrices = (
+        np.full((*shape, count, count), np.nan, dtype=np.float32) if count <= MAX_SENTENCES_WITH_MATRICES else None
+    )
     pairs = np.triu_indices(count, 1)
     for row, column in np.ndindex(shape):
         if np.isfinite(vectors[row, column]).all():

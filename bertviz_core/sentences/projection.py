@@ -12,7 +12,7 @@ from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.sentences.results import MapMethod, SentenceMap
 
 UMAP_NEIGHBOURS = 15
-MAX_UMAP = 10_000
+MAX_UMAP_SENTENCES = 10_000
 """Sentences that UMAP places: more of them take minutes that nothing can end."""
 SEED = 0
 UMAP_LOCK = Lock()
@@ -57,17 +57,19 @@ def _umap(vectors: np.ndarray) -> SentenceMap:
     """Uniform manifold approximation and projection of the cosine distances; the same points at every call."""
     if not umap_available():
         raise TextError("UMAP is not installed here; install umap-learn, or choose PCA.")
-    if not 4 <= len(vectors) <= MAX_UMAP:
-        raise TextError(f"UMAP places 4 to {MAX_UMAP:,} sentences, and these are {len(vectors):,}; choose PCA.")
+    if not 4 <= len(vectors) <= MAX_UMAP_SENTENCES:
+        raise TextError(
+            f"UMAP places 4 to {MAX_UMAP_SENTENCES:,} sentences, and these are {len(vectors):,}; choose PCA."
+        )
     with UMAP_LOCK:
         umap = _umap_class()
         neighbours = min(UMAP_NEIGHBOURS, len(vectors) - 1)
         start = "random" if len(vectors) < 10 else "spectral"
-        place = umap(n_neighbors=neighbours, metric="cosine", random_state=SEED, n_jobs=1, init=start)
+        reducer = umap(n_neighbors=neighbours, metric="cosine", random_state=SEED, n_jobs=1, init=start)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few or equal sentences it says that its graph falls into parts
-            placed = place.fit_transform(np.array(vectors, dtype=np.float32))
-    return SentenceMap(np.asarray(placed, dtype=np.float32), None, "umap", UMAP_NOTE)
+            points = reducer.fit_transform(np.array(vectors, dtype=np.float32))
+    return SentenceMap(np.asarray(points, dtype=np.float32), None, "umap", UMAP_NOTE)
 
 
 def _umap_class() -> Any:

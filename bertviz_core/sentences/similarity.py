@@ -3,21 +3,19 @@
 A zero vector points nowhere: its cosine to every vector, itself included, is 0.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.progress import Progress
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, ScoredPairs
 
 BLOCK_ROWS = 2048
 """Rows and columns of a block of scores: 16 MiB at a time, whatever the count of sentences."""
-MAX_CLUSTERED = 2000
+MAX_CLUSTERED_SENTENCES = 2000
 """Sentences that are clustered one by one; their distances alone take 16 MB."""
-MAX_ORDERED = 400
+MAX_OPTIMALLY_ORDERED_SENTENCES = 400
 """Above this many the leaves keep the order of the joins; the best order takes time by the square."""
-Tell = Callable[[int, int], None]
 
 
 def similarity_matrix(
@@ -69,7 +67,7 @@ def closest_pairs(
     vectors: Float[np.ndarray, "sentences dimensions"],
     count: int,
     measure: Measure = "cosine",
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> ScoredPairs:
     """The pairs most alike, the most alike first, found block by block: memory does not grow with the square.
 
@@ -77,7 +75,7 @@ def closest_pairs(
         vectors: the vectors.
         count: how many pairs.
         measure: by what.
-        tell: called as tell(rows done, rows); what it raises ends the search.
+        progress: called as progress(rows done, rows); what it raises ends the search.
     """
     rows = unit(vectors) if measure == "cosine" else vectors
     squares = np.einsum("nd,nd->n", rows, rows, dtype=np.float64) if measure == "euclidean" else None
@@ -85,8 +83,8 @@ def closest_pairs(
     for top in range(0, len(rows), BLOCK_ROWS):
         for left in range(top, len(rows), BLOCK_ROWS):
             best = _better(best, _block(rows, squares, top, left), (top, left), count)
-        if tell is not None:
-            tell(min(top + BLOCK_ROWS, len(rows)), len(rows))
+        if progress is not None:
+            progress(min(top + BLOCK_ROWS, len(rows)), len(rows))
     first, second, _ = best
     scores = _exact(vectors, rows, first, second, measure)
     order = np.lexsort((second, first, scores if measure == "euclidean" else -scores))
@@ -100,19 +98,21 @@ def cluster_order(similarity: Float[np.ndarray, "sentences sentences"]) -> Clust
     distance between neighbours (Bar-Joseph et al. 2001) up to 400 sentences.
 
     Raises:
-        ValueError: more sentences than are clustered one by one (MAX_CLUSTERED).
+        ValueError: more sentences than are clustered one by one (MAX_CLUSTERED_SENTENCES).
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
     count = len(similarity)
-    if count > MAX_CLUSTERED:
-        raise ValueError(f"{count} sentences to cluster one by one, at most {MAX_CLUSTERED}")
+    if count > MAX_CLUSTERED_SENTENCES:
+        raise ValueError(f"{count} sentences to cluster one by one, at most {MAX_CLUSTERED_SENTENCES}")
     if count < 2:
         return ClusterOrder(np.arange(count), np.zeros((0, 4), dtype=np.float32))
     distance = np.clip(1 - np.nan_to_num(similarity.astype(np.float64)), 0, None)
     np.fill_diagonal(distance, 0)
-    joins = linkage(squareform(distance, checks=False), "average", optimal_ordering=count <= MAX_ORDERED)
+    joins = linkage(
+        squareform(distance, checks=False), "average", optimal_ordering=count <= MAX_OPTIMALLY_ORDERED_SENTENCES
+    )
     return ClusterOrder(leaves_list(joins).astype(np.int64), joins.astype(np.float32))
 
 
@@ -127,13 +127,13 @@ def block_summary(vectors: Float[np.ndarray, "sentences dimensions"], blocks: in
     parts = _halved(units, min(blocks, max(len(units), 1)))
     means = np.stack([units[part].mean(axis=0) for part in parts]) if len(units) else units
     order = cluster_order(similarity_matrix(means)).order
-    parts, means = [parts[place] for place in order], means[order]
+    parts, means = [parts[position] for position in order], means[order]
     similarity = (means @ means.T).astype(np.float64)
-    for place, part in enumerate(parts):
+    for position, part in enumerate(parts):
         size, pointing = len(part), float(units[part].any(axis=1).sum())
         # All ordered pairs of the block without the sentences with themselves.
-        within = (similarity[place, place] * size * size - pointing) / (size * (size - 1)) if size > 1 else 1.0
-        similarity[place, place] = within
+        within = (similarity[position, position] * size * size - pointing) / (size * (size - 1)) if size > 1 else 1.0
+        similarity[position, position] = within
     sizes = np.array([len(part) for part in parts], dtype=np.int64)
     examples = [part[int(np.argmax(units[part] @ mean))] for part, mean in zip(parts, means, strict=True)]
     return BlockSummary(
@@ -152,13 +152,13 @@ def _halved(units: np.ndarray, blocks: int) -> list[np.ndarray]:
     parts = [np.arange(len(units))] if len(units) else []
     last = units.shape[1] - 1
     while 0 < len(parts) < blocks:
-        place = max(range(len(parts)), key=lambda each: len(parts[each]))
-        part = parts[place]
+        largest = max(range(len(parts)), key=lambda index: len(parts[index]))
+        part = parts[largest]
         centred = units[part] - units[part].mean(axis=0)
         _, axis = eigh(centred.T @ centred, subset_by_index=(last, last))
         along = part[np.argsort(centred @ axis[:, 0], kind="stable")]
         middle = len(part) // 2
-        parts[place : place + 1] = [along[:middle], along[middle:]]
+        parts[largest : largest + 1] = [along[:middle], along[middle:]]
     return parts
 
 
@@ -177,14 +177,14 @@ def _better(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The best pairs so far and those of a block, cut to the count."""
     flat = scores.ravel()
-    found = np.flatnonzero(flat > best[2].min()) if len(best[2]) >= count > 0 else np.flatnonzero(flat > -np.inf)
-    if len(found) > count:
-        found = found[np.argpartition(-flat[found], count - 1)[:count]] if count else found[:0]
-    down, right = np.divmod(found, scores.shape[1])
+    candidates = np.flatnonzero(flat > best[2].min()) if len(best[2]) >= count > 0 else np.flatnonzero(flat > -np.inf)
+    if len(candidates) > count:
+        candidates = candidates[np.argpartition(-flat[candidates], count - 1)[:count]] if count else candidates[:0]
+    down, right = np.divmod(candidates, scores.shape[1])
     first, second = np.concatenate((best[0], down + corner[0])), np.concatenate((best[1], right + corner[1]))
-    values = np.concatenate((best[2], flat[found]))
-    kept = np.argsort(-values, kind="stable")[:count]
-    return first[kept], second[kept], values[kept]
+    values = np.concatenate((best[2], flat[candidates]))
+    best_first = np.argsort(-values, kind="stable")[:count]
+    return first[best_first], second[best_first], values[best_first]
 
 
 def _exact(

@@ -1,33 +1,33 @@
 """Why two sentences are alike: their cosine as a sum over pairs of tokens."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.sentences.pooling import applied
 from bertviz_core.sentences.results import ADDITIVE_POOLINGS, SentencePlan, TokenPair, TokenPairShares
 from bertviz_core.trace.results import Tokens, Trace
 
-TOP = 20
-MEAN = (
+TOP_PAIRS = 20
+MEAN_NOTE = (
     "A cell is the dot product of two tokens' vectors, over the counts of tokens and the lengths of the two sentence "
     "vectors; all cells add up to the cosine."
 )
-WEIGHTED = (
+WEIGHTED_NOTE = (
     "A cell is the dot product of two tokens' vectors, each weighted as the pooling weights it, over the lengths of "
     "the two sentence vectors; all cells add up to the cosine."
 )
-MAX = (
+MAX_NOTE = (
     "Every dimension of a sentence vector is counted to the one token that has the largest value there; a cell is the "
     "sum over the dimensions of its two tokens, over the lengths of the vectors, and all cells add up to the cosine."
 )
-SINGLE_VECTOR = (
+SINGLE_VECTOR_NOTE = (
     "An approximation: {what} is one vector that no sum over tokens makes up, so the cells are those of mean pooling "
     "of the same layer. They add up to {total:.4f}; the cosine of the two sentences is {score:.4f}."
 )
-NOT_LINEAR = (
+NOT_LINEAR_NOTE = (
     "An approximation: the model's dense layers ({names}) are not linear, so the cells are those of the vectors in "
     "front of them. They add up to {total:.4f}; the cosine of the two sentences is {score:.4f}."
 )
@@ -56,7 +56,7 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
     layer = first.num_hidden_layers if plan.layer is None else plan.layer
     score = _cosine(*(_sentence(trace, layer, plan, skipped) for trace in (first, second)))
     parts = [_parts(trace, layer, plan, skipped) for trace in (first, second)]
-    lengths = [float(np.linalg.norm(each.sum(axis=0))) for each in parts]
+    lengths = [float(np.linalg.norm(vectors.sum(axis=0))) for vectors in parts]
     scale = lengths[0] * lengths[1]
     cells = parts[0] @ parts[1].T / scale if scale else np.zeros((len(parts[0]), len(parts[1])))
     total = float(cells.sum())
@@ -101,7 +101,7 @@ def _summed(plan: SentencePlan) -> bool:
     return plan.pooling in ADDITIVE_POOLINGS and all(dense.linear for dense in plan.dense)
 
 
-def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
+def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, " dimensions"]:
     """The sentence vector by the plan, from the trace's hidden states."""
     pooled = trace.hidden_states[layer][_first(trace, skipped) :]
     if plan.pooling == "pooler":
@@ -110,12 +110,12 @@ def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any
         vector = _pooled_parts(trace, layer, plan, skipped).sum(axis=0)
     else:
         vector = pooled[-1 if plan.pooling == "lasttoken" else 0]
-    made = applied(np.asarray(vector, dtype=np.float32)[None], plan.dense)[0]
-    return made.astype(np.float64)[: plan.truncate_dim]
+    mapped: np.ndarray = applied(np.asarray(vector, dtype=np.float32)[None], plan.dense)[0]
+    return mapped.astype(np.float64)[: plan.truncate_dim]
 
 
-def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
-    """One part per token, (seq, dimensions) float64; where such a sum exists, it is the sentence vector."""
+def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, "seq dimensions"]:
+    """One part per token, float64; where such a sum exists, it is the sentence vector."""
     parts, start = _pooled_parts(trace, layer, plan, skipped), _first(trace, skipped)
     if _summed(plan):
         for dense in plan.dense:
@@ -126,21 +126,23 @@ def _parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
     return parts
 
 
-def _pooled_parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Any:
-    """What each token adds to the pooled vector, (seq, hidden) float64; of a mean for a pooling that is no sum."""
-    hidden, start = trace.hidden_states[layer].astype(np.float64), _first(trace, skipped)
+def _pooled_parts(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, "seq hidden"]:
+    """What each token adds to the pooled vector, float64; of a mean for a pooling that is no sum."""
+    hidden: np.ndarray = trace.hidden_states[layer].astype(np.float64)
+    start = _first(trace, skipped)
     if plan.pooling == "max":
         largest, dimensions = hidden[start:].argmax(axis=0) + start, np.arange(hidden.shape[1])
         parts = np.zeros_like(hidden)
         parts[largest, dimensions] = hidden[largest, dimensions]
         return parts
-    share = np.zeros(len(hidden))
+    weights = np.zeros(len(hidden))
     if plan.pooling == "weightedmean":
-        share[start:] = np.arange(start, len(hidden)) + 1
-        return hidden * (share / share.sum())[:, None]
-    count = len(hidden) - start
-    share[start:] = 1 / (np.sqrt(count) if plan.pooling == "mean_sqrt_len_tokens" else count)
-    return hidden * share[:, None]
+        weights[start:] = np.arange(start, len(hidden)) + 1
+        weights /= weights.sum()
+    else:
+        count = len(hidden) - start
+        weights[start:] = 1 / (np.sqrt(count) if plan.pooling == "mean_sqrt_len_tokens" else count)
+    return np.asarray(hidden * weights[:, None])
 
 
 def _first(trace: Trace, skipped: int) -> int:
@@ -148,44 +150,44 @@ def _first(trace: Trace, skipped: int) -> int:
     return min(skipped, len(trace.tokens) - 1)
 
 
-def _cosine(first: Any, second: Any) -> float:
+def _cosine(first: Float[np.ndarray, " dimensions"], second: Float[np.ndarray, " dimensions"]) -> float:
     lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
     return float(first @ second) / lengths if lengths else 0.0
 
 
-def _words(tokens: Tokens) -> tuple[tuple[str, ...], Any]:
-    """Words in their order, and which tokens are theirs, (words, seq) of 0 and 1; other tokens stand for themselves."""
+def _words(tokens: Tokens) -> tuple[tuple[str, ...], Float[np.ndarray, "words seq"]]:
+    """Words in their order, and which tokens are theirs as 0 and 1; other tokens stand for themselves."""
     names: list[str] = []
-    places: list[int] = []
+    word_numbers: list[int] = []
     previous: int | None = None
     for position, token in enumerate(tokens.tokens):
         word = tokens.word_ids[position] if tokens.word_ids is not None else None
         if word is None or word != previous:
             names.append(token if word is None else "")
-        places.append(len(names) - 1)
+        word_numbers.append(len(names) - 1)
         span = tokens.offsets[position] if tokens.offsets is not None else None
         if word is not None:
             names[-1] += tokens.text[slice(*span)] if span is not None else token
         previous = word
-    groups = np.zeros((len(names), len(places)))
-    groups[places, range(len(places))] = 1
+    groups = np.zeros((len(names), len(word_numbers)))
+    groups[word_numbers, range(len(word_numbers))] = 1
     return tuple(names), groups
 
 
-def _top(cells: Any, first: Tokens, second: Tokens) -> tuple[TokenPair, ...]:
+def _top(cells: Float[np.ndarray, "first second"], first: Tokens, second: Tokens) -> tuple[TokenPair, ...]:
     plain = ~first.special[:, None] & ~second.special[None, :]
-    order = np.argsort(np.where(plain, -cells, np.inf), axis=None, kind="stable")[: min(TOP, int(plain.sum()))]
-    places: Sequence[tuple[int, int]] = [divmod(int(each), cells.shape[1]) for each in order]
-    return tuple(TokenPair(row, column, float(cells[row, column])) for row, column in places)
+    order = np.argsort(np.where(plain, -cells, np.inf), axis=None, kind="stable")[: min(TOP_PAIRS, int(plain.sum()))]
+    pairs: Sequence[tuple[int, int]] = [divmod(int(cell), cells.shape[1]) for cell in order]
+    return tuple(TokenPair(row, column, float(cells[row, column])) for row, column in pairs)
 
 
 def _note(plan: SentencePlan, exact: bool, total: float, score: float) -> str:
     if exact:
-        return {"mean": MEAN, "max": MAX}.get(plan.pooling, WEIGHTED)
+        return {"mean": MEAN_NOTE, "max": MAX_NOTE}.get(plan.pooling, WEIGHTED_NOTE)
     if plan.pooling in ADDITIVE_POOLINGS:
         names = ", ".join(dense.activation for dense in plan.dense if not dense.linear)
-        return NOT_LINEAR.format(names=names, total=total, score=score)
-    what = {"cls": "the first token's vector", "lasttoken": "the last token's vector"}.get(
+        return NOT_LINEAR_NOTE.format(names=names, total=total, score=score)
+    vector_name = {"cls": "the first token's vector", "lasttoken": "the last token's vector"}.get(
         plan.pooling, "the pooler's output"
     )
-    return SINGLE_VECTOR.format(what=what, total=total, score=score)
+    return SINGLE_VECTOR_NOTE.format(what=vector_name, total=total, score=score)

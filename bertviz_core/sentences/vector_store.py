@@ -7,16 +7,17 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from bertviz_core.settings import Settings
 
 VERSION = 1
-ASKED_AT_ONCE = 900
+MAX_KEYS_A_QUERY = 900
 """Keys in one question; SQLite allows 999 everywhere."""
-ROOM = 0.9
+FULL_SHARE = 0.9
 """Share of the limit that is left when old vectors have to go, so that they do not have to go at every write."""
 SCHEMA = (
     "CREATE TABLE vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL, tokens INTEGER NOT NULL, "
@@ -25,6 +26,17 @@ SCHEMA = (
     "CREATE TABLE uses (key BLOB PRIMARY KEY, used_at INTEGER NOT NULL) WITHOUT ROWID",
     f"PRAGMA user_version = {VERSION}",
 )
+FILE = "sentence-vectors.sqlite3"
+SET_ASIDE = f"{FILE}.set-aside"
+DAMAGE_CODES = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""What SQLite answers where the tables are not there, where pages are damaged, where the file is none of its own."""
+BUSY_TIMEOUT_SECONDS = 20.0
+"""How long one waits for another's write, which takes milliseconds."""
+Answer = TypeVar("Answer")
+WRITE_BATCH_VECTORS = 256
+"""Vectors that are written to the store together; a kill loses at most so many."""
+READ_BATCH_VECTORS = 4096
+"""Vectors that are read from the store together, so that they are never in memory twice."""
 
 
 class StoredVector(NamedTuple):
@@ -40,113 +52,6 @@ class StoredVector(NamedTuple):
 
 class OtherVersionError(Exception):
     """The file is a store of another version, or another program's."""
-
-
-@contextmanager
-def _writing(database: sqlite3.Connection) -> Iterator[None]:
-    """One transaction: all of it is kept, or nothing."""
-    database.execute("BEGIN IMMEDIATE")
-    with database:
-        yield
-
-
-def prepare(database: sqlite3.Connection) -> None:
-    """Make the tables of a new file.
-
-    Raises:
-        OtherVersionError: the file has tables, but not of this version.
-    """
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version != VERSION:
-        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before the first table, or it has no effect
-        # Here, alone, SQLite does not wait for another: who comes second finds the mode set, or writes without it.
-        with suppress(sqlite3.OperationalError):
-            database.execute("PRAGMA journal_mode = WAL")
-        with _writing(database):
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if version not in (0, VERSION) or (version == 0 and tables):
-                raise OtherVersionError
-            if version == 0:
-                for statement in SCHEMA:
-                    database.execute(statement)
-    # A power cut may lose the last vectors, never the store: they can be computed again.
-    database.execute("PRAGMA synchronous = NORMAL")
-
-
-def read(database: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, StoredVector]:
-    """The vectors under some keys, those that are there and whole; notes that they were used."""
-    found = {}
-    for start in range(0, len(keys), ASKED_AT_ONCE):
-        asked = keys[start : start + ASKED_AT_ONCE]
-        places = ",".join("?" * len(asked))
-        rows = database.execute(f"SELECT * FROM vectors WHERE key IN ({places})", asked)  # noqa: S608  # only "?"
-        for key, vector, tokens, truncated, checksum in rows:
-            if _checksum(vector, tokens, truncated) == checksum:
-                found[key] = StoredVector(np.frombuffer(vector, dtype="<f4"), tokens, bool(truncated))
-    with suppress(sqlite3.OperationalError), _writing(database):
-        _mark_used(database, found)
-    return found
-
-
-def write(database: sqlite3.Connection, vectors: Mapping[bytes, StoredVector], max_nbytes: int) -> None:
-    """Keep vectors, and remove those used longest ago that are then too many."""
-    rows = []
-    for key, stored in vectors.items():
-        vector = np.ascontiguousarray(stored.vector, dtype="<f4").tobytes()
-        numbers = stored.tokens, int(stored.truncated)
-        rows.append((key, vector, *numbers, _checksum(vector, *numbers)))
-    with _writing(database):
-        database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
-        _mark_used(database, vectors)
-        removed = _make_room(database, max_nbytes)
-    if removed:
-        database.execute("PRAGMA incremental_vacuum").fetchall()
-
-
-def _mark_used(database: sqlite3.Connection, keys: Iterable[bytes]) -> None:
-    now = time.time_ns()
-    database.executemany("INSERT OR REPLACE INTO uses VALUES (?, ?)", [(key, now) for key in keys])
-
-
-def _make_room(database: sqlite3.Connection, max_nbytes: int) -> bool:
-    """Remove the vectors used longest ago until the rest is within the limit; whether any had to go."""
-    nbytes = used_nbytes(database)
-    if nbytes <= max_nbytes:
-        return False
-    while nbytes > max_nbytes * ROOM:
-        (count,) = database.execute("SELECT count(*) FROM uses").fetchone()
-        if not count:
-            break
-        excess = 1 - max_nbytes * ROOM / nbytes
-        oldest = database.execute(
-            "SELECT key FROM uses ORDER BY used_at, key LIMIT ?", (max(1, int(count * excess)),)
-        ).fetchall()
-        database.executemany("DELETE FROM vectors WHERE key = ?", oldest)
-        database.executemany("DELETE FROM uses WHERE key = ?", oldest)
-        nbytes = used_nbytes(database)
-    return True
-
-
-def used_nbytes(database: sqlite3.Connection) -> int:
-    """Bytes of the pages in use."""
-    pages, free, size = (
-        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-    )
-    return int((pages - free) * size)
-
-
-def _checksum(vector: bytes, tokens: int, truncated: int) -> int:
-    return zlib.crc32(f"{tokens} {truncated}".encode(), zlib.crc32(vector))
-
-
-FILE = "sentence-vectors.sqlite3"
-SET_ASIDE = f"{FILE}.set-aside"
-DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""What SQLite answers where the tables are not there, where pages are damaged, where the file is none of its own."""
-BUSY_S = 20.0
-"""How long one waits for another's write, which takes milliseconds."""
-Answer = TypeVar("Answer")
 
 
 class SentenceStore:
@@ -198,16 +103,18 @@ class SentenceStore:
             inode = None
             try:
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None)) as database:
+                with closing(
+                    sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None)
+                ) as database:
                     inode = self._path.stat().st_ino
                     prepare(database)
-                    found = work(database)
+                    answer = work(database)
                     self._trouble = ""
-                    return found
+                    return answer
             except OtherVersionError:
                 self._set_aside(inode, "was made by another version or another program")
             except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode & 0xFF not in DAMAGED:
+                if error.sqlite_errorcode & 0xFF not in DAMAGE_CODES:
                     self._trouble = (
                         f"Sentence vectors cannot be kept on disk now ({error}); they are computed each time."
                     )
@@ -231,39 +138,33 @@ class SentenceStore:
         self._renamed[notice] = None
 
 
-WRITTEN_AT_ONCE = 256
-"""Vectors that are written to the store together; a kill loses at most so many."""
-READ_AT_ONCE = 4096
-"""Vectors that are read from the store together, so that they are never in memory twice."""
-
-
 class StoredVectors:
     """The vectors of all different texts in one array, filled from the store and by runs."""
 
-    def __init__(self, texts: list[str], way: bytes, store: SentenceStore | None) -> None:
+    def __init__(self, texts: list[str], fingerprint: bytes, store: SentenceStore | None) -> None:
         self.texts, self._store = texts, store
-        self._keys = [hashlib.blake2b(_bytes(text), digest_size=16, key=way).digest() for text in texts]
-        self._vectors: Any = None
+        self._keys = [hashlib.blake2b(_bytes(text), digest_size=16, key=fingerprint).digest() for text in texts]
+        self._vectors: Float[np.ndarray, "texts dimensions"] | None = None
         self._counts, self._truncated = np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
         self._new: dict[bytes, StoredVector] = {}
 
     def read(self) -> list[int]:
         """Take what the store has; the places that it has not."""
         missing = []
-        for start in range(0, len(self.texts), READ_AT_ONCE):
-            keys = self._keys[start : start + READ_AT_ONCE]
+        for start in range(0, len(self.texts), READ_BATCH_VECTORS):
+            keys = self._keys[start : start + READ_BATCH_VECTORS]
             known = self._store.get(keys) if self._store is not None else {}
-            for place, key in enumerate(keys, start):
-                if key not in known or not self._put(place, known[key]):
-                    missing.append(place)
+            for position, key in enumerate(keys, start):
+                if key not in known or not self._put(position, known[key]):
+                    missing.append(position)
         return missing
 
-    def add(self, place: int, stored: StoredVector) -> None:
+    def add(self, position: int, stored: StoredVector) -> None:
         """Take a new vector."""
-        self._put(place, stored)
+        self._put(position, stored)
         if self._store is not None:
-            self._new[self._keys[place]] = stored
-            if len(self._new) >= WRITTEN_AT_ONCE:
+            self._new[self._keys[position]] = stored
+            if len(self._new) >= WRITE_BATCH_VECTORS:
                 self.write()
 
     def write(self) -> None:
@@ -272,22 +173,130 @@ class StoredVectors:
             self._store.put(self._new)
         self._new = {}
 
-    def arrays(self, places: list[int]) -> tuple[Any, Any, Any]:
-        """Vectors, token counts and cuts at some places; arrays that cannot be written to."""
-        found = [self._vectors, self._counts, self._truncated]
-        if len(places) != len(self.texts):
-            found = [array[places] for array in found]
-        for array in found:
-            array.setflags(write=False)
-        return found[0], found[1], found[2]
+    def arrays(
+        self, positions: list[int]
+    ) -> tuple[
+        Float[np.ndarray, "sentences dimensions"], Int[np.ndarray, " sentences"], Bool[np.ndarray, " sentences"]
+    ]:
+        """Vectors, token counts and whether tokens were cut off, at some positions; read-only.
 
-    def _put(self, place: int, stored: StoredVector) -> bool:
+        Raises:
+            ValueError: no text has a vector yet.
+        """
+        if self._vectors is None:
+            raise ValueError("no text has a vector yet")
+        vectors, counts, truncated = self._vectors, self._counts, self._truncated
+        if len(positions) != len(self.texts):
+            vectors, counts, truncated = vectors[positions], counts[positions], truncated[positions]
+        for array in (vectors, counts, truncated):
+            array.setflags(write=False)
+        return vectors, counts, truncated
+
+    def _put(self, position: int, stored: StoredVector) -> bool:
         if self._vectors is None:
             self._vectors = np.empty((len(self.texts), len(stored.vector)), dtype=np.float32)
         if len(stored.vector) != self._vectors.shape[1]:
             return False
-        self._vectors[place], self._counts[place], self._truncated[place] = stored
+        self._vectors[position], self._counts[position], self._truncated[position] = stored
         return True
+
+
+def prepare(database: sqlite3.Connection) -> None:
+    """Make the tables of a new file.
+
+    Raises:
+        OtherVersionError: the file has tables, but not of this version.
+    """
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version != VERSION:
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before the first table, or it has no effect
+        # Here, alone, SQLite does not wait for another: who comes second finds the mode set, or writes without it.
+        with suppress(sqlite3.OperationalError):
+            database.execute("PRAGMA journal_mode = WAL")
+        with _writing(database):
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if version not in (0, VERSION) or (version == 0 and tables):
+                raise OtherVersionError
+            if version == 0:
+                for statement in SCHEMA:
+                    database.execute(statement)
+    # A power cut may lose the last vectors, never the store: they can be computed again.
+    database.execute("PRAGMA synchronous = NORMAL")
+
+
+def read(database: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, StoredVector]:
+    """The vectors under some keys, those that are there and whole; notes that they were used."""
+    vectors = {}
+    for start in range(0, len(keys), MAX_KEYS_A_QUERY):
+        queried = keys[start : start + MAX_KEYS_A_QUERY]
+        placeholders = ",".join("?" * len(queried))
+        rows = database.execute(f"SELECT * FROM vectors WHERE key IN ({placeholders})", queried)  # noqa: S608  # only "?"
+        for key, vector, tokens, truncated, checksum in rows:
+            if _checksum(vector, tokens, truncated) == checksum:
+                vectors[key] = StoredVector(np.frombuffer(vector, dtype="<f4"), tokens, bool(truncated))
+    with suppress(sqlite3.OperationalError), _writing(database):
+        _mark_used(database, vectors)
+    return vectors
+
+
+def write(database: sqlite3.Connection, vectors: Mapping[bytes, StoredVector], max_nbytes: int) -> None:
+    """Keep vectors, and remove those used longest ago that are then too many."""
+    rows = []
+    for key, stored in vectors.items():
+        vector = np.ascontiguousarray(stored.vector, dtype="<f4").tobytes()
+        numbers = stored.tokens, int(stored.truncated)
+        rows.append((key, vector, *numbers, _checksum(vector, *numbers)))
+    with _writing(database):
+        database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
+        _mark_used(database, vectors)
+        removed = _make_room(database, max_nbytes)
+    if removed:
+        database.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def used_nbytes(database: sqlite3.Connection) -> int:
+    """Bytes of the pages in use."""
+    pages, free, size = (
+        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
+
+
+@contextmanager
+def _writing(database: sqlite3.Connection) -> Iterator[None]:
+    """One transaction: all of it is kept, or nothing."""
+    database.execute("BEGIN IMMEDIATE")
+    with database:
+        yield
+
+
+def _mark_used(database: sqlite3.Connection, keys: Iterable[bytes]) -> None:
+    now = time.time_ns()
+    database.executemany("INSERT OR REPLACE INTO uses VALUES (?, ?)", [(key, now) for key in keys])
+
+
+def _make_room(database: sqlite3.Connection, max_nbytes: int) -> bool:
+    """Remove the vectors used longest ago until the rest is within the limit; whether any had to go."""
+    nbytes = used_nbytes(database)
+    if nbytes <= max_nbytes:
+        return False
+    while nbytes > max_nbytes * FULL_SHARE:
+        (count,) = database.execute("SELECT count(*) FROM uses").fetchone()
+        if not count:
+            break
+        excess = 1 - max_nbytes * FULL_SHARE / nbytes
+        oldest = database.execute(
+            "SELECT key FROM uses ORDER BY used_at, key LIMIT ?", (max(1, int(count * excess)),)
+        ).fetchall()
+        database.executemany("DELETE FROM vectors WHERE key = ?", oldest)
+        database.executemany("DELETE FROM uses WHERE key = ?", oldest)
+        nbytes = used_nbytes(database)
+    return True
+
+
+def _checksum(vector: bytes, tokens: int, truncated: int) -> int:
+    return zlib.crc32(f"{tokens} {truncated}".encode(), zlib.crc32(vector))
 
 
 def _bytes(text: str) -> bytes:

@@ -1,6 +1,6 @@
 """The one place where a model is run on a text; what comes back is a Trace of NumPy arrays."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from bertviz_core.errors import BertvizError, SupersededError, TextError, Unsupp
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
+from bertviz_core.progress import Progress
 from bertviz_core.text import first_line
 from bertviz_core.trace.arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
@@ -20,7 +21,6 @@ from bertviz_core.trace.run_queue import RunQueue
 if TYPE_CHECKING:
     import torch
 
-Tell = Callable[[int, int], None]
 RUN_LOCK = RunQueue()
 """One run at a time: a run uses all cores and, with its results, much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
@@ -28,7 +28,7 @@ EAGER = "{} computes attention in code of its own: its maps are known, query, ke
 NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
 
 
-def trace(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None) -> Trace:
+def trace(loaded: LoadedModel, tokens: Tokens, tell: Progress | None = None) -> Trace:
     """One run of the model on one text.
 
     Args:
@@ -45,7 +45,7 @@ def trace(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None) -> Trac
         return trace_unlocked(loaded, tokens, tell)
 
 
-def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None) -> Trace:
+def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Progress | None = None) -> Trace:
     """As trace, for one who holds RUN_LOCK already; falls back from recorded to eager to none when the run must."""
     import torch
 
@@ -75,7 +75,7 @@ def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Tell | None = None
     return _trace(loaded, tokens, hidden, pooled, rows, maps, perf_counter() - started)
 
 
-def _tell_layers(tell: Tell, layers: int, calls: int) -> None:
+def _tell_layers(tell: Progress, layers: int, calls: int) -> None:
     tell(min(calls, layers), layers)
 
 

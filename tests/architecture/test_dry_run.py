@@ -71,7 +71,7 @@ def test_a_typed_text_has_its_own_count_of_tokens(pair: str | None) -> None:
     run = module_shapes("bert", tiny_config("bert").to_dict(), row)
     assert run.modules["embeddings"].outputs[0] == (1, len(ids["input_ids"]), 12)
     assert run.modules["encoder.layer.2.intermediate.dense"].outputs[0] == (1, len(ids["input_ids"]), 14)
-    assert run.way == "meta"
+    assert run.device_mode == "meta"
 
 
 def test_a_shared_layer_is_called_as_often_as_it_is_applied() -> None:
@@ -95,7 +95,7 @@ def test_heads_are_run_too() -> None:
 
 def test_no_memory_is_taken_by_a_family_that_cannot_run_on_meta() -> None:
     dry = dry_tiny("megatron-bert")
-    assert dry.way == "zeros"
+    assert dry.device_mode == "zeros"
     for parameter in dry.model.parameters():
         assert parameter.untyped_storage().nbytes() == parameter.element_size()
     assert shapes_of(dry, PlainRow(np.full(4, 5))).seq == 4

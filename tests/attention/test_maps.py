@@ -44,7 +44,7 @@ def test_the_default_reading_is_the_map_itself(pair: Trace) -> None:
     seen = attention_map(pair, 1, 2)
     np.testing.assert_array_equal(seen.weights, attention_probs(pair, 1, 2))
     assert seen.queries.labels == seen.keys.labels == PIECES.tokens
-    assert (seen.layer, seen.head, seen.reading) == (1, 2, MapOptions())
+    assert (seen.layer, seen.head, seen.options) == (1, 2, MapOptions())
     assert (seen.hidden_share == 0).all()
 
 

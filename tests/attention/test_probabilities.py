@@ -1,12 +1,13 @@
 """Attention from recorded query and key: hand-made numbers, masks of every kind, and the laws of a distribution."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
-from bertviz_core.attention import probabilities
 from bertviz_core.attention.probabilities import attention_probs, attention_rows, row_tiles
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.loading import load_model
@@ -100,15 +101,20 @@ def test_layers_and_heads_that_are_not_there(random: tuple[Any, Any], layer: int
         attention_probs(made(*random), layer, head)
 
 
-@pytest.mark.parametrize("alone", [0, 2**62])
-@pytest.mark.parametrize("one_thread", [1, 200, 2**18])
-def test_small_and_large_products_are_the_same(
-    random: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, alone: int, one_thread: int
-) -> None:
-    expected = attention_probs(made(*random), LAYER)
-    monkeypatch.setattr(probabilities, "MAX_SINGLE_THREAD_MULTIPLY_ADDS", alone)
-    monkeypatch.setattr(probabilities, "ONE_THREAD", one_thread)
-    np.testing.assert_allclose(attention_probs(made(*random), LAYER), expected, atol=1e-6)
+def blas_threads() -> list[int]:
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_threads_of_other_products_are_as_before(random: tuple[Any, Any]) -> None:
+    """Also where many threads compute maps at the same time."""
+    before = blas_threads()
+    run = made(*random)
+    expected = attention_probs(run, LAYER)
+    with ThreadPoolExecutor(8) as pool:
+        maps = list(pool.map(lambda _: attention_probs(run, LAYER), range(64)))
+    assert blas_threads() == before
+    for probs in maps:
+        np.testing.assert_array_equal(probs, expected)
 
 
 @pytest.mark.parametrize("rows", [slice(0, 1), slice(1, 4), slice(2, None), slice(0, 0)])

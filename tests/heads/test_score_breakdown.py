@@ -12,8 +12,7 @@ from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.results import CellBreakdown
 from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
-from bertviz_core.heads.value_norms import value_norms
-from bertviz_core.heads.weights import head_projections
+from bertviz_core.heads.weights import head_projections, value_norms
 from tests.heads.test_weights import near
 from tests.helpers.families_table import family_run
 from tests.helpers.tiny_models import HEAD_DIM, HEADS, LAYERS
@@ -61,7 +60,7 @@ def test_every_step_follows_from_the_one_before(name: str) -> None:
         assert score.scores[cell.key_position] == np.float32(score.score)
         raised = np.exp(score.scores.astype(np.float64) - score.scores.max())
         near(score.weights, raised / raised.sum())
-        near(cell.mix.mix, score.weights @ cell.mix.values)
+        near(cell.output.mix, score.weights @ cell.output.values)
 
 
 @pytest.mark.parametrize("name", MAPPED)
@@ -98,7 +97,7 @@ def test_terms_beside_the_product_are_named_and_only_where_there_are_some(name: 
 def test_all_heads_together_are_the_output_of_the_layers_attention(name: str) -> None:
     run = family_run(name)
     for cell in cells(name):
-        mix = cell.mix
+        mix = cell.output
         near(mix.head_norms[cell.head], np.linalg.norm(mix.head_output))
         near(mix.head_output, head_projections(run.loaded, cell.layer).output[cell.head] @ mix.mix)
         if name == "xlnet":
@@ -155,7 +154,7 @@ def test_value_norms_are_lengths_of_values_behind_the_output(name: str) -> None:
         assert norms.shape == (HEADS, len(found.tokens))
         for head in range(HEADS):
             cell = break_down_cell(run.loaded, found, layer, head, 0, 0, heads)
-            near(norms[head], np.linalg.norm(cell.mix.values @ parts.output[head].T, axis=-1))
+            near(norms[head], np.linalg.norm(cell.output.values @ parts.output[head].T, axis=-1))
 
 
 def test_weighted_by_attention_values_make_the_heads_output() -> None:
@@ -165,6 +164,6 @@ def test_weighted_by_attention_values_make_the_heads_output() -> None:
     found = run.traces[1]
     cell = break_down_cell(run.loaded, found, 2, 1, 4, 0)
     parts = head_projections(run.loaded, 2)
-    vectors = cell.mix.values @ parts.output[1].T
-    near(attention_probs(found, 2, 1)[4] @ vectors, cell.mix.head_output)
+    vectors = cell.output.values @ parts.output[1].T
+    near(attention_probs(found, 2, 1)[4] @ vectors, cell.output.head_output)
     near(np.linalg.norm(vectors, axis=1), value_norms(run.loaded, found, 2)[1])

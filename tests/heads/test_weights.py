@@ -163,7 +163,7 @@ def test_parameters_of_the_heads_add_up_to_the_ledgers_attention(name: str, tmp_
     counted = sum(row.numel for row in rows if row.layer == 0 and row.part in parts)
     found = head_parameters(head_projections(family_run(name).loaded, 0))
     assert found.total == counted
-    assert found.total == sum(found.per_head[block] * found.heads[block] for block in BLOCKS) + found.beside
+    assert found.total == sum(found.per_head[block] * found.heads[block] for block in BLOCKS) + found.outside_heads
 
 
 def test_a_head_of_bert_has_its_share_of_each_matrix() -> None:
@@ -174,7 +174,7 @@ def test_a_head_of_bert_has_its_share_of_each_matrix() -> None:
         "value": HEAD_DIM * HIDDEN + HEAD_DIM,
         "output": HIDDEN * HEAD_DIM,
     }
-    assert found.beside == HIDDEN
+    assert found.outside_heads == HIDDEN
 
 
 @pytest.mark.parametrize("name", ["albert", "bert", "deberta", "gpt2", "mobilebert", "modernbert", "squeezebert"])
@@ -183,14 +183,14 @@ def test_one_product_and_many_give_the_same(name: str, block: Any) -> None:
     run = family_run(name)
     found = compare_fused_and_per_head(run.loaded, run.texts[0], 1, block)
     parts = head_projections(run.loaded, 1)
-    assert found.one.shape == (HEADS, len(run.texts[0]), parts.blocks(block).shape[1])
-    near(found.one, found.many)
-    assert found.max_difference == np.abs(found.one - found.many).max()
+    assert found.fused.shape == (HEADS, len(run.texts[0]), parts.blocks(block).shape[1])
+    near(found.fused, found.per_head)
+    assert found.max_difference == np.abs(found.fused - found.per_head).max()
     assert found.max_difference <= TOLERANCE
-    assert found.own_difference is not None
-    assert found.own_difference <= TOLERANCE
-    assert found.one_seconds > 0
-    assert found.many_seconds > 0
+    assert found.model_difference is not None
+    assert found.model_difference <= TOLERANCE
+    assert found.fused_seconds > 0
+    assert found.per_head_seconds > 0
     assert found.runs >= 5
 
 

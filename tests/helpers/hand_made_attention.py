@@ -29,7 +29,7 @@ def atlas_of(seq, layers, heads, side=64, reading=None):
     pooled = np.maximum.reduceat(np.maximum.reduceat(weights, starts, axis=2), starts, axis=3)
     axis = Axis(labels(seq), tuple((position,) for position in range(seq)))
     atlas = AttentionAtlas(
-        reading=reading or MapOptions(),
+        options=reading or MapOptions(),
         queries=axis,
         keys=axis,
         thumbnails=pooled,
@@ -58,7 +58,7 @@ def map_of(weights, atlas, layer, head):
     return AttentionMap(
         layer=layer,
         head=head,
-        reading=atlas.reading,
+        options=atlas.options,
         queries=atlas.queries,
         keys=atlas.keys,
         weights=weights[layer, head],

@@ -24,7 +24,6 @@ from bertviz_core.models.families import FAMILIES, Family, family
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.parameters.ledger import source_ledger
-from bertviz_core.parameters.naming import name_classifier
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
@@ -75,18 +74,15 @@ def pet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert row["class"] == "PetBertModel"
     monkeypatch.setitem(catalog._library()["types"], PET, row)
     catalog.type_facts.cache_clear()
-    name_classifier.cache_clear()
     torch.manual_seed(0)
     PetBertModel(PetBertConfig(**BASE, vocab_size=len(vocabulary()))).save_pretrained(tmp_path / "pet")
     tiny_tokenizer().save_pretrained(tmp_path / "pet")
     yield tmp_path / "pet"
     catalog.type_facts.cache_clear()
-    name_classifier.cache_clear()
 
 
 def feed_forward(folder: Path, settings: Settings) -> set[int]:
     """Parameters of the feed-forward part, by layer."""
-    name_classifier.cache_clear()
     return {row.feed_forward for row in source_ledger(folder_source("pet", folder), settings).layers}
 
 

@@ -85,7 +85,7 @@ def test_order_and_company_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)
     backwards = sentence_vectors(loaded, tokenizer, SENTENCES[::-1], plan()).vectors
     np.testing.assert_allclose(together, backwards[::-1], rtol=0, atol=1e-6)
-    monkeypatch.setitem(sentences_batches.TOKEN_BUDGET, "cpu", 100_000)
+    monkeypatch.setitem(sentences_batches.MAX_BATCH_TOKENS, "cpu", 100_000)
     padded = sentence_vectors(loaded, tokenizer, SENTENCES, plan()).vectors
     np.testing.assert_allclose(together, padded, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(together[1], together[3])
@@ -148,7 +148,7 @@ def test_the_store_never_gives_another_plans_vectors(tmp_path: Path, changes: di
 
 
 def test_what_was_computed_before_the_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sentences_batches.TOKEN_BUDGET, "cpu", 8)
+    monkeypatch.setitem(sentences_batches.MAX_BATCH_TOKENS, "cpu", 8)
     _, loaded, tokenizer = bundled()
     store, told = SentenceStore(tmp_path, 10**8), []
 
@@ -175,7 +175,7 @@ def test_a_store_that_was_set_aside_is_told_once(tmp_path: Path) -> None:
 
 
 def test_another_run_gets_its_turn_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sentences_batches.TOKEN_BUDGET, "cpu", 1)
+    monkeypatch.setitem(sentences_batches.MAX_BATCH_TOKENS, "cpu", 1)
     _, loaded, tokenizer = bundled()
     turns: list[int] = []
     done_at = [0]
@@ -212,7 +212,7 @@ def test_batches_hold_every_sentence_once_within_the_budget() -> None:
     lengths = np.random.default_rng(0).integers(1, 600, 700).tolist()
     found = batches(loaded, lengths)
     assert sorted(index for batch in found for index in batch) == list(range(700))
-    budget = sentences_batches.TOKEN_BUDGET["cpu"]
+    budget = sentences_batches.MAX_BATCH_TOKENS["cpu"]
     assert all(len(batch) == 1 or max(lengths[each] for each in batch) * len(batch) <= budget for batch in found)
     assert max(lengths) in [lengths[each] for each in found[0]]
     padded = sum(max(lengths[each] for each in batch) * len(batch) for batch in found)

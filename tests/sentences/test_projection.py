@@ -57,7 +57,7 @@ def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwa
 def test_what_umap_cannot_place_is_refused(groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TextError, match="4 to 10,000 sentences, and these are 3"):
         sentence_map(groups[:3], "umap")
-    monkeypatch.setattr(projection, "MAX_UMAP", 11)
+    monkeypatch.setattr(projection, "MAX_UMAP_SENTENCES", 11)
     with pytest.raises(TextError, match="choose PCA"):
         sentence_map(groups[:12], "umap")
     groups[0, 0] = np.nan

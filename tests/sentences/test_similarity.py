@@ -85,7 +85,7 @@ def test_a_search_ends_when_it_is_superseded(vectors: Any) -> None:
         raise SupersededError
 
     with pytest.raises(SupersededError):
-        closest_pairs(vectors, 3, tell=stop)
+        closest_pairs(vectors, 3, progress=stop)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

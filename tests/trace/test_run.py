@@ -23,12 +23,13 @@ from bertviz_core.hidden_states.embeddings import pooler_check
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.recording import recording
 from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.progress import Progress
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
 from bertviz_core.trace.cost import run_cost
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.run import Tell, trace
+from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
 from ui.cache import traces
@@ -283,7 +284,7 @@ def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pyt
     runs = []
     real = traces.trace_unlocked
 
-    def counted(loaded: LoadedModel, tokens: Tokens, tell: Tell | None) -> Trace:
+    def counted(loaded: LoadedModel, tokens: Tokens, tell: Progress | None) -> Trace:
         runs.append(tokens.text)
         return real(loaded, tokens, tell)
 

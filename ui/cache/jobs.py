@@ -11,9 +11,9 @@ from time import perf_counter
 from typing import Generic, Literal, TypeVar
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
+from bertviz_core.progress import Progress
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
-Progress = Callable[[int, int], None]
 T = TypeVar("T")
 TURN_S = 0.1
 """How often a job that waits for its turn looks whether it was stopped."""

@@ -6,8 +6,9 @@ from threading import Lock
 
 from bertviz_core.errors import SupersededError
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens, Trace
-from bertviz_core.trace.run import RUN_LOCK, Tell, trace_unlocked
+from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
 
 WAIT_S = 0.05
 """How long a waiting run sleeps before it looks whether anyone still wants it."""
@@ -45,7 +46,7 @@ class TraceCache:
         loaded: LoadedModel,
         tokens: Tokens,
         wanted: Callable[[int], bool] | None = None,
-        tell: Tell | None = None,
+        tell: Progress | None = None,
         expected_nbytes: int = 0,
         most_waiting: int | None = None,
     ) -> Trace:

@@ -7,7 +7,8 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.download import HubFiles, download, needed_files
 from bertviz_core.models.sources import resolve
-from ui.cache.jobs import Job, JobBoard, Progress
+from bertviz_core.progress import Progress
+from ui.cache.jobs import Job, JobBoard
 from ui.session import settings
 from ui.widgets.formatting import bytes_text, duration, escape_markdown
 

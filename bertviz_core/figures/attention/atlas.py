@@ -43,7 +43,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, look: Theme) -> go.Figure:
         zmax=LEVELS,
         colorscale=sequential(look),
         colorbar={
-            "title": {"text": WORDS[atlas.reading.weights], "side": "right"},
+            "title": {"text": WORDS[atlas.options.weights], "side": "right"},
             "tickvals": [LEVELS * (share**0.5 if lifted else share) for share in shares],
             "ticktext": [f"{top * share:.3g}" for share in shares],
             "tickfont": {"size": TEXT_SIZE - 1},
@@ -56,7 +56,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, look: Theme) -> go.Figure:
         figure.add_vline(x=edge * columns - 0.5, line=line)
     for edge in range(layers + 1):
         figure.add_hline(y=edge * rows - 0.5, line=line)
-    names = [str(head) for head in range(heads)] if atlas.reading.weights != "rollout" else ["all"]
+    names = [str(head) for head in range(heads)] if atlas.options.weights != "rollout" else ["all"]
     figure.update_xaxes(_middles(names, columns), title="head", range=[-0.5, heads * columns - 0.5], showgrid=False)
     figure.update_yaxes(_middles([str(layer) for layer in range(layers)], rows), title="layer", showgrid=False)
     return figure.update_yaxes(range=[layers * rows - 0.5, -0.5])
@@ -100,6 +100,6 @@ ATLAS_TITLES = {"attention": "Attention", "value-weighted": "Value-weighted atte
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
     """All heads at a glance, a small map for each."""
     layers, heads = atlas.thumbnails.shape[:2]
-    title = f"{ATLAS_TITLES[atlas.reading.weights]} of all heads - {trace.model}"
+    title = f"{ATLAS_TITLES[atlas.options.weights]} of all heads - {trace.model}"
     alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"
     return FigureSpec(title, alt, partial(atlas_heatmap, atlas, title))

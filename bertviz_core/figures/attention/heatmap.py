@@ -38,7 +38,7 @@ def attention_triptych(found: Sequence[AttentionMap], special: Collection[int], 
         figure.add_trace(part, row=1, col=column)
         names = _names(each.keys, special)
         top = float(each.weights.max(initial=0))
-        words = f"{WORDS[each.reading.weights]}, 0 to {top:.3g}"
+        words = f"{WORDS[each.options.weights]}, 0 to {top:.3g}"
         figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, row=1, col=column)
     rows = token_axis(_names(found[0].queries, special), PART_HEIGHT - 190)
     figure.update_yaxes(rows, autorange="reversed", showgrid=False)
@@ -55,7 +55,7 @@ def attention_heatmap(found: AttentionMap, special: Collection[int], title: str,
         look: theme.
     """
     names = [_names(axis, special) for axis in (found.queries, found.keys)]
-    figure = _heatmap(found.weights, UNITS[found.reading.weights], title, look)
+    figure = _heatmap(found.weights, UNITS[found.options.weights], title, look)
     figure.update_xaxes(token_axis(names[1], 760), title="key: looked at", side="bottom", tickangle=-90)
     return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="query: looking", autorange="reversed")
 
@@ -101,9 +101,9 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, look: Theme) -> go.Figu
 
 def attention_title(found: AttentionMap, model: str) -> str:
     """What a map is, for a slide."""
-    if found.reading.weights == "rollout":
+    if found.options.weights == "rollout":
         return f"Attention rollout up to layer {found.layer} - {model}"
-    words = "Attention" if found.reading.weights == "attention" else "Value-weighted attention"
+    words = "Attention" if found.options.weights == "attention" else "Value-weighted attention"
     return f"{words} of layer {found.layer}, head {found.head} - {model}"
 
 

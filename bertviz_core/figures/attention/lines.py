@@ -46,7 +46,7 @@ def attention_lines(found: AttentionMap, special: Collection[int], title: str, l
     rows = {"range": [most - 0.5, -0.5], "showgrid": False, "zeroline": False, "automargin": True}
     left, right = (token_axis(_names(axis, special), height - AROUND) for axis in (found.queries, found.keys))
     beside = {"font": {"size": TEXT_SIZE}, "standoff": 12}
-    words = f"{UNITS[found.reading.weights]}, lines from {least * top:.2g} to {top:.3g}"
+    words = f"{UNITS[found.options.weights]}, lines from {least * top:.2g} to {top:.3g}"
     return figure.update_layout(
         xaxis={"range": [0, 1], "showticklabels": False, "showgrid": False, "fixedrange": True, "title": words},
         yaxis={**rows, **left, "title": {"text": "query: looking", **beside}},

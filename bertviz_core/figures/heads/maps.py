@@ -24,12 +24,12 @@ BETWEEN = 0.03
 
 def product_maps(found: FusedVsPerHead, names: Sequence[str], title: str, look: Theme) -> go.Figure:
     """All heads' vectors of all tokens twice: above from one product, below from one per head, on one scale."""
-    heads, seq, dim = found.one.shape
-    limit = scale_limit(found.one.reshape(-1, dim))
+    heads, seq, dim = found.fused.shape
+    limit = scale_limit(found.fused.reshape(-1, dim))
     figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
     figure.update_layout(coloraxis=signed_axis(limit, "value", look), margin={"r": 16, "t": 106, "b": 8})
-    step = pool_step(found.one.size, MOST_CELLS // 2)
-    for row, values in enumerate((found.one, found.many)):
+    step = pool_step(found.fused.size, MOST_CELLS // 2)
+    for row, values in enumerate((found.fused, found.per_head)):
         cells = steps(pooled(values.transpose(1, 0, 2).reshape(seq, heads * dim), step), limit)
         places = {"x0": (step - 1) / 2, "dx": step, "y0": (step - 1) / 2, "dy": step}
         axes = {"xaxis": "x", "yaxis": "y2" if row else "y"}
@@ -113,7 +113,7 @@ def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:
     """One product that is cut beside one product per head."""
-    heads, seq, dim = products.one.shape
+    heads, seq, dim = products.fused.shape
     title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} - {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
     return FigureSpec(title, alt, partial(product_maps, products, token_labels(tokens), title))

@@ -199,7 +199,7 @@ def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], look
 
 def head_output(cell: CellBreakdown, title: str, look: Theme) -> go.Figure:
     """Behind the weights: the mix of values, what the head hands on, and how long that is beside the other heads'."""
-    mix = cell.mix
+    mix = cell.output
     figure = go.Figure(layout=layout(look, escape(title), height=340, showlegend=False))
     heads = np.arange(len(mix.head_norms))
     chosen = [look.colours["attention"] if head == cell.head else look.muted for head in heads]

@@ -11,7 +11,7 @@ from bertviz_core.text import counted, quoted
 Value = str | int | float | bool | None
 CELL_NBYTES, VALUE_NBYTES = 12, 64
 """Memory of a cell that repeats a value, and of a value besides its characters, about."""
-LONGEST_NUMBER = 100
+MAX_NUMBER_CHARACTERS = 100
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
@@ -27,9 +27,9 @@ class Cells:
     @classmethod
     def of(cls, values: Iterable[Value | bytes]) -> "Cells":
         """A column of values of one kind, equal ones kept once."""
-        places: dict[Value | bytes, int] = {}
-        codes = array("i", (places.setdefault(value, len(places)) for value in values))
-        return cls(list(places), codes)
+        code_of: dict[Value | bytes, int] = {}
+        codes = array("i", (code_of.setdefault(value, len(code_of)) for value in values))
+        return cls(list(code_of), codes)
 
     @property
     def nbytes(self) -> int:
@@ -55,12 +55,13 @@ def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
         TextError: a cell holds bytes that are no text.
     """
     texts: list[str] = []
-    for place, value in enumerate(cells.values):
+    for value_code, value in enumerate(cells.values):
         try:
             texts.append(value.decode("utf-8") if isinstance(value, bytes) else "" if value is None else str(value))
         except UnicodeDecodeError as error:
+            row = cells.codes.index(value_code) + 1
             raise TextError(
-                f"Row {cells.codes.index(place) + 1:,} of the column {quoted(column or '')} holds bytes that are no "
+                f"Row {row:,} of the column {quoted(column or '')} holds bytes that are no "
                 "UTF-8; write the column as texts."
             ) from error
     if column is not None:
@@ -74,4 +75,4 @@ def cell_texts(cells: Cells, column: str | None, notices: list[str]) -> Cells:
 
 def _is_number(text: str) -> bool:
     """Whether a text is a number; a long one is none."""
-    return len(text) < LONGEST_NUMBER and NUMBER.fullmatch(text) is not None
+    return len(text) < MAX_NUMBER_CHARACTERS and NUMBER.fullmatch(text) is not None

@@ -11,7 +11,7 @@ USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
 """Columns taken where none is named, in this order."""
 MAX_COLUMNS = 2_000
 """Columns that a table may have: vectors of a thousand dimensions fit in."""
-NAMED = 12
+MAX_LISTED_NAMES = 12
 """Columns that a sentence names; more are counted."""
 
 
@@ -22,16 +22,16 @@ class Columns(Protocol):
     names: list[str]
     """Names of all columns, each once."""
 
-    def reason(self, place: int) -> str:
+    def reason(self, index: int) -> str:
         """Why a column cannot be read; "" where it can."""
 
-    def may_hold_texts(self, place: int) -> bool:
+    def may_hold_texts(self, index: int) -> bool:
         """Whether texts may stand in a column, by its declared type."""
 
-    def declared_nbytes(self, place: int) -> int:
+    def declared_nbytes(self, index: int) -> int:
         """Bytes that a column says it takes; 0 where nothing is said."""
 
-    def cells(self, place: int) -> Cells:
+    def cells(self, index: int) -> Cells:
         """A column; raises TextError where it cannot be read."""
 
 
@@ -53,19 +53,19 @@ def unique_names(names: Sequence[str]) -> list[str]:
     """The columns' names, none empty and none twice."""
     taken: set[str] = set()
     numbers: dict[str, int] = {}
-    found: list[str] = []
-    for place, given in enumerate(names):
-        name = plain = given.strip() or f"column {place + 1}"
+    unique: list[str] = []
+    for index, header in enumerate(names):
+        name = plain = header.strip() or f"column {index + 1}"
         number = numbers.get(plain, 2)
         while name in taken:
             name, number = f"{plain} ({number})", number + 1
         numbers[plain] = number
         taken.add(name)
-        found.append(name)
-    return found
+        unique.append(name)
+    return unique
 
 
-def sentence_column(name: str, columns: Columns, asked: str | None, notices: list[str]) -> tuple[int, Cells]:
+def sentence_column(name: str, columns: Columns, requested: str | None, notices: list[str]) -> tuple[int, Cells]:
     """The place of the column that holds the sentences, and its cells.
 
     Raises:
@@ -74,15 +74,15 @@ def sentence_column(name: str, columns: Columns, asked: str | None, notices: lis
     names = columns.names
     if not names:
         raise TextError(f"{quoted(name)} is empty; its first row must name the columns.")
-    if asked is not None and asked not in names:
-        raise TextError(f"{quoted(name)} has no column {quoted(asked)}; it has {listed(names)}.")
-    if asked is not None or len(names) == 1:
-        place = names.index(asked) if asked is not None else 0
-        return place, _read(name, columns, place)
-    readable = [place for place in range(len(names)) if not columns.reason(place)]
+    if requested is not None and requested not in names:
+        raise TextError(f"{quoted(name)} has no column {quoted(requested)}; it has {listed(names)}.")
+    if requested is not None or len(names) == 1:
+        index = names.index(requested) if requested is not None else 0
+        return index, _read(name, columns, index)
+    readable = [index for index in range(len(names)) if not columns.reason(index)]
     if not readable:
         raise TextError(f"{quoted(name)} has no column that can be read: {quoted(names[0])} {columns.reason(0)}.")
-    usual = [place for wanted in USUAL_COLUMNS for place in readable if names[place].lower() == wanted]
+    usual = [index for usual_name in USUAL_COLUMNS for index in readable if names[index].lower() == usual_name]
     chosen = _first_of_texts(columns, readable) if not usual else (usual[0], columns.cells(usual[0]))
     notices.append(f"The sentences are those of the column {quoted(names[chosen[0]])}, since no other was named.")
     return chosen
@@ -90,20 +90,20 @@ def sentence_column(name: str, columns: Columns, asked: str | None, notices: lis
 
 def listed(names: Sequence[str]) -> str:
     """The first of the names, quoted, and how many others there are."""
-    words = ", ".join(map(quoted, names[:NAMED]))
-    return words if len(names) <= NAMED else f"{words} and {len(names) - NAMED:,} more"
+    words = ", ".join(map(quoted, names[:MAX_LISTED_NAMES]))
+    return words if len(names) <= MAX_LISTED_NAMES else f"{words} and {len(names) - MAX_LISTED_NAMES:,} more"
 
 
 def _first_of_texts(columns: Columns, readable: Sequence[int]) -> tuple[int, Cells]:
-    for place in readable:
-        if columns.may_hold_texts(place) and holds_texts(cells := columns.cells(place)):
-            return place, cells
+    for index in readable:
+        if columns.may_hold_texts(index) and holds_texts(cells := columns.cells(index)):
+            return index, cells
     return readable[0], columns.cells(readable[0])
 
 
-def _read(name: str, columns: Columns, place: int) -> Cells:
-    if reason := columns.reason(place):
+def _read(name: str, columns: Columns, index: int) -> Cells:
+    if reason := columns.reason(index):
         raise TextError(
-            f"The column {quoted(columns.names[place])} of {quoted(name)} {reason}; choose a column of texts."
+            f"The column {quoted(columns.names[index])} of {quoted(name)} {reason}; choose a column of texts."
         )
-    return columns.cells(place)
+    return columns.cells(index)

@@ -6,12 +6,12 @@ from pathlib import Path
 from bertviz_core.errors import TextError
 from bertviz_core.text import quoted
 
-MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 """Byte-order marks and the encodings that they announce; UTF-32's begins as UTF-16's does."""
-MARKS_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+BYTE_ORDER_MARKS_UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
-MAX_FILE_BYTES = 200 * 1024**2
+MAX_FILE_NBYTES = 200 * 1024**2
 """Bytes of a file that is read; a list of the most sentences allowed is far below."""
 
 
@@ -25,9 +25,9 @@ def file_bytes(name: str, data: bytes | str | Path) -> bytes:
         data = data.encode("utf-8", "replace")
     try:
         size = data.stat().st_size if isinstance(data, Path) else len(data)
-        if size > MAX_FILE_BYTES:
+        if size > MAX_FILE_NBYTES:
             raise TextError(
-                f"{quoted(name)} has {size / 1024**2:,.0f} MiB; at most {MAX_FILE_BYTES // 1024**2} MiB are read. "
+                f"{quoted(name)} has {size / 1024**2:,.0f} MiB; at most {MAX_FILE_NBYTES // 1024**2} MiB are read. "
                 "Give a part of it, or only the column with the sentences."
             )
         return data.read_bytes() if isinstance(data, Path) else data
@@ -41,8 +41,8 @@ def decoded(name: str, raw: bytes) -> str:
     Raises:
         TextError: a byte is none of its encoding's; says which and where.
     """
-    encoding = next((encoding for mark, encoding in MARKS if raw.startswith(mark)), "utf-8")
-    if raw.startswith(MARKS_32):
+    encoding = next((encoding for mark, encoding in BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8")
+    if raw.startswith(BYTE_ORDER_MARKS_UTF32):
         encoding = "utf-32"
     try:
         text = raw.decode(encoding)

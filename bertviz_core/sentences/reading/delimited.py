@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.cells import Cells
 from bertviz_core.sentences.reading.columns import check_columns, unique_names
-from bertviz_core.sentences.reading.decoding import MAX_FILE_BYTES
+from bertviz_core.sentences.reading.decoding import MAX_FILE_NBYTES
 from bertviz_core.text import counted, quoted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -44,21 +44,21 @@ class DelimitedTable:
                 self._rows.append(row)
             check_count(len(self._rows))
 
-    def reason(self, place: int) -> str:
+    def reason(self, index: int) -> str:
         """Nothing: every column can be read."""
         return ""
 
-    def may_hold_texts(self, place: int) -> bool:
+    def may_hold_texts(self, index: int) -> bool:
         """True: every cell is a text."""
         return True
 
-    def declared_nbytes(self, place: int) -> int:
+    def declared_nbytes(self, index: int) -> int:
         """0: a text declares nothing."""
         return 0
 
-    def cells(self, place: int) -> Cells:
+    def cells(self, index: int) -> Cells:
         """A column, "" in lines where nothing stands."""
-        return Cells.of(row[place] if row else "" for row in self._rows)
+        return Cells.of(row[index] if row else "" for row in self._rows)
 
 
 def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -67,7 +67,7 @@ def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]
     if delimiter == "," and "," not in first:
         # Spreadsheets write the first where the comma separates decimals, and the second as "Unicode text".
         delimiter = next((other for other in (";", "\t") if other in first), delimiter)
-    csv.field_size_limit(MAX_FILE_BYTES)
+    csv.field_size_limit(MAX_FILE_NBYTES)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begun = 1
     try:

@@ -16,7 +16,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 TASK = "bertviz_core.sentences.reading.table.answered"
-PACKED_NBYTES = 1024**2
+MAX_PACKED_NBYTES = 1024**2
 """What a packed answer has beside its texts and columns, at most: names and notices."""
 
 
@@ -62,7 +62,9 @@ def read_upload(
     """
     request = msgspec.msgpack.encode(ReadRequest(name, data, _limits(settings), column))
     try:
-        answer = run_limited(TASK, request, Limits.of(settings, settings.max_table_bytes + PACKED_NBYTES), still_wanted)
+        answer = run_limited(
+            TASK, request, Limits.of(settings, settings.max_table_bytes + MAX_PACKED_NBYTES), still_wanted
+        )
         del request
         return _table(name, msgspec.msgpack.decode(answer, type=ReadTable))
     except ChildError as error:
@@ -75,26 +77,27 @@ def _limits(settings: Settings) -> ReadLimits:
     return ReadLimits(settings.max_sentences, settings.max_characters, settings.max_table_bytes)
 
 
-def _table(name: str, read: ReadTable) -> SentenceTable:
+def _table(name: str, contents: ReadTable) -> SentenceTable:
     """The table of what was read.
 
     Raises:
         ValueError: its parts do not fit together.
     """
-    codes, rows = np.frombuffer(read.codes, np.int32), np.frombuffer(read.rows, np.int32).astype(np.int64)
-    texts = _each(np.array(read.texts, dtype=object), codes, len(rows))
+    codes, rows = np.frombuffer(contents.codes, np.int32), np.frombuffer(contents.rows, np.int32).astype(np.int64)
+    texts = _expanded(np.array(contents.texts, dtype=object), codes, len(rows))
     rows.setflags(write=False)
+    columns = {column.name: _series(column, len(rows)) for column in contents.other_columns}
     return SentenceTable(
         name=name,
         sentences=tuple(texts.tolist()),
-        column=read.column,
-        columns=tuple(read.columns),
+        column=contents.column,
+        columns=tuple(contents.columns),
         rows=rows,
-        frame=pd.DataFrame({each.name: _series(each, len(rows)) for each in read.beside}, index=range(len(rows))),
-        blank=read.blank,
-        duplicates=read.duplicates,
-        cut=read.cut,
-        notices=tuple(read.notices),
+        frame=pd.DataFrame(columns, index=range(len(rows))),
+        blank=contents.blank,
+        duplicates=contents.duplicates,
+        cut=contents.cut,
+        notices=tuple(contents.notices),
     )
 
 
@@ -105,10 +108,10 @@ def _series(column: ReadColumn, count: int) -> pd.Series:
     if dtype is int and max(map(abs, column.values), default=0) >= 2**63:  # type: ignore[arg-type]
         dtype = object
     values = np.array(column.values, dtype=dtype)
-    return pd.Series(_each(values, np.frombuffer(column.codes, np.int32), count), dtype=dtype)
+    return pd.Series(_expanded(values, np.frombuffer(column.codes, np.int32), count), dtype=dtype)
 
 
-def _each(values: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
+def _expanded(values: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
     """The value of every row.
 
     Raises:
@@ -116,5 +119,5 @@ def _each(values: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
     """
     if len(codes) != count or (count and not 0 <= int(codes.min()) <= int(codes.max()) < len(values)):
         raise ValueError("codes that name no value")
-    found: np.ndarray = values[codes]
-    return found
+    expanded: np.ndarray = values[codes]
+    return expanded

@@ -4,17 +4,18 @@ A footer is a stranger's word: sizes that lie are met by the limits of the proce
 """
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.cells import Cells, Value
 from bertviz_core.sentences.reading.columns import check_columns, unique_names
-from bertviz_core.sentences.reading.decoding import MAX_FILE_BYTES
+from bertviz_core.sentences.reading.decoding import MAX_FILE_NBYTES
 from bertviz_core.text import quoted
 
 ENDINGS = (".parquet", ".pq")
-MAX_UNPACKED = 2 * MAX_FILE_BYTES
+MAX_UNPACKED_NBYTES = 2 * MAX_FILE_NBYTES
 """Bytes that one column may declare."""
 
 
@@ -36,7 +37,7 @@ class ParquetTable:
         import pyarrow.parquet
 
         self._name = name
-        with _told(name):
+        with _refusals(name):
             metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(raw))
             check_columns(name, metadata.num_columns)
             groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
@@ -45,7 +46,7 @@ class ParquetTable:
                 raise pyarrow.ArrowInvalid("its footer names two different counts of rows")
             check_count(self._rows)
             kinds = metadata.schema.to_arrow_schema()
-            texts = [each.name for each in kinds if _is_text(each.type)]
+            texts = [text_field.name for text_field in kinds if _is_text(text_field.type)]
             # A dictionary unpacked takes the text anew for every row: a file of a few kilobytes could fill the memory.
             self._file = pyarrow.parquet.ParquetFile(
                 pyarrow.BufferReader(raw), metadata=metadata, read_dictionary=texts, pre_buffer=False
@@ -57,70 +58,74 @@ class ParquetTable:
         self.names = unique_names(self._given)
         self._read: tuple[str, list[Any]] = "", []
 
-    def reason(self, place: int) -> str:
+    def reason(self, index: int) -> str:
         """Why a column cannot be read: its type, or its size."""
         import pyarrow.types as types
 
-        kind = self._fields[place].type
+        kind = self._fields[index].type
         if types.is_nested(kind):
             return "holds several values in a cell"
-        if types.is_fixed_size_binary(kind) and kind.byte_width * self._rows > MAX_UNPACKED:
+        if types.is_fixed_size_binary(kind) and kind.byte_width * self._rows > MAX_UNPACKED_NBYTES:
             return f"has {kind.byte_width * self._rows / 1024**2:,.0f} MiB"
         if not (_is_text(kind) or _is_plain(kind)):
             return f"is of a type that is not read ({str(kind)[:60]})"
-        alike = [other for other, given in enumerate(self._given) if given == self._given[place]]
-        size = sum(self.declared_nbytes(each) for each in alike)  # columns of one name can be read only together
-        return f"unpacks to {size / 1024**2:,.0f} MiB" if size > MAX_UNPACKED else ""
+        alike = [other_index for other_index, other_name in enumerate(self._given) if other_name == self._given[index]]
+        size = sum(
+            self.declared_nbytes(namesake) for namesake in alike
+        )  # columns of one name can be read only together
+        return f"unpacks to {size / 1024**2:,.0f} MiB" if size > MAX_UNPACKED_NBYTES else ""
 
-    def may_hold_texts(self, place: int) -> bool:
+    def may_hold_texts(self, index: int) -> bool:
         """Whether texts may stand in a column, by its declared type."""
-        return _is_text(self._fields[place].type)
+        return _is_text(self._fields[index].type)
 
-    def declared_nbytes(self, place: int) -> int:
+    def declared_nbytes(self, index: int) -> int:
         """Bytes that the footer says a column takes, unpacked."""
         import pyarrow.types as types
 
-        kind, leaf = self._fields[place].type, self._leaves[place]
+        kind, leaf = self._fields[index].type, self._leaves[index]
         wide: int = kind.byte_width * self._rows if types.is_fixed_size_binary(kind) else 0
         declared = (abs(int(group.column(leaf).total_uncompressed_size)) for group in self._groups)
         return max(wide, sum(declared))
 
-    def cells(self, place: int) -> Cells:
+    def cells(self, index: int) -> Cells:
         """A column.
 
         Raises:
             TextError: it is damaged, or its values cannot be shown.
         """
-        with _told(self._name):
-            given = self._given[place]
-            if self._read[0] != given or not self._read[1]:
+        with _refusals(self._name):
+            stored_name = self._given[index]
+            if self._read[0] != stored_name or not self._read[1]:
                 self._read = "", []
-                table = self._file.read(columns=[given], use_threads=False, use_pandas_metadata=False)
-                found = [
-                    column for name, column in zip(table.column_names, table.columns, strict=True) if name == given
+                table = self._file.read(columns=[stored_name], use_threads=False, use_pandas_metadata=False)
+                namesakes = [
+                    column
+                    for name, column in zip(table.column_names, table.columns, strict=True)
+                    if name == stored_name
                 ]
-                self._read = given, found
-            column = self._read[1][self._given[:place].count(given)]
+                self._read = stored_name, namesakes
+            column = self._read[1][self._given[:index].count(stored_name)]
             if len(column) != self._rows:
                 raise ValueError(f"{len(column):,} rows where the footer names {self._rows:,}")
             return _cells(column)
 
 
-class _told:  # noqa: N801  # a context, used as a word
-    """Turns what the library raises into a refusal."""
+@contextmanager
+def _refusals(name: str) -> Iterator[None]:
+    """A context in which what the library raises for a damaged file becomes a refusal.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    Raises:
+        TextError: the file cannot be read.
+    """
+    import pyarrow
 
-    def __enter__(self) -> None:
-        """Nothing to begin."""
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        import pyarrow
-
-        memory = isinstance(error, MemoryError)  # also one of pyarrow's
-        if isinstance(error, (pyarrow.ArrowException, OSError, ValueError, IndexError, KeyError)) and not memory:
-            raise TextError(f"{quoted(self._name)} is no Parquet file that can be read: {str(error)[:200]}") from error
+    try:
+        yield
+    except MemoryError:  # also one of pyarrow's
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, IndexError, KeyError) as error:
+        raise TextError(f"{quoted(name)} is no Parquet file that can be read: {str(error)[:200]}") from error
 
 
 def _is_text(kind: Any) -> bool:
@@ -129,8 +134,8 @@ def _is_text(kind: Any) -> bool:
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
     return any(
-        each(kind)
-        for each in (types.is_string, types.is_large_string, types.is_string_view, types.is_binary,
+        is_type(kind)
+        for is_type in (types.is_string, types.is_large_string, types.is_string_view, types.is_binary,
                      types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
     )  # fmt: skip
 
@@ -141,16 +146,16 @@ def _is_plain(kind: Any) -> bool:
     if types.is_dictionary(kind):
         return _is_plain(kind.value_type)
     plain = types.is_primitive, types.is_boolean, types.is_decimal, types.is_null
-    return any(each(kind) for each in plain)
+    return any(is_type(kind) for is_type in plain)
 
 
 def _first_leaves(fields: Iterable[Any]) -> list[int]:
     """For every column the place of its first part among the parts that Parquet stores."""
-    found, place = [], 0
+    first_leaves, leaf = [], 0
     for field in fields:
-        found.append(place)
-        place += _leaves(field.type)
-    return found
+        first_leaves.append(leaf)
+        leaf += _leaves(field.type)
+    return first_leaves
 
 
 def _leaves(kind: Any) -> int:
@@ -204,9 +209,9 @@ def _floats(column: Any) -> list[Value]:
     import pyarrow.types as types
 
     short = not types.is_float64(column.type)
-    found = column.cast("string").to_pylist() if short else column.to_pylist()
-    numbers = (None if value is None else float(value) for value in found)
-    return [None if number is None or number != number else number for number in numbers]
+    values = column.cast("string").to_pylist() if short else column.to_pylist()
+    floats = (None if value is None else float(value) for value in values)
+    return [None if number is None or number != number else number for number in floats]
 
 
 def _without_zeros(word: str) -> str:

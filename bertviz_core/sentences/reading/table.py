@@ -56,7 +56,7 @@ class ReadTable(msgspec.Struct, frozen=True):
     """Its line or row from 1, int32."""
     column: str | None
     columns: list[str]
-    beside: list[ReadColumn]
+    other_columns: list[ReadColumn]
     blank: int
     duplicates: int
     cut: int
@@ -69,8 +69,10 @@ def answered(request: bytes) -> bytes:
     Raises:
         TextError: as read_table.
     """
-    asked = msgspec.msgpack.decode(request, type=ReadRequest)
-    return msgspec.msgpack.encode(read_table(asked.name, asked.data, asked.limits, asked.column))
+    decoded_request = msgspec.msgpack.decode(request, type=ReadRequest)
+    return msgspec.msgpack.encode(
+        read_table(decoded_request.name, decoded_request.data, decoded_request.limits, decoded_request.column)
+    )
 
 
 def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) -> ReadTable:
@@ -82,7 +84,7 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
     notices: list[str] = []
     ending = PurePath(name).suffix.lower()
     if ending not in (*ENDINGS, *DELIMITERS):
-        return _kept(name, cell_texts(_lines(decoded(name, raw)), None, notices), None, None, limits, notices)
+        return _sentence_table(name, cell_texts(_lines(decoded(name, raw)), None, notices), None, None, limits, notices)
 
     def check_count(rows: int) -> None:
         _check_count(name, rows, 2 * limits.sentences, limits)
@@ -92,8 +94,10 @@ def read_table(name: str, raw: bytes, limits: ReadLimits, column: str | None) ->
         table = ParquetTable(name, raw, check_count)
     else:
         table = DelimitedTable(name, decoded(name, raw), DELIMITERS[ending], check_count)
-    place, cells = sentence_column(name, table, column, notices)
-    return _kept(name, cell_texts(cells, table.names[place], notices), place, table, limits, notices)
+    column_index, cells = sentence_column(name, table, column, notices)
+    return _sentence_table(
+        name, cell_texts(cells, table.names[column_index], notices), column_index, table, limits, notices
+    )
 
 
 def _lines(text: str) -> Cells:
@@ -101,8 +105,8 @@ def _lines(text: str) -> Cells:
     return Cells.of(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
 
-def _kept(
-    name: str, cells: Cells, place: int | None, table: Columns | None, limits: ReadLimits, notices: list[str]
+def _sentence_table(
+    name: str, cells: Cells, column_index: int | None, table: Columns | None, limits: ReadLimits, notices: list[str]
 ) -> ReadTable:
     """The sentences without the blank ones, counted."""
     texts = [str(text) for text in cells.values]
@@ -114,8 +118,8 @@ def _kept(
         raise TextError(f"{quoted(name)} has no sentence: every line is blank. Write one sentence per line.")
     # What ends a text that a program wrote is no line left blank by someone.
     blank = len(cells.codes) - len(rows) - (table is None and blanks[cells.codes[-1]])
-    most = limits.characters
-    cut = sum(len(texts[cells.codes[row]]) > most for row in rows)
+    max_characters = limits.characters
+    cut = sum(len(texts[cells.codes[row]]) > max_characters for row in rows)
     # None that no row has: a dictionary may hold texts that are nowhere used.
     sentences = Cells.of(beginnings[cells.codes[row]] for row in rows)
     duplicates = len(rows) - len(sentences.values)
@@ -124,14 +128,18 @@ def _kept(
     if duplicates:
         notices.append(f"{counted(duplicates, 'duplicate')} of earlier sentences kept.")
     if cut:
-        notices.append(f"{counted(cut, 'sentence')} cut to the first {most:,} characters (INSIDE_BERT_MAX_CHARACTERS).")
+        notices.append(
+            f"{counted(cut, 'sentence')} cut to the first {max_characters:,} characters (INSIDE_BERT_MAX_CHARACTERS)."
+        )
     return ReadTable(
         texts=[str(text) for text in sentences.values],
         codes=sentences.codes.tobytes(),
         rows=array("i", (row + 1 for row in rows)).tobytes(),
-        column=None if table is None or place is None else table.names[place],
-        columns=[] if table is None else [each for at, each in enumerate(table.names) if not table.reason(at)],
-        beside=[] if table is None else _beside(table, place, rows, limits.table_nbytes, notices),
+        column=None if table is None or column_index is None else table.names[column_index],
+        columns=[]
+        if table is None
+        else [column_name for index, column_name in enumerate(table.names) if not table.reason(index)],
+        other_columns=[] if table is None else _other_columns(table, column_index, rows, limits.table_nbytes, notices),
         blank=blank,
         duplicates=duplicates,
         cut=cut,
@@ -139,43 +147,47 @@ def _kept(
     )
 
 
-def _beside(table: Columns, chosen: int | None, rows: Sequence[int], most: int, notices: list[str]) -> list[ReadColumn]:
+def _other_columns(
+    table: Columns, chosen: int | None, rows: Sequence[int], remaining_nbytes: int, notices: list[str]
+) -> list[ReadColumn]:
     """The other columns, those that hold single values and fit; a notice names the others."""
-    found: list[ReadColumn] = []
+    columns: list[ReadColumn] = []
     left_out: dict[str, list[str]] = {}
-    for place, name in enumerate(table.names):
-        if place == chosen:
+    for index, name in enumerate(table.names):
+        if index == chosen:
             continue
-        reason, column = table.reason(place), None
-        if not reason and table.declared_nbytes(place) <= most:
-            reason, column = _column(table, place, rows, most)
+        reason, column = table.reason(index), None
+        if not reason and table.declared_nbytes(index) <= remaining_nbytes:
+            reason, column = _column(table, index, rows, remaining_nbytes)
         if column is not None:
-            found.append(column[0])
-            most -= column[1]
+            columns.append(column[0])
+            remaining_nbytes -= column[1]
         else:
             left_out.setdefault(reason or "would take too much memory beside the others", []).append(name)
     notices.extend(
         f"{counted(len(names), 'column')} left out of the table: {listed(names)} {reason}."
         for reason, names in left_out.items()
     )
-    return found
+    return columns
 
 
-def _column(table: Columns, place: int, rows: Sequence[int], most: int) -> tuple[str, tuple[ReadColumn, int] | None]:
+def _column(
+    table: Columns, index: int, rows: Sequence[int], max_nbytes: int
+) -> tuple[str, tuple[ReadColumn, int] | None]:
     """A column and its bytes, or why there is none."""
     try:
-        cells = table.cells(place).at(rows)
-        cells = cell_texts(cells, None, []) if any(isinstance(each, bytes) for each in cells.values) else cells
+        cells = table.cells(index).at(rows)
+        cells = cell_texts(cells, None, []) if any(isinstance(value, bytes) for value in cells.values) else cells
     except TextError:
         return "cannot be read", None
-    if cells.nbytes > most:
+    if cells.nbytes > max_nbytes:
         return "", None
-    values = [each for each in cells.values if not isinstance(each, bytes)]
-    return "", (ReadColumn(table.names[place], values, cells.codes.tobytes()), cells.nbytes)
+    values = [value for value in cells.values if not isinstance(value, bytes)]
+    return "", (ReadColumn(table.names[index], values, cells.codes.tobytes()), cells.nbytes)
 
 
-def _check_count(name: str, count: int, most: int, limits: ReadLimits) -> None:
-    if count > most:
+def _check_count(name: str, count: int, max_count: int, limits: ReadLimits) -> None:
+    if count > max_count:
         raise TextError(
             f"{quoted(name)} has {counted(count, 'row')} or more; this instance takes at most "
             f"{limits.sentences:,} sentences (INSIDE_BERT_MAX_SENTENCES). Give a part of it."

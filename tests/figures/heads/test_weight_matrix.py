@@ -131,7 +131,7 @@ def test_both_ways_are_drawn_on_one_scale_with_the_cuts() -> None:
     found = FusedVsPerHead("m", 0, "query", numbers(len(NAMES), COLUMNS), one, one + 1, 1.0, None, 1e-3, 2e-3, 5)
     figure = product_maps(found, NAMES, "x", LIGHT)
     limit = scale_limit(one.reshape(-1, SIZE))
-    for trace, values in zip(figure.data, (found.one, found.many), strict=True):
+    for trace, values in zip(figure.data, (found.fused, found.per_head), strict=True):
         rows = np.clip(values.transpose(1, 0, 2).reshape(len(NAMES), -1), -limit, limit)
         np.testing.assert_allclose(trace.z / 127 * limit, rows, atol=limit / 127)
         assert trace.coloraxis == "coloraxis"
@@ -183,9 +183,9 @@ def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainde
 def test_what_goes_back_is_drawn_as_it_is() -> None:
     shown = cell()
     mix, part, lengths = head_output(shown, "x", LIGHT).data
-    np.testing.assert_array_equal(mix.y, shown.mix.mix)
-    np.testing.assert_array_equal(part.y, shown.mix.head_output)
-    np.testing.assert_array_equal(lengths.y, shown.mix.head_norms)
+    np.testing.assert_array_equal(mix.y, shown.output.mix)
+    np.testing.assert_array_equal(part.y, shown.output.head_output)
+    np.testing.assert_array_equal(lengths.y, shown.output.head_norms)
     assert lengths.marker.color[shown.head] == LIGHT.colours["attention"]
 
 

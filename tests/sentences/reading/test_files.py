@@ -179,7 +179,7 @@ def test_too_many_sentences_and_too_large_files_are_refused(tmp_path: Path, monk
         file.truncate(300 * 1024**2)
     with pytest.raises(TextError, match="300 MiB; at most 200"):
         read_sentences("large.csv", path, SETTINGS)
-    monkeypatch.setattr(decoding, "MAX_FILE_BYTES", 3)
+    monkeypatch.setattr(decoding, "MAX_FILE_NBYTES", 3)
     with pytest.raises(TextError, match="MiB"):
         read_sentences("large.csv", b"text", SETTINGS)
     with pytest.raises(TextError, match="check that it is there"):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import BusyError, TextError
+from bertviz_core.progress import Progress
 from bertviz_core.sentences.results import SentenceVectors
-from ui.cache.jobs import Job, JobBoard, Progress
+from ui.cache.jobs import Job, JobBoard
 
 WAIT_S = 20
 

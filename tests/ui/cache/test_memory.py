@@ -17,11 +17,12 @@ import torch
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
+from bertviz_core.progress import Progress
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model
 from ui.cache import decorator, ledgers, models
-from ui.cache.jobs import Job, JobBoard, Progress
+from ui.cache.jobs import Job, JobBoard
 
 NAMES = [f"m{number}" for number in range(5)]
 SWITCHES = 200

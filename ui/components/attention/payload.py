@@ -48,7 +48,7 @@ def identity(atlas: AttentionAtlas) -> str:
     digest = blake2b(np.ascontiguousarray(atlas.thumbnails).tobytes(), digest_size=12)
     for axis, starts in ((atlas.queries, atlas.row_starts), (atlas.keys, atlas.column_starts)):
         digest.update(repr((axis.labels, axis.positions, starts.tolist())).encode("utf-8", "replace"))
-    digest.update(repr((atlas.reading, atlas.thumbnails.shape)).encode())
+    digest.update(repr((atlas.options, atlas.thumbnails.shape)).encode())
     return digest.hexdigest()
 
 
@@ -149,7 +149,7 @@ def _atlas(atlas: AttentionAtlas, most: int) -> tuple[dict[str, Any], Codes]:
         "scale": scale,
         "rowEdges": _edges(atlas.row_starts[row_groups], len(atlas.queries)),
         "columnEdges": _edges(atlas.column_starts[column_groups], len(atlas.keys)),
-        "weights": atlas.reading.weights,
+        "weights": atlas.options.weights,
         "hides": _hides(atlas),
     }
     return described, codes(thumbnails, scale, bits)
@@ -157,7 +157,7 @@ def _atlas(atlas: AttentionAtlas, most: int) -> tuple[dict[str, Any], Codes]:
 
 def _hides(atlas: AttentionAtlas) -> bool:
     """Whether some keys are not shown, so that the rows of a map lack a share."""
-    reading = atlas.reading
+    reading = atlas.options
     return reading.hide_special or reading.hide_punctuation or reading.block != "all"
 
 

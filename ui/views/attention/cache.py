@@ -1,6 +1,5 @@
 """Maps, atlases, norms and rollouts of the attention page, kept for all sessions while there is room."""
 
-from collections.abc import Callable
 from dataclasses import astuple
 
 import numpy as np
@@ -10,7 +9,8 @@ from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
-from bertviz_core.heads.value_norms import value_norms
+from bertviz_core.heads.weights import value_norms
+from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
@@ -19,7 +19,6 @@ ATLAS_CELLS = 250_000_000
 """Cells of all maps together up to which all heads are shown at once without asking."""
 CELLS_PER_SECOND = 100_000_000
 """About how many cells of attention are computed in a second; for words, not for budgets."""
-Progress = Callable[[int, int], None]
 Key = tuple[str, str, str, str, str | None, int]
 
 

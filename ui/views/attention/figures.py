@@ -65,7 +65,7 @@ def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) ->
             with shown_to_user():
                 maps = [cache.one_map(trace, layer, head, replace(reading, weights=each)) for each in LABELS]
             spec = readings_figure(maps, trace)
-            frames = [frame_of(each).assign(reading=each.reading.weights) for each in maps]
+            frames = [frame_of(each).assign(reading=each.options.weights) for each in maps]
             tops = ", ".join(f"{float(each.weights.max(initial=0)):.3g}" for each in maps)
             caption = f"{spec.title}. Every map has its own colours, from 0 to {tops}"
             table = pd.concat(frames)

@@ -12,6 +12,7 @@ from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOpti
 from bertviz_core.figures.attention.heatmap import UNITS, attention_title, long_figure
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.style import theme
+from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
 from ui import session
 from ui.components.attention.html_file import attention_html, file_payload
@@ -151,7 +152,7 @@ def _hidden(found: AttentionMap) -> None:
     """What is not shown, where something is not."""
     share = found.hidden_share
     if share.any():
-        words = "of each row lies" if found.reading.weights != "value-weighted" else "of the norms of each row lie"
+        words = "of each row lies" if found.options.weights != "value-weighted" else "of the norms of each row lie"
         st.markdown(
             f"On keys that are not shown {words} between **{share.min():.4f}** and **{share.max():.4f}**, "
             f"on average **{share.mean():.4f}**. Nothing is renormalised."
@@ -197,7 +198,7 @@ def _downloads(
     folded_table(KEY, frame_of(found), title)
 
 
-def _progress(trace: Trace) -> cache.Progress:
+def _progress(trace: Trace) -> Progress:
     """Tells how many heads are done; what it writes is where a click ends the work."""
     place = st.empty()
 

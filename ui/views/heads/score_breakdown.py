@@ -54,7 +54,7 @@ def _cell(name: str, trace: Trace) -> None:
         if place.open:
             numbers_table(row, f"Row of weights: {title}")
     _mix(cell, trace)
-    weight, shape = float(cell.score.weights[key]), tuple(cell.mix.head_output.shape)
+    weight, shape = float(cell.score.weights[key]), tuple(cell.output.head_output.shape)
     code = CELL_CODE.format(query=query, key=key, scaling=cell.score.scaling, weight=weight, output=shape)
     explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
 
@@ -87,7 +87,7 @@ def _remarks(score: ScoreBreakdown) -> list[str]:
 def _mix(cell: CellBreakdown, trace: Trace) -> None:
     """What goes back: the mix of the values, through the head's columns of W_o."""
     st.header("What goes back", anchor=False)
-    mix = cell.mix
+    mix = cell.output
     frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
     filename = f"what goes back {mix_place(cell, trace)}"
     words = figure_block(mix_figure(cell, trace), filename, frame, texts=trace.tokens)

@@ -114,10 +114,10 @@ def products_view(name: str) -> None:
         block = controls.choice("Projection", wanted, "product", help=OWNERS)
     found = cache.products(name, controls.text(), controls.pair(), layer, block)
     tokens = models.tokens(name, controls.text(), controls.pair())
-    heads, seq, dim = found.one.shape
+    heads, seq, dim = found.fused.shape
     _times(found)
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
-    frame = pd.DataFrame(found.one.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
+    frame = pd.DataFrame(found.fused.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
     frame.insert(0, "token", list(tokens.tokens))
     code = PRODUCTS_CODE.format(layer=layer, inputs=found.inputs.shape, heads=heads, dim=dim)
     figure_block(
@@ -130,25 +130,25 @@ def products_view(name: str) -> None:
 
 
 def _times(found: FusedVsPerHead) -> None:
-    heads, seq, dim = found.one.shape
+    heads, seq, dim = found.fused.shape
     width, rows = found.inputs.shape[1], heads * dim
     difference = f"{found.max_difference:.1e}" if found.max_difference else "0"
     with st.container(horizontal=True):
         st.metric("Largest difference", difference, help="Of all numbers of both ways; float32 has about 7 digits.")
         st.metric(
             "One product",
-            _duration(found.one_seconds, found.many_seconds),
+            _duration(found.fused_seconds, found.per_head_seconds),
             help=f"({seq}, {width}) times ({width}, {rows}), cut into ({heads}, {seq}, {dim}). Median of {found.runs}.",
         )
         st.metric(
             f"{heads} products",
-            _duration(found.many_seconds, found.many_seconds),
+            _duration(found.per_head_seconds, found.per_head_seconds),
             help=f"{heads} times ({seq}, {width}) times ({width}, {dim}). Median of {found.runs}.",
         )
-        ratio = found.many_seconds / found.one_seconds if found.one_seconds else 1.0
+        ratio = found.per_head_seconds / found.fused_seconds if found.fused_seconds else 1.0
         st.metric("The many take", f"{ratio:.1f} times", help="As long as the one. That is why libraries keep one.")
-        if found.own_difference is not None:
-            own = f"{found.own_difference:.1e}" if found.own_difference else "0"
+        if found.model_difference is not None:
+            own = f"{found.model_difference:.1e}" if found.model_difference else "0"
             st.metric("To the model's own", own, help="Largest difference to what the model itself computed.")
 
 
@@ -181,5 +181,7 @@ def _parameters(found: HeadParameters, parts: HeadProjections) -> None:
             shape = " × ".join(str(size) for size in blocks.shape[1:])
             words = f"{shape}{f' + {blocks.shape[1]} biases' if biased else ''}; {found.heads[block]} such blocks."
             st.metric(f"{SYMBOLS[block]} of a head", count(found.per_head[block]), help=words)
-        st.metric("Of no head", count(found.beside), help="The bias of the output, and columns that read no head.")
+        st.metric(
+            "Of no head", count(found.outside_heads), help="The bias of the output, and columns that read no head."
+        )
         st.metric("All four, layer 0", count(found.total), help="Every block of every head, and what no head has.")

@@ -7,6 +7,7 @@ from time import perf_counter
 import streamlit as st
 
 from bertviz_core.models.sources import resolve
+from bertviz_core.progress import Progress
 from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import offered_prompts, recommended
@@ -33,7 +34,7 @@ from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.jobs import Job, JobBoard, Progress
+from ui.cache.jobs import Job, JobBoard
 from ui.session import settings
 from ui.views.sentences.controls import allow_job, job_allowed
 from ui.widgets.formatting import duration

@@ -11,7 +11,7 @@ from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.probabilities import require_attention
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Block, MapOptions, PooledMap, Weights
 from bertviz_core.cli.figure.inputs.runs import RunInputs
-from bertviz_core.heads.value_norms import value_norms
+from bertviz_core.heads.weights import value_norms
 from bertviz_core.trace.results import Trace
 
 READINGS: tuple[Weights, ...] = get_args(Weights)

@@ -151,7 +151,7 @@ def test_the_identity_is_the_content():
     assert identity(one) == identity(same)
     changed = one.thumbnails.copy()
     changed[1, 2, 3, 4] += 0.01
-    read_otherwise = replace(one, reading=MapOptions(words=True))
+    read_otherwise = replace(one, options=MapOptions(words=True))
     assert len({identity(each) for each in (one, replace(one, thumbnails=changed), read_otherwise)}) == 3
 
 
