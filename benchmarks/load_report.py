@@ -11,8 +11,7 @@ from pathlib import Path
 from benchmarks.timing import Row, medians_s
 from bertviz_core.checkpoints.load_report.report import load_report
 from bertviz_core.models.catalog import find
-from bertviz_core.models.files import quietly
-from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.models.skeleton import build_skeleton, quietly
 from bertviz_core.settings import Settings
 
 SETTINGS = Settings.from_environment(any_folder=True)

@@ -17,9 +17,8 @@ import numpy as np
 
 from bertviz_core.architecture.results import DeviceMode, ModuleShape, Shape, ShapeRun
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.models.files import quietly
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.models.skeleton import build_skeleton, quietly
 from bertviz_core.text import first_line
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 

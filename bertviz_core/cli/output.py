@@ -2,10 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import orjson
 
+from bertviz_core.errors import BertvizError
 from bertviz_core.text import escape_controls, shortened
 
 MAX_TOKEN_CHARACTERS = 40
@@ -44,3 +47,19 @@ def print_json(value: dict[str, Any]) -> None:
     """One JSON object, arrays as lists of numbers."""
     sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole: beside its place first, so that neither a kill nor a full disk leaves half of one.
+
+    Raises:
+        BertvizError: the disk refuses.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise BertvizError(f"{escape_controls(path.name)!r} cannot be written ({error.strerror}).") from error

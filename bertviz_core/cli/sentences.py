@@ -1,7 +1,6 @@
 """The commands that compare sentences, and that turn a file of sentences into vectors."""
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -9,8 +8,8 @@ import numpy as np
 import typer
 
 from bertviz_core.cli.options import JsonOption, ModelArgument, app
-from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
-from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table, write_file
+from bertviz_core.errors import TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
 from bertviz_core.sentences.encoding import fast_bfloat16, sentence_vectors
@@ -82,9 +81,9 @@ def embed(
     print_notices(table.notices)
     vectors, reason = _vectors(model, table.sentences, pooling, layer, prompt, True, cast(SentenceDtype, dtype))
     print_notices((reason, *vectors.notices))
-    _write(out, writers[out.suffix](vectors))
+    write_file(out, writers[out.suffix](vectors))
     if out.suffix in WITH_SIDE_FILE:
-        _write(out.with_name(f"{out.name}.json"), about_json(vectors))
+        write_file(out.with_name(f"{out.name}.json"), about_json(vectors))
     print_notices((f"{len(vectors.sentences):,} vectors of {vectors.dimensions:,} numbers written to {out}.",))
 
 
@@ -153,15 +152,3 @@ def _entry(layer: str, last: int, model: str) -> int | None:
             f"There is no layer {escape_controls(layer[:20])!r} in {model!r}; give 0 (the embedding output) to {last}."
         )
     return None if int(layer) == last else int(layer)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole: beside its place first, so that a kill leaves no half of one."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise BertvizError(f"{escape_controls(path.name)!r} cannot be written ({error.strerror}).") from error

@@ -1,7 +1,5 @@
 """Where a model's files are on this machine, and transformers asked to read them without a word or a request."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from bertviz_core.errors import CheckpointError, MissingFilesError
@@ -56,22 +54,6 @@ def tokenizer_folder(source: ModelSource, settings: Settings) -> Path:
     if cached is None:
         raise _missing("tokenizer", source, settings)
     return cached
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Transformers without its progress bars and its table of keys, which the core reports in its own words."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.families import family
-from bertviz_core.models.files import quietly, weights_folder
+from bertviz_core.models.files import weights_folder
 from bertviz_core.models.recording import AttentionSource, register
 from bertviz_core.models.safetensors.folder import read_header
-from bertviz_core.models.skeleton import BUILD_LOCK, model_config
+from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.untrusted.lent_files import lent_weights
 from bertviz_core.models.untrusted.offline import unplugged

@@ -1,7 +1,8 @@
 """A model without its values: built from a config on torch's meta device, in milliseconds and without memory."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,22 @@ MAX_LAYERS = 10_000
 """A config that asks for more is a slip or an attack: each layer is a Python object even on the meta device."""
 BUILD_LOCK = Lock()
 """transformers switches global state (default dtype, initialisation) while it builds or loads a model."""
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Transformers without its progress bars and its table of keys, which the core reports in its own words."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":

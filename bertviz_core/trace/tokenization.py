@@ -11,9 +11,9 @@ import numpy as np
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.models.families import family
-from bertviz_core.models.files import quietly, tokenizer_folder
+from bertviz_core.models.files import tokenizer_folder
 from bertviz_core.models.own_files import present
-from bertviz_core.models.skeleton import BUILD_LOCK, model_config
+from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
 from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bundled
 from bertviz_core.models.untrusted.lent_files import lent_tokenizer
 from bertviz_core.models.untrusted.offline import unplugged

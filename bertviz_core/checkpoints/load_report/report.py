@@ -25,10 +25,10 @@ from bertviz_core.checkpoints.load_report.results import (
 from bertviz_core.errors import CheckpointError, HubError, UnsupportedModelError
 from bertviz_core.models import hub
 from bertviz_core.models.catalog import type_facts
-from bertviz_core.models.files import quietly, weights_folder
+from bertviz_core.models.files import weights_folder
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.results import CheckpointHeader
-from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton
+from bertviz_core.models.skeleton import BUILD_LOCK, TASKS, build_skeleton, quietly
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.components import COMPONENTS
 from bertviz_core.parameters.ledger import module_ledger

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from bertviz_core.cli.figure.files import check_file, file_content, write_file
+from bertviz_core.cli.figure.files import check_file, file_content
 from bertviz_core.cli.figure.inputs import FigureInputs
 from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.cli.options import ModelArgument, TaskOption, app
-from bertviz_core.cli.output import print_notices, table
+from bertviz_core.cli.output import print_notices, table, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of
 from bertviz_core.figures.base.style import THEMES as LOOKS

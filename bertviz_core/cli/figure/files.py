@@ -93,17 +93,3 @@ async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", look: "
         whole, width, height = framed(svg, look)
         opts = {"format": "png", "scale": SCALE, "width": width, "height": height}
         return described_png(await browser.calc_fig(whole, opts=opts), description(picture.alt, caption))
-
-
-def write_file(out: Path, content: bytes) -> None:
-    """Write a file whole: beside its place first, so that a kill leaves no half of one.
-
-    Raises:
-        BertvizError: the disk refuses.
-    """
-    part = out.with_name(f"{out.name}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(out)
-    except OSError as error:
-        raise BertvizError(f"{escape_controls(out.name)!r} cannot be written ({error.strerror}).") from error

@@ -25,7 +25,7 @@ class Drawing:
         """A filled box with words in it, black or white by contrast."""
         left, low, right, high = at
         self.shapes.append(
-            {"type": "path", "path": _rounded(*at), "fillcolor": colour, "line": {"width": 0}, "layer": "below"}
+            {"type": "path", "path": _rounded(*at, RADIUS), "fillcolor": colour, "line": {"width": 0}, "layer": "below"}
         )
         self.note((left + right) / 2, (low + high) / 2, text, text_on(colour))
 
@@ -37,7 +37,7 @@ class Drawing:
     def frame(self, at: Edges) -> None:
         """A box of lines alone."""
         line = {"color": self.look.muted, "width": 1.5}
-        self.shapes.append({"type": "path", "path": _rounded(*at), "line": line, "layer": "below"})
+        self.shapes.append({"type": "path", "path": _rounded(*at, RADIUS), "line": line, "layer": "below"})
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """A straight arrow."""
@@ -65,8 +65,8 @@ class Drawing:
         return figure.update_yaxes(visible=False, range=list(high), fixedrange=True)
 
 
-def _rounded(left: float, low: float, right: float, high: float) -> str:
-    r = RADIUS
+def _rounded(left: float, low: float, right: float, high: float, r: float) -> str:
+    """The path of a box whose corners have the radius r."""
     return (
         f"M {left + r},{low} L {right - r},{low} Q {right},{low} {right},{low + r} L {right},{high - r} "
         f"Q {right},{high} {right - r},{high} L {left + r},{high} Q {left},{high} {left},{high - r} "
@@ -76,6 +76,7 @@ def _rounded(left: float, low: float, right: float, high: float) -> str:
 
 LEFT, RIGHT, COUNTS = 1.3, 9.0, 9.25
 ROW, GAP = 0.78, 0.34
+BLOCK_RADIUS = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def _draw_row(drawing: Drawing, row: BlockRow, y: float, look: Theme) -> None:
         drawing.shapes.append(
             {
                 "type": "path",
-                "path": _rounded_block(left, y, left + width, y + ROW),
+                "path": _rounded(left, y, left + width, y + ROW, BLOCK_RADIUS),
                 "fillcolor": colour,
                 "line": {"width": 0},
                 "layer": "below",
@@ -183,7 +184,7 @@ def _frame(drawing: Drawing, group: str, low: float, high: float, look: Theme) -
     drawing.shapes.append(
         {
             "type": "path",
-            "path": _rounded_block(LEFT - 0.2, low - 0.17, RIGHT + 0.2, high + ROW + 0.17),
+            "path": _rounded(LEFT - 0.2, low - 0.17, RIGHT + 0.2, high + ROW + 0.17, BLOCK_RADIUS),
             "line": {"color": look.muted, "width": 1.5, "dash": "solid" if group != "embeddings" else "dot"},
             "layer": "below",
         }
@@ -202,13 +203,4 @@ def _note(drawing: Drawing, x: float, y: float, text: str, colour: str, anchor: 
             "xanchor": anchor,
             "font": {"size": TEXT_SIZE, "color": colour},
         }
-    )
-
-
-def _rounded_block(left: float, low: float, right: float, high: float) -> str:
-    r = 0.12
-    return (
-        f"M {left + r},{low} L {right - r},{low} Q {right},{low} {right},{low + r} L {right},{high - r} "
-        f"Q {right},{high} {right - r},{high} L {left + r},{high} Q {left},{high} {left},{high - r} "
-        f"L {left},{low + r} Q {left},{low} {left + r},{low} Z"
     )

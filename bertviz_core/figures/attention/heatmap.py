@@ -36,11 +36,11 @@ def attention_triptych(found: Sequence[AttentionMap], special: Collection[int], 
     for column, each in enumerate(found, 1):
         part = _heatmap(each.weights, "", "", look).data[0].update(showscale=False)
         figure.add_trace(part, row=1, col=column)
-        names = _names(each.keys, special)
+        names = axis_labels(each.keys, special)
         top = float(each.weights.max(initial=0))
         words = f"{WORDS[each.options.weights]}, 0 to {top:.3g}"
         figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, row=1, col=column)
-    rows = token_axis(_names(found[0].queries, special), PART_HEIGHT - 190)
+    rows = token_axis(axis_labels(found[0].queries, special), PART_HEIGHT - 190)
     figure.update_yaxes(rows, autorange="reversed", showgrid=False)
     return figure.update_layout(template=go.layout.Template(), paper_bgcolor=look.paper, plot_bgcolor=look.paper)
 
@@ -54,7 +54,7 @@ def attention_heatmap(found: AttentionMap, special: Collection[int], title: str,
         title: stands alone on a slide.
         look: theme.
     """
-    names = [_names(axis, special) for axis in (found.queries, found.keys)]
+    names = [axis_labels(axis, special) for axis in (found.queries, found.keys)]
     figure = _heatmap(found.weights, UNITS[found.options.weights], title, look)
     figure.update_xaxes(token_axis(names[1], 760), title="key: looked at", side="bottom", tickangle=-90)
     return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="query: looking", autorange="reversed")
@@ -68,7 +68,7 @@ def pooled_heatmap(found: PooledMap, title: str, look: Theme) -> go.Figure:
     return figure.update_yaxes(title="position of the query", autorange="reversed")
 
 
-def _names(axis: Axis, special: Collection[int]) -> list[str]:
+def axis_labels(axis: Axis, special: Collection[int]) -> list[str]:
     """One label per entry; special tokens in italics."""
     return [
         f"<i>{token_text(label)}</i>" if positions[0] in special else token_text(label)

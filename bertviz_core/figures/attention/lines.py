@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.attention.results import AttentionMap, Axis
-from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, UNITS, attention_title
-from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.attention.results import AttentionMap
+from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, UNITS, attention_title, axis_labels
+from bertviz_core.figures.base.axes import token_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.trace.results import Trace
@@ -44,7 +44,7 @@ def attention_lines(found: AttentionMap, special: Collection[int], title: str, l
             figure.add_scatter(**_run(queries, keys, (step + 1) / STEPS, first_hue))
     figure.add_scatter(x=[None], y=[None], yaxis="y2", mode="markers", hoverinfo="skip")  # an axis needs a trace
     rows = {"range": [most - 0.5, -0.5], "showgrid": False, "zeroline": False, "automargin": True}
-    left, right = (token_axis(_names(axis, special), height - AROUND) for axis in (found.queries, found.keys))
+    left, right = (token_axis(axis_labels(axis, special), height - AROUND) for axis in (found.queries, found.keys))
     beside = {"font": {"size": TEXT_SIZE}, "standoff": 12}
     words = f"{UNITS[found.options.weights]}, lines from {least * top:.2g} to {top:.3g}"
     return figure.update_layout(
@@ -72,12 +72,6 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
         "opacity": strength,
         "hoverinfo": "skip",
     }
-
-
-def _names(axis: Axis, special: Collection[int]) -> list[str]:
-    """One label per entry; special tokens in italics."""
-    shown = zip(axis.labels, axis.positions, strict=True)
-    return [f"<i>{token_text(label)}</i>" if places[0] in special else token_text(label) for label, places in shown]
 
 
 @figure(

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, sequential
+from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
 
 
@@ -42,7 +43,7 @@ def token_text(token: str) -> str:
     """A token as text for a figure: markup escaped, invisible characters by their code, cut when very long."""
     if len(token) > LONGEST_TOKEN:
         token = f"{token[: LONGEST_TOKEN - 1]}…"
-    return escape("".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in token) or "∅")
+    return escape(escape_controls(token) or "∅")
 
 
 def token_axis(names: Sequence[str], pixels: int, first: int = 0) -> dict[str, Any]:
@@ -75,7 +76,7 @@ MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclide
 def sentence_text(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
     """The beginning of a sentence as text for a figure: markup escaped, invisible characters by their code."""
     cut = sentence if len(sentence) <= longest else f"{sentence[: longest - 1]}…"
-    return escape("".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in cut))
+    return escape(escape_controls(cut))
 
 
 def sentence_labels(numbers: Sequence[int], sentences: Sequence[str]) -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from bertviz_core.text import escape_controls
+
 LONGEST_TEXT = 120
 """Characters of a text that stand in a caption."""
 SPELLED = 2
@@ -67,7 +69,7 @@ def colour_range(figure: go.Figure) -> str:
 
 def spelled(text: str) -> str:
     """A stranger's text on one line, characters without a picture by their code."""
-    return "".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in " ".join(text.split()))
+    return escape_controls(" ".join(text.split()))
 
 
 def wrapped(text: str, pixels: float, size: float) -> list[str]:

@@ -11,8 +11,7 @@ from typing import Any
 
 import orjson
 
-from bertviz_core.models.files import quietly
-from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, task_class
+from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, quietly, task_class
 
 TABLE = Path(__file__).with_name("library.json")
 TEXT_TASKS = frozenset(("masked-lm", "next-sentence", "token-classification", "question-answering", "multiple-choice"))

@@ -20,8 +20,7 @@ from bertviz_core.checkpoints.load_report.report import load_report
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.checkpoints.load_report.task_heads import head_difference
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
-from bertviz_core.models.files import quietly
-from bertviz_core.models.skeleton import TASK_CLASSES
+from bertviz_core.models.skeleton import TASK_CLASSES, quietly
 from bertviz_core.settings import Settings
 from tests.helpers.hub_server import running_hub
 from tests.helpers.tiny_models import tiny_config

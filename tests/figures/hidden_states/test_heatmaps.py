@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.axes import sentence_text, token_axis, token_text
+from bertviz_core.figures.base.caption import spelled
 from bertviz_core.figures.base.style import DARK, LIGHT
 from bertviz_core.figures.hidden_states.heatmaps import EXACT_CELLS, layer_map, similarity_scrubber, values_heatmap
 from bertviz_core.figures.hidden_states.lines import path_lines
@@ -78,3 +79,16 @@ def test_paths_pass_through_every_layer_and_state_the_variance() -> None:
     for token, line in enumerate(figure.data):
         np.testing.assert_array_equal(np.stack([line.x, line.y], axis=1), points[:, token])
     assert "50.0%" in figure.layout.xaxis.title.text
+
+
+EMOJI = ("👩‍👩‍👧‍👦", "👩‍💻", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "🇩🇪", "👍🏽", "❤️", "1️⃣")
+
+
+@pytest.mark.parametrize("emoji", EMOJI)
+def test_families_flags_and_skin_tones_stay_one_picture(emoji: str) -> None:
+    assert token_text(emoji) == sentence_text(emoji) == spelled(emoji) == emoji
+
+
+@pytest.mark.parametrize("joiner", ["\u200d", "\u200c"])
+def test_a_joiner_that_joins_nothing_is_shown_by_its_code(joiner: str) -> None:
+    assert token_text(joiner) == f"U+{ord(joiner):04X}"

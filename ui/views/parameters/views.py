@@ -117,8 +117,6 @@ def layers_view(name: str, task: str | None) -> None:
     if not ledger.layers:
         st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
         return
-    picture = layers_figure(ledger)
-    chart(picture, "parameters_layers")
     frame = pd.DataFrame(
         {
             "layer": [row.layer for row in ledger.layers],
@@ -186,8 +184,6 @@ def compare_view(name: str, task: str | None) -> None:
     if not ledgers:
         st.info("Choose at least one model to see its bar.")
         return
-    picture = models_figure(ledgers)
-    chart(picture, "parameters_compare")
     frame = pd.DataFrame(
         {
             "model": [each.model for each in ledgers],

@@ -1,0 +1,42 @@
+"""Files are written whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from bertviz_core.cli.output import write_file
+from bertviz_core.errors import BertvizError
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    out = tmp_path / "a.svg"
+    for content in (b"first and long", b"second"):
+        write_file(out, content)
+        assert out.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_part_of_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "a.svg"
+    out.write_bytes(b"old")
+
+    def full(path: Path, content: bytes) -> int:
+        with open(path, "wb") as file:
+            file.write(content[:2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(BertvizError, match="No space left on device"):
+        write_file(out, b"new and longer")
+    assert list(tmp_path.iterdir()) == [out]
+    assert out.read_bytes() == b"old"
+
+
+def test_a_folder_in_the_way_is_one_sentence(tmp_path: Path) -> None:
+    out = tmp_path / "a.svg"
+    out.mkdir()
+    with pytest.raises(BertvizError, match="cannot be written"):
+        write_file(out, b"new")
+    assert list(tmp_path.iterdir()) == [out]
