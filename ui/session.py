@@ -1,6 +1,8 @@
-"""Shared widgets; the one place that touches session_state.
+"""What holds for a whole session or for all of this server: settings, theme, models offered, values by key.
 
-Every widget's key is its name in the address, so that a link restores the view.
+Streamlit's session state is read and written here, in the modules of controls (ui/widgets, ui/views/*/controls.py) and
+by the tour of lessons, each for keys of its own; all others ask these modules. Every widget's key is its name in the
+address, so that a link restores the view.
 """
 
 from threading import Event
@@ -49,6 +51,26 @@ def model_names() -> tuple[str, ...]:
     catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
     names = (DEFAULT_MODEL, *local_names(current), *catalogue)
     return current.allowed_models or tuple(dict.fromkeys(names))
+
+
+def stored(key: str, default: Any = None) -> Any:
+    """What this session holds under a key, such as a widget's value; the default where it holds nothing."""
+    return st.session_state.get(key, default)
+
+
+def store(key: str, value: Any) -> None:
+    """Have this session hold a value under a key."""
+    st.session_state[key] = value
+
+
+def run_allowed(run: str) -> bool:
+    """Whether the reader has asked for this long run."""
+    return bool(stored("long_run") == run)
+
+
+def allow_run(run: str) -> None:
+    """Remember that the reader asked for this long run; "" for none."""
+    store("long_run", run)
 
 
 def component_state(key: str) -> Any:

@@ -42,7 +42,7 @@ def take_from_address() -> None:
         for key in (key for each in keys.values() for key in each if key in st.query_params):
             found = st.query_params[key]
             if kind is str or (found.isascii() and found.isdigit() and len(found) < 9):
-                st.session_state[key] = kind(found)
+                session.store(key, kind(found))
             del st.query_params[key]
 
 
@@ -75,24 +75,24 @@ def _panel(page: str) -> None:
         st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
     else:
         st.caption("The text is left out, since addresses end in logs.")
-    if page == "sentences" and st.session_state.get("source") == "file":
-        held = st.session_state.get("sentence_file")
+    if page == "sentences" and session.stored("source") == "file":
+        held = session.stored("sentence_file")
         words = f"The file {escape_markdown(held[0])} is" if held else "A file that is handed over is"
         st.caption(f"{words} no part of a link: whoever opens it is asked for the file, and then sees the same view.")
 
 
 def _words(page: str) -> Iterator[tuple[str, str]]:
     """What was typed, and the numbers that go with it."""
-    example = EXAMPLES.get(str(st.session_state.get("example")), ("", ""))[1]
+    example = EXAMPLES.get(str(session.stored("example")), ("", ""))[1]
     defaults = {**DEFAULTS, "sentences": example}
-    typed = st.session_state.get("source", "typed") == "typed"
+    typed = session.stored("source", "typed") == "typed"
     for key in (*TEXTS, *(WORDS_OF_PAGE.get(page, ()) if typed else ())):
-        value = st.session_state.get(key)
+        value = session.stored(key)
         if isinstance(value, str) and value != defaults.get(key, ""):
             yield key, value
     for key in COLUMNS if page == "sentences" and not typed else ():
-        if st.session_state.get(key):
-            yield key, str(st.session_state[key])
+        if session.stored(key):
+            yield key, str(session.stored(key))
     for key in PLACES_OF_PAGE.get(page, ()) if typed else ():
-        if st.session_state.get(key):
-            yield key, str(st.session_state[key])
+        if session.stored(key):
+            yield key, str(session.stored(key))

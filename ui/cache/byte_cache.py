@@ -41,6 +41,25 @@ class ByteCache:
         with self._lock:
             return len(self._held)
 
+    @property
+    def max_nbytes(self) -> int:
+        """The budget."""
+        return self._max_nbytes
+
+    def get(self, key: Hashable) -> Any:
+        """The value of a key; None where it is not at hand."""
+        entry = self._get(key)
+        return None if entry is None else entry[1]
+
+    def put(self, key: Hashable, value: object, nbytes: int | None = None) -> None:
+        """Keep a value that was made elsewhere; nbytes are its bytes, held_nbytes where they are not given."""
+        self._put(key, value, held_nbytes(value) if nbytes is None else nbytes)
+
+    def pop(self, key: Hashable) -> None:
+        """Let go of a key's value, if it is at hand."""
+        with self._lock:
+            self._nbytes -= self._held.pop(key, (0, None))[0]
+
     def made(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int] | None = None) -> T:
         """The value of a key: the one at hand, or a new one, made once however many ask for it at the same time.
 

@@ -4,7 +4,6 @@ A job runs in a thread of its own and is found again by its key, from any page a
 want is computed once. Long jobs take turns; short ones do not wait for them.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import perf_counter
@@ -12,13 +11,12 @@ from typing import Generic, Literal, TypeVar
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
 from bertviz_core.progress import Progress
+from ui.cache.byte_cache import ByteCache
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
 T = TypeVar("T")
 TURN_S = 0.1
 """How often a job that waits for its turn looks whether it was stopped."""
-MAX_NBYTES = 512 * 1024**2
-"""Bytes of results that are kept at hand; those used longest ago go first."""
 
 
 class Job(Generic[T]):
@@ -106,26 +104,27 @@ class Job(Generic[T]):
 
 
 class JobBoard(Generic[T]):
-    """All jobs of a server by their keys; may be used from many threads."""
+    """All jobs of a server by their keys; may be used from many threads.
 
-    def __init__(self, long: int, nbytes: Callable[[T], int], max_nbytes: int = MAX_NBYTES) -> None:
+    Jobs that are done are held by the cache that other results share, where those used longest ago make room.
+    """
+
+    def __init__(self, long: int, nbytes: Callable[[T], int], finished: ByteCache) -> None:
         """A board without jobs.
 
         Args:
             long: a job of more sentences waits for its turn.
             nbytes: bytes that a result takes, with all that it holds.
-            max_nbytes: bytes of results that are kept.
+            finished: holds the jobs that are done; what others work on must fit into its budget too.
         """
-        self._long, self._nbytes, self._max_nbytes = long, nbytes, max_nbytes
-        self._jobs: OrderedDict[str, Job[T]] = OrderedDict()
+        self._long, self._nbytes, self._finished = long, nbytes, finished
+        self._jobs: dict[str, Job[T]] = {}
         self._lock, self._turn = Lock(), Lock()
 
     def find(self, key: str) -> Job[T] | None:
         """The job of this key; None where there is none."""
         with self._lock:
-            if key in self._jobs:
-                self._jobs.move_to_end(key)
-            return self._jobs.get(key)
+            return self._find(key)
 
     def start(self, key: str, total: int, work: Callable[[Progress], T], given_nbytes: int = 0) -> Job[T]:
         """The job of this key, begun if there is none.
@@ -139,37 +138,38 @@ class JobBoard(Generic[T]):
         Raises:
             BusyError: what other jobs still work on leaves no room for it.
         """
+
+        def work_and_keep(tell: Progress) -> T:
+            result = work(tell)
+            with self._lock:
+                self._finished.put((self, key), started, self._nbytes(result))
+                if self._jobs.get(key) is started:
+                    del self._jobs[key]
+            return result
+
         with self._lock:
-            job = self._jobs.get(key)
-            if job is None:
-                self._check_room(given_nbytes)
-                turn = self._turn if total > self._long else None
-                job = self._jobs[key] = Job(total, work, turn, given_nbytes)
-                job.start()
-            self._jobs.move_to_end(key)
-            self._make_room()
-            return job
+            job = self._find(key)
+            if job is not None:
+                return job
+            self._make_room(given_nbytes)
+            started = Job(total, work_and_keep, self._turn if total > self._long else None, given_nbytes)
+            self._jobs[key] = started
+            started.start()
+            return started
 
     def forget(self, key: str) -> None:
         """Let the next one who asks begin anew."""
         with self._lock:
             self._jobs.pop(key, None)
+            self._finished.pop((self, key))
 
-    def _check_room(self, nbytes: int) -> None:
+    def _find(self, key: str) -> Job[T] | None:
+        job: Job[T] | None = self._jobs.get(key) or self._finished.get((self, key))
+        return job
+
+    def _make_room(self, nbytes: int) -> None:
+        """Let go of results until what is worked on fits beside them."""
         going_on = sum(job.given_nbytes for job in self._jobs.values() if job.state in ("waiting", "running"))
-        if going_on and going_on + nbytes > self._max_nbytes:
+        if going_on and going_on + nbytes > self._finished.max_nbytes:
             raise BusyError("This server works on other long lists of sentences; try again when they are done.")
-
-    def _make_room(self) -> None:
-        """Drop finished jobs, those used longest ago first, until the results fit; the newest always stays."""
-        held = sum(self._held(job) for job in self._jobs.values())
-        for key in list(self._jobs)[:-1]:
-            if held <= self._max_nbytes:
-                return
-            if self._jobs[key].result is not None:
-                held -= self._held(self._jobs.pop(key))
-
-    def _held(self, job: Job[T]) -> int:
-        if job.result is not None:
-            return self._nbytes(job.result)
-        return job.given_nbytes if job.state in ("waiting", "running") else 0
+        self._finished.make_room(going_on + nbytes)

@@ -1,4 +1,6 @@
-"""Cached results, keyed by plain values: a model's name, its revision, options. Results are frozen and shared."""
+"""Where a model is, and its parameters: results kept by what they are made from. Results are frozen and shared."""
+
+from dataclasses import dataclass
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
@@ -11,15 +13,34 @@ from ui.cache.decorator import cached_by_bytes
 from ui.session import settings
 
 
+@dataclass(frozen=True, slots=True)
+class SourceKey:
+    """What results about a model are kept by: another key wherever the model's files have changed."""
+
+    name: str
+    """Name that the model is asked for by."""
+    kind: str
+    """Which of the places it comes from."""
+    revision: str
+    """What changes when its files change."""
+    has_weights: bool
+    """Whether its weights are on this machine."""
+
+
 def source(name: str) -> ModelSource:
     """Where a model is; looked up each time, since files change."""
     return resolve(name, settings())
 
 
+def source_key(name: str) -> SourceKey:
+    """The key of a model as its files are now."""
+    current = source(name)
+    return SourceKey(current.name, current.kind, current.revision, current.has_weights)
+
+
 def ledger(name: str, task: str | None = None) -> Ledger:
     """The parameter ledger of a model as its files are now."""
-    found = source(name)
-    return _ledger(found.name, found.kind, found.revision, found.has_weights, task)
+    return _ledger(source_key(name), task)
 
 
 def architecture(name: str) -> Architecture:
@@ -29,14 +50,12 @@ def architecture(name: str) -> Architecture:
 
 def tree(name: str, depth: int, task: str | None = None) -> tuple[TreeNode, ...]:
     """The module tree of a model down to a depth."""
-    found = source(name)
-    return _tree(found.name, found.kind, found.revision, found.has_weights, task, depth)
+    return _tree(source_key(name), task, depth)
 
 
 def depth(name: str, task: str | None = None) -> int:
     """Levels of the whole module tree of a model."""
-    found = source(name)
-    return _depth(found.name, found.kind, found.revision, found.has_weights, task)
+    return _depth(source_key(name), task)
 
 
 def tasks(name: str) -> tuple[str, ...]:
@@ -46,16 +65,15 @@ def tasks(name: str) -> tuple[str, ...]:
 
 
 @cached_by_bytes("Counting parameters")
-def _ledger(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> Ledger:
-    current = settings()
-    return source_ledger(resolve(name, current), current, task)
+def _ledger(key: SourceKey, task: str | None) -> Ledger:
+    return source_ledger(source(key.name), settings(), task)
 
 
 @cached_by_bytes()
-def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str | None, depth: int) -> tuple[TreeNode, ...]:
-    return parameter_tree(_ledger(name, kind, revision, has_weights, task), depth)
+def _tree(key: SourceKey, task: str | None, depth: int) -> tuple[TreeNode, ...]:
+    return parameter_tree(_ledger(key, task), depth)
 
 
 @cached_by_bytes()
-def _depth(name: str, kind: str, revision: str, has_weights: bool, task: str | None) -> int:
-    return tree_depth(_ledger(name, kind, revision, has_weights, task))
+def _depth(key: SourceKey, task: str | None) -> int:
+    return tree_depth(_ledger(key, task))

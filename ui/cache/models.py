@@ -15,6 +15,7 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from ui.cache.byte_cache import ByteCache
 from ui.cache.decorator import cached_by_bytes
+from ui.cache.ledgers import SourceKey, source, source_key
 from ui.cache.traces import TraceCache
 from ui.session import model_names, settings
 
@@ -24,20 +25,17 @@ BYTES_PER_ENTRY = 300
 
 def loaded(name: str) -> LoadedModel:
     """A model in memory, as its files are now."""
-    found = resolve(name, settings())
-    return _loaded(found)
+    return _loaded(source(name))
 
 
 def tokens(name: str, text: str, pair: str | None) -> Tokens:
     """A text, or a pair, as a model reads it."""
-    found = resolve(name, settings())
-    return _tokens(found.name, found.kind, found.revision, text, pair)
+    return _tokens(source_key(name), text, pair)
 
 
 def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
     """Tokens of some rows of a model's vocabulary."""
-    found = resolve(name, settings())
-    return _tokenizer(found.name, found.kind, found.revision).spelled(ids)
+    return _tokenizer(source_key(name)).spelled(ids)
 
 
 def nearest(name: str, token_id: int, count: int = 10) -> NearestRows:
@@ -48,8 +46,7 @@ def nearest(name: str, token_id: int, count: int = 10) -> NearestRows:
 
 def special_tokens(name: str) -> dict[str, str]:
     """Spelling -> role, such as cls, of the special tokens of a model; the role that BERT's names know comes first."""
-    found = resolve(name, settings())
-    spellings = _tokenizer(found.name, found.kind, found.revision).tokenizer.special_tokens_map
+    spellings = _tokenizer(source_key(name)).tokenizer.special_tokens_map
     roles = {role.removesuffix("_token"): str(spelling) for role, spelling in spellings.items()}
     first = sorted(roles, key=lambda role: role in ("bos", "eos"), reverse=True)
     return {roles[role]: role for role in first}
@@ -69,17 +66,17 @@ def _has_tokenizer(name: str, current: Settings) -> bool:
     return True
 
 
-def _loaded(source: ModelSource) -> LoadedModel:
+def _loaded(origin: ModelSource) -> LoadedModel:
     held = loaded_models()
 
     def load() -> LoadedModel:
         # Before the load, so that both are never in memory: modules and their hooks refer to each other.
-        if held.make_room(needed_nbytes(source, settings())):
+        if held.make_room(needed_nbytes(origin, settings())):
             gc.collect()
         with st.spinner("Loading the model"):
-            return load_model(source, settings())
+            return load_model(origin, settings())
 
-    return held.made((source.name, source.kind, source.revision), load, _nbytes)
+    return held.made((origin.name, origin.kind, origin.revision), load, _nbytes)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -99,8 +96,8 @@ def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:
 
 
 @cached_by_bytes("Loading the tokenizer", tokenizer_nbytes)
-def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
-    return load_tokenizer(resolve(name, settings()), settings())
+def _tokenizer(key: SourceKey) -> TextTokenizer:
+    return load_tokenizer(source(key.name), settings())
 
 
 @cached_by_bytes()
@@ -115,8 +112,8 @@ def _nearest(name: str, revision: str, token_id: int, count: int, _model: Loaded
 
 
 @cached_by_bytes()
-def _tokens(name: str, kind: str, revision: str, text: str, pair: str | None) -> Tokens:
-    return tokenize(_tokenizer(name, kind, revision), text, pair)
+def _tokens(key: SourceKey, text: str, pair: str | None) -> Tokens:
+    return tokenize(_tokenizer(key), text, pair)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -1,14 +1,13 @@
 """Traces kept while there is room, so that a click on the same text does not run the model again."""
 
-from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
 
 from bertviz_core.errors import SupersededError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
+from ui.cache.byte_cache import ByteCache
 
 WAIT_S = 0.05
 """How long a waiting run sleeps before it looks whether anyone still wants it."""
@@ -20,22 +19,16 @@ class TraceCache:
 
     def __init__(self, max_nbytes: int) -> None:
         """A cache that holds at most max_nbytes bytes of arrays."""
-        if max_nbytes <= 0:
-            raise ValueError(f"max_nbytes is {max_nbytes}")
-        self._max_nbytes = max_nbytes
-        self._traces: OrderedDict[Key, Trace] = OrderedDict()
-        self._lock = Lock()
+        self._traces = ByteCache(max_nbytes)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the traces held; never above the budget."""
-        with self._lock:
-            return sum(trace.nbytes for trace in self._traces.values())
+        return self._traces.nbytes
 
     def __len__(self) -> int:
         """Count of traces held."""
-        with self._lock:
-            return len(self._traces)
+        return len(self._traces)
 
     def held(self, loaded: LoadedModel, tokens: Tokens) -> Trace | None:
         """The trace of a model and its tokens if it is at hand."""
@@ -78,7 +71,7 @@ class TraceCache:
                 if wanted is not None and not wanted(place.ahead):
                     raise SupersededError
                 if its_turn:
-                    self._make_room(expected_nbytes)
+                    self._traces.make_room(expected_nbytes)
                     found = trace_unlocked(loaded, tokens, tell)
                     self._put(key, found)
                 else:
@@ -87,27 +80,13 @@ class TraceCache:
         return found
 
     def _get(self, key: Key) -> Trace | None:
-        with self._lock:
-            found = self._traces.get(key)
-            if found is not None:
-                self._traces.move_to_end(key)
-            return found
+        trace: Trace | None = self._traces.get(key)
+        return trace
 
     def _put(self, key: Key, trace: Trace) -> None:
-        """Keep a trace, and let go of those used longest ago; one larger than the whole budget is not kept."""
-        if trace.nbytes > self._max_nbytes:
-            return
-        self._make_room(trace.nbytes)
-        with self._lock:
-            self._traces[key] = trace
-
-    def _make_room(self, nbytes: int) -> None:
-        """Let go of the traces used longest ago until so many bytes more fit into the budget."""
-        with self._lock:
-            held = sum(each.nbytes for each in self._traces.values())
-            while self._traces and held + nbytes > self._max_nbytes:
-                _, oldest = self._traces.popitem(last=False)
-                held -= oldest.nbytes
+        """Keep a trace; one larger than the whole budget is not kept."""
+        if trace.nbytes <= self._traces.max_nbytes:
+            self._traces.put(key, trace, trace.nbytes)
 
 
 def _key(loaded: LoadedModel, tokens: Tokens) -> Key:

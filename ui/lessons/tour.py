@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import LessonError
+from ui.cache.decorator import cached_by_bytes
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.reading import Lesson, Step, lesson_file, lesson_names, read_lesson
@@ -222,10 +223,10 @@ def _folders() -> list[Path]:
 
 def _read(name: str) -> Lesson:
     path = lesson_file(name, _folders())
-    return _kept(path, path.stat().st_mtime_ns)
+    return _lesson(path, path.stat().st_mtime_ns)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _kept(path: Path, changed: int) -> Lesson:
+@cached_by_bytes()
+def _lesson(path: Path, changed_ns: int) -> Lesson:
     pages = sorted(each.stem for each in PAGES.glob("[a-z]*.py"))
     return read_lesson(path, pages)

@@ -1,1 +1,1 @@
-"""The server's frame: start, security headers, sign-in and static files."""
+"""The server's frame: background import, security headers, sign-in and the mark of the dashboard."""

@@ -8,6 +8,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.models.download import HubFiles, download, needed_files
 from bertviz_core.models.sources import resolve
 from bertviz_core.progress import Progress
+from ui.cache.decorator import results
 from ui.cache.jobs import Job, JobBoard
 from ui.session import settings
 from ui.widgets.formatting import bytes_text, duration, escape_markdown
@@ -73,4 +74,4 @@ def _words(job: Job[Path]) -> str:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def jobs() -> JobBoard[Path]:
     """The downloads of this server, one at a time."""
-    return JobBoard(long=0, nbytes=lambda folder: 0)
+    return JobBoard(0, lambda folder: 0, results())

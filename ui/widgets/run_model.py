@@ -14,19 +14,8 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.cost import RunCost, run_cost
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models
-from ui.session import settings
+from ui.session import allow_run, run_allowed, settings
 from ui.widgets.formatting import bytes_text, duration
-
-
-def run_allowed(run: str) -> bool:
-    """Whether the reader has asked for this long run."""
-    return st.session_state.get("long_run") == run
-
-
-def allow_run(run: str) -> None:
-    """Remember that the reader asked for this long run; "" for none."""
-    st.session_state["long_run"] = run
-
 
 CONFIRM_ABOVE_SECONDS = 8.0
 """A run that takes longer than this begins when the reader says so."""

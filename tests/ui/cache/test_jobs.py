@@ -8,9 +8,11 @@ import pytest
 from bertviz_core.errors import BusyError, TextError
 from bertviz_core.progress import Progress
 from bertviz_core.sentences.results import SentenceVectors
+from ui.cache.byte_cache import ByteCache
 from ui.cache.jobs import Job, JobBoard
 
 WAIT_S = 20
+ROOM = 10**6
 
 
 def made(count: int = 3, dimensions: int = 2) -> SentenceVectors:
@@ -55,7 +57,7 @@ def ended(job: Job[SentenceVectors]) -> Job[SentenceVectors]:
 
 
 def test_two_who_ask_for_the_same_get_one_run() -> None:
-    board, work = JobBoard(long=10, nbytes=size), Held()
+    board, work = JobBoard(10, size, ByteCache(ROOM)), Held()
     first, second = board.start("k", 3, work), board.start("k", 3, work)
     work.go.set()
     assert first is second is board.find("k")
@@ -65,7 +67,7 @@ def test_two_who_ask_for_the_same_get_one_run() -> None:
 
 
 def test_progress_rate_and_time_left_follow_what_is_told() -> None:
-    board, work = JobBoard(long=10, nbytes=size), Held()
+    board, work = JobBoard(10, size, ByteCache(ROOM)), Held()
     job = board.start("k", 3, work)
     assert work.begun.wait(WAIT_S)
     assert (job.state, job.done, job.total) == ("running", 1, 3)
@@ -95,7 +97,7 @@ def test_what_was_done_before_it_began_is_no_part_of_the_rate() -> None:
 
 
 def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:
-    board, work = JobBoard(long=10, nbytes=size), Held()
+    board, work = JobBoard(10, size, ByteCache(ROOM)), Held()
     job = board.start("k", 3, work)
     assert work.begun.wait(WAIT_S)
     job.stop()
@@ -107,7 +109,7 @@ def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:
 
 
 def test_long_jobs_take_turns_and_short_ones_do_not_wait() -> None:
-    board, work = JobBoard(long=2, nbytes=size), Held()
+    board, work = JobBoard(2, size, ByteCache(ROOM)), Held()
     long = board.start("long", 3, work)
     assert work.begun.wait(WAIT_S)
     other = board.start("other", 3, at_once)
@@ -119,7 +121,7 @@ def test_long_jobs_take_turns_and_short_ones_do_not_wait() -> None:
 
 
 def test_one_who_waits_for_its_turn_can_be_stopped() -> None:
-    board, work = JobBoard(long=2, nbytes=size), Held()
+    board, work = JobBoard(2, size, ByteCache(ROOM)), Held()
     board.start("long", 3, work)
     assert work.begun.wait(WAIT_S)
     other = board.start("other", 3, at_once)
@@ -132,7 +134,7 @@ def test_an_error_is_kept_for_the_reader_and_the_turn_is_given_on() -> None:
     def failing(tell: Progress) -> SentenceVectors:
         raise TextError("no")
 
-    board = JobBoard(long=2, nbytes=size)
+    board = JobBoard(2, size, ByteCache(ROOM))
     job = ended(board.start("k", 3, failing))
     assert job.state == "failed"
     assert isinstance(job.error, TextError)
@@ -140,7 +142,7 @@ def test_an_error_is_kept_for_the_reader_and_the_turn_is_given_on() -> None:
 
 
 def test_finished_vectors_make_room_for_newer_ones() -> None:
-    board = JobBoard(long=10, nbytes=size, max_nbytes=made().vectors.nbytes)
+    board = JobBoard(10, size, ByteCache(made().vectors.nbytes))
     for key in ("a", "b", "c"):
         ended(board.start(key, 3, at_once))
     board.start("d", 3, at_once)
@@ -150,7 +152,7 @@ def test_finished_vectors_make_room_for_newer_ones() -> None:
 
 
 def test_a_list_that_is_worked_on_counts_and_a_further_one_is_refused() -> None:
-    board, work = JobBoard(long=10, nbytes=size, max_nbytes=100), Held()
+    board, work = JobBoard(10, size, ByteCache(100)), Held()
     first = board.start("a", 4, work, 60)
     with pytest.raises(BusyError, match="other long lists"):
         board.start("b", 4, work, 60)
@@ -158,3 +160,16 @@ def test_a_list_that_is_worked_on_counts_and_a_further_one_is_refused() -> None:
     work.go.set()
     assert first.wait(20)
     assert board.start("b", 4, work, 60).wait(20)
+
+
+def test_finished_jobs_share_their_room_with_other_results() -> None:
+    shared = ByteCache(2 * size(made()))
+    board = JobBoard(10, size, shared)
+    job = ended(board.start("k", 3, at_once))
+    assert shared.nbytes == size(made())
+    assert board.find("k") is job
+    shared.put("another result", "x", 2 * size(made()))
+    assert board.find("k") is None
+    board.forget("k")
+    assert ended(board.start("k", 3, at_once)).result is not None
+    assert shared.get("another result") is None

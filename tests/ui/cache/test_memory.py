@@ -22,8 +22,10 @@ from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model
 from ui.cache import decorator, ledgers, models
+from ui.cache.byte_cache import ByteCache
 from ui.cache.jobs import Job, JobBoard
 
+ROOM = 10**6
 NAMES = [f"m{number}" for number in range(5)]
 SWITCHES = 200
 
@@ -49,7 +51,7 @@ def test_200_switches_leave_no_more_than_what_the_budgets_hold(
     one = sum(each.numel() * 4 for each in models.loaded(NAMES[0]).model.parameters())
     st.cache_resource.clear()
     monkeypatch.setenv("INSIDE_BERT_MAX_LOADED_BYTES", str(int(2.5 * one)))
-    monkeypatch.setenv("INSIDE_BERT_MAX_RESULT_BYTES", "200000")
+    monkeypatch.setenv("INSIDE_BERT_MAX_CACHE_BYTES", "200000")
     used: list[weakref.ref[torch.nn.Module]] = []
     read: list[weakref.ref[Any]] = []
     for switch in range(SWITCHES):
@@ -93,7 +95,7 @@ def test_a_model_is_gone_before_another_is_loaded_in_its_place(
 def test_a_ledger_of_many_tensors_pushes_out_others_and_not_the_reverse(
     models_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("INSIDE_BERT_MAX_RESULT_BYTES", "1000000")
+    monkeypatch.setenv("INSIDE_BERT_MAX_CACHE_BYTES", "1000000")
     for name in ("small", "large"):
         count = 5 if name == "small" else 1_200
         write_model(models_dir / name, {f"encoder.layer.0.part{i}.weight": (2, 3) for i in range(count)})
@@ -126,7 +128,7 @@ class Large:
 
 
 def held_by_a_job(fails: bool) -> tuple[JobBoard[str], Job[str], "weakref.ref[Large]"]:
-    board, large = JobBoard[str](long=10, nbytes=len), Large()
+    board, large = JobBoard[str](10, len, ByteCache(ROOM)), Large()
 
     def work(tell: Progress) -> str:
         mine = large

@@ -7,7 +7,6 @@ survive. value = scale * (code / levels)^2 with 255 or 65,535 levels; the square
 import json
 import struct
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -42,7 +41,6 @@ def map_bits(cells: int) -> int:
     return 16 if 2 * cells <= MAP_BYTES else 8
 
 
-@lru_cache(maxsize=8)
 def identity(atlas: AttentionAtlas) -> str:
     """Name of an atlas by what is in it: the browser keeps what it has received under this name."""
     digest = blake2b(np.ascontiguousarray(atlas.thumbnails).tobytes(), digest_size=12)
@@ -88,13 +86,12 @@ def view_payload(
     Raises:
         ValueError: an opened map has another shape than the atlas says, or shows another part.
     """
-    name = identity(atlas) if most == ATLAS_BYTES else identity.__wrapped__(atlas)  # a file's atlas is used once
+    name = identity(atlas)
     header: dict[str, Any] = {"identity": name, "title": escape_controls(title), "look": colours(look)}
     header |= {"heads": [list(head) for head in heads], "answers": answers, "offers": offers, "atlas": None, "maps": []}
     arrays: list[Codes] = []
     if with_atlas:
-        pack = _atlas if most == ATLAS_BYTES else _atlas.__wrapped__
-        description, thumbnails = pack(atlas, most)
+        description, thumbnails = _atlas(atlas, most)
         names = [name for name in measures if name in MEASURES]
         header["atlas"] = {
             **description,
@@ -130,7 +127,6 @@ def _axis(axis: Axis, special: Collection[int]) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=4)
 def _atlas(atlas: AttentionAtlas, most: int) -> tuple[dict[str, Any], Codes]:
     layers, heads, rows, columns = atlas.thumbnails.shape
     factor = 1

@@ -20,16 +20,14 @@ from bertviz_core.architecture.results import (
 )
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.skeleton import build_skeleton, model_config
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import position_limit
 from ui.cache import ledgers, models
 from ui.cache.decorator import cached_by_bytes
+from ui.cache.ledgers import SourceKey, source_key
 from ui.widgets import controls
-
-SourceKey = tuple[str, str, str, bool]
 
 
 class ModelClass(NamedTuple):
@@ -44,17 +42,17 @@ class ModelClass(NamedTuple):
 def chosen_class(name: str) -> ModelClass:
     """The class that the checkpoint names, or that of the task chosen for the session."""
     task = controls.chosen_task(ledgers.tasks(name))
-    return ModelClass(name, task or _own_task(*_source_key(name)))
+    return ModelClass(name, task or _own_task(source_key(name)))
 
 
 def tree(of: ModelClass, fold: bool = True) -> ModuleTree:
     """The module tree of a class."""
-    return _tree(*_source_key(of.name), of.task, fold)
+    return _tree(source_key(of.name), of.task, fold)
 
 
 def class_ledger(of: ModelClass) -> Ledger:
     """The ledger of a class."""
-    return _class_ledger(*_source_key(of.name), of.task)
+    return _class_ledger(source_key(of.name), of.task)
 
 
 def read(name: str) -> Tokens | None:
@@ -68,7 +66,7 @@ def read(name: str) -> Tokens | None:
 def shapes(of: ModelClass) -> ShapeRun:
     """Shapes of the session's text through the modules of a class; of a stated length without a tokenizer."""
     found = read(of.name)
-    return _shapes(*_source_key(of.name), of.task, _text(found), found)
+    return _shapes(source_key(of.name), of.task, _text(found), found)
 
 
 def layer_count(of: ModelClass) -> int:
@@ -79,7 +77,7 @@ def layer_count(of: ModelClass) -> int:
 def flow(of: ModelClass, layer: int) -> LayerFlow:
     """The way through one layer of a class."""
     found = read(of.name)
-    return _flow(*_source_key(of.name), of.task, _text(found), layer, found)
+    return _flow(source_key(of.name), of.task, _text(found), layer, found)
 
 
 def whole_config(name: str) -> Mapping[str, Any]:
@@ -96,22 +94,22 @@ def most_tokens(name: str) -> int | None:
 
 def design(of: ModelClass) -> Design:
     """Whether a class is an encoder, a decoder or both."""
-    return _design(*_source_key(of.name), of.task)
+    return _design(source_key(of.name), of.task)
 
 
 def terms(name: str) -> OperationTerms:
     """The terms of the formula for multiply-adds."""
-    return _terms(*_source_key(name))
+    return _terms(source_key(name))
 
 
 def counts(name: str, lengths: tuple[int, ...]) -> dict[int, int]:
     """PyTorch's own count of multiply-adds for some lengths."""
-    return _counts(*_source_key(name), lengths)
+    return _counts(source_key(name), lengths)
 
 
 def memory(name: str, holding: Holding, batches: tuple[int, ...], lengths: tuple[int, ...]) -> ActivationMemory:
     """Bytes of activations by batch and length."""
-    return _memory(*_source_key(name), holding, batches, lengths)
+    return _memory(source_key(name), holding, batches, lengths)
 
 
 def _text(found: Tokens | None) -> tuple[str, str | None] | None:
@@ -119,86 +117,67 @@ def _text(found: Tokens | None) -> tuple[str, str | None] | None:
     return None if found is None else (found.text, found.pair)
 
 
-def _source_key(name: str) -> SourceKey:
-    found = ledgers.source(name)
-    return found.name, found.kind, found.revision, found.has_weights
-
-
-def _source(name: str) -> ModelSource:
-    return ledgers.source(name)
-
-
 @cached_by_bytes()
-def _own_task(name: str, kind: str, revision: str, has_weights: bool) -> str:
-    return task_of_class(name, _source(name).config, ledgers.ledger(name).architecture)
+def _own_task(key: SourceKey) -> str:
+    return task_of_class(key.name, ledgers.source(key.name).config, ledgers.ledger(key.name).architecture)
 
 
 @cached_by_bytes("Building the modules")
-def _tree(name: str, kind: str, revision: str, has_weights: bool, task: str, fold: bool) -> ModuleTree:
-    return module_tree(name, _source(name).config, task, fold)
+def _tree(key: SourceKey, task: str, fold: bool) -> ModuleTree:
+    return module_tree(key.name, ledgers.source(key.name).config, task, fold)
 
 
 @cached_by_bytes()
-def _class_ledger(name: str, kind: str, revision: str, has_weights: bool, task: str) -> Ledger:
-    return config_ledger(name, _source(name).config, task)
+def _class_ledger(key: SourceKey, task: str) -> Ledger:
+    return config_ledger(key.name, ledgers.source(key.name).config, task)
 
 
 @cached_by_bytes()
-def _design(name: str, kind: str, revision: str, has_weights: bool, task: str) -> Design:
-    model = build_skeleton(name, _source(name).config, task)
-    return design_of(model, _class_ledger(name, kind, revision, has_weights, task))
+def _design(key: SourceKey, task: str) -> Design:
+    model = build_skeleton(key.name, ledgers.source(key.name).config, task)
+    return design_of(model, _class_ledger(key, task))
 
 
 @cached_by_bytes()
 def _flow(
-    name: str,
-    kind: str,
-    revision: str,
-    has_weights: bool,
+    key: SourceKey,
     task: str,
     text: tuple[str, str | None] | None,
     layer: int,
     _tokens: Tokens | None,
 ) -> LayerFlow:
-    place = (name, kind, revision, has_weights, task)
-    tree, run = _tree(*place, False), _shapes(*place, text, _tokens)
-    model, config = ledgers.architecture(name), whole_config(name)
-    return layer_flow(tree, _class_ledger(*place), run, model, config, layer)
+    tree, run = _tree(key, task, False), _shapes(key, task, text, _tokens)
+    model, config = ledgers.architecture(key.name), whole_config(key.name)
+    return layer_flow(tree, _class_ledger(key, task), run, model, config, layer)
 
 
 @cached_by_bytes("Following the shapes")
 def _shapes(
-    name: str,
-    kind: str,
-    revision: str,
-    has_weights: bool,
+    key: SourceKey,
     task: str,
     text: tuple[str, str | None] | None,
     _tokens: Tokens | None,
 ) -> ShapeRun:
-    row = STATED_TOKENS if _tokens is None else _tokens
-    limit = most_tokens(name)
-    return module_shapes(name, _source(name).config, min(row, limit or row) if isinstance(row, int) else row, task)
+    limit = most_tokens(key.name) or STATED_TOKENS
+    row = min(STATED_TOKENS, limit) if _tokens is None else _tokens
+    return module_shapes(key.name, ledgers.source(key.name).config, row, task)
 
 
 @cached_by_bytes("Reading the formula off the modules")
-def _terms(name: str, kind: str, revision: str, has_weights: bool) -> OperationTerms:
-    return operation_terms(name, _source(name).config)
+def _terms(key: SourceKey) -> OperationTerms:
+    return operation_terms(key.name, ledgers.source(key.name).config)
 
 
 @cached_by_bytes("Counting operations")
-def _counts(name: str, kind: str, revision: str, has_weights: bool, lengths: tuple[int, ...]) -> dict[int, int]:
-    return counted(name, _source(name).config, lengths)
+def _counts(key: SourceKey, lengths: tuple[int, ...]) -> dict[int, int]:
+    return counted(key.name, ledgers.source(key.name).config, lengths)
 
 
 @cached_by_bytes("Measuring memory on runs without values")
 def _memory(
-    name: str,
-    kind: str,
-    revision: str,
-    has_weights: bool,
+    key: SourceKey,
     holding: Holding,
     batches: tuple[int, ...],
     lengths: tuple[int, ...],
 ) -> ActivationMemory:
-    return activation_memory(name, _source(name).config, holding, batches, lengths)
+    return activation_memory(key.name, ledgers.source(key.name).config, holding, batches, lengths)

@@ -33,6 +33,11 @@ def selected_module(ids: Sequence[str], words: Callable[[str], str]) -> str:
     return str(found or "")
 
 
+def selected_row() -> str:
+    """Id of the module whose row is marked in the tree."""
+    return str(st.session_state.get("looked_at", ""))
+
+
 def take_module() -> None:
     """Make the clicked row the module looked at."""
     found = st.session_state[TREE_KEY].get("module")

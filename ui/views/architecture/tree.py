@@ -26,7 +26,7 @@ def tree_view(asked: cache.ModelClass) -> None:
         wanted = controls.find_module()
     run = _shapes(asked)
     label = f"Modules of {tree.model}"
-    selected = str(st.session_state.get("looked_at", ""))
+    selected = controls.selected_row()
     module_tree(
         [_drawn(row, tree, run) for row in tree.rows],
         controls.TREE_KEY,

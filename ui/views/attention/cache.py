@@ -1,9 +1,6 @@
 """Maps, atlases, norms and rollouts of the attention page, kept for all sessions while there is room."""
 
-from dataclasses import astuple
-
 import numpy as np
-import streamlit as st
 
 from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
@@ -41,12 +38,7 @@ def atlas(trace: Trace, reading: MapOptions, progress: Progress | None = None) -
         reading: how the maps are read.
         progress: called after every head; it may write to the page, which ends the work when the reader clicks on.
     """
-    found = _found(_key(trace), astuple(reading))
-    if not found:
-        norms = _norms(_key(trace), trace) if reading.weights == "value-weighted" else None
-        rollout = _rollout(_key(trace), trace) if reading.weights == "rollout" else None
-        found.append(attention_atlas(trace, reading, norms, progress=progress, rollout=rollout))
-    return found[0]
+    return _atlas(_key(trace), reading, trace, progress)
 
 
 def one_map(trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
@@ -68,10 +60,11 @@ def _key(trace: Trace) -> Key:
     return trace.model, trace.revision, trace.dtype, tokens.text, tokens.pair, len(tokens)
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def _found(key: Key, how: tuple[object, ...]) -> list[AttentionAtlas]:
-    """Where an atlas is kept; it is not computed in here, since nothing in here may write to the page."""
-    return []
+@cached_by_bytes()
+def _atlas(key: Key, reading: MapOptions, _trace: Trace, _progress: Progress | None) -> AttentionAtlas:
+    norms = _norms(key, _trace) if reading.weights == "value-weighted" else None
+    rollout = _rollout(key, _trace) if reading.weights == "rollout" else None
+    return attention_atlas(_trace, reading, norms, progress=_progress, rollout=rollout)
 
 
 @cached_by_bytes()

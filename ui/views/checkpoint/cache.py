@@ -3,7 +3,6 @@
 As in ui.widgets.run_model every word written is where Streamlit ends a script whose reader has clicked on.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 from threading import Lock
@@ -17,39 +16,16 @@ from bertviz_core.checkpoints.comparison import change_histograms, compare_check
 from bertviz_core.checkpoints.results import ChangeHistograms, CheckpointComparison, CheckpointStatistics, Histogram
 from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, tensor_slices
+from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.ledgers import source
-from ui.session import settings
+from ui.session import allow_run, run_allowed, settings
 from ui.widgets.formatting import bytes_text, escape_markdown
-from ui.widgets.run_model import allow_run, run_allowed
 
 T = TypeVar("T")
 Key = tuple[str, ...]
 CONFIRM_ABOVE_NBYTES = 4 * 1024**3
 """More than this is read when the reader says so: about ten seconds."""
 QUIET_S, EVERY_S, WAIT_S = 0.4, 0.1, 0.05
-RECENT_RESULTS = 8
-
-
-class _RecentResults:
-    """The results used last; may be used from many threads."""
-
-    def __init__(self) -> None:
-        self.turn = Lock()
-        """Held by the one who reads: two at once would only take the disk from each other."""
-        self._held: OrderedDict[Key, object] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Key) -> object | None:
-        with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-            return self._held.get(key)
-
-    def put(self, key: Key, value: object) -> None:
-        with self._lock:
-            self._held[key] = value
-            while len(self._held) > RECENT_RESULTS:
-                self._held.popitem(last=False)
 
 
 def checkpoint(name: str) -> Checkpoint:
@@ -84,16 +60,17 @@ def changes(first: Checkpoint, name: str, second: Checkpoint, second_name: str) 
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _recent_results() -> _RecentResults:
-    return _RecentResults()
+def _turn() -> Lock:
+    """Held by the one who reads: two at once would only take the disk from each other."""
+    return Lock()
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the tensor")
+@cached_by_bytes("Reading the tensor")
 def _histogram(model: str, revision: str, name: str, low: float, high: float, _found: Checkpoint) -> Histogram:
     return tensor_histogram(tensor_slices(_found)[name], low, high)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the tensor")
+@cached_by_bytes("Reading the tensor")
 def _changes(
     model: str,
     revision: str,
@@ -109,23 +86,21 @@ def _changes(
 
 def _made(key: Key, nbytes: int, make: Callable[[Tell], T]) -> T:
     """A result at hand, or made with progress; one at a time, and not for a reader who has left."""
-    place, kept = st.empty(), _recent_results()
-    found = kept.get(key)
-    if found is not None:
-        return found  # type: ignore[return-value]  # what is kept under a key is what its maker made
+    place, turn = st.empty(), _turn()
+    kept: T | None = results().get(key)
+    if kept is not None:
+        return kept
     run = sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()
     if nbytes > CONFIRM_ABOVE_NBYTES and not run_allowed(run):
         st.info(f"{bytes_text(nbytes)} of weights are read for this, piece by piece.", icon=":material/timer:")
         st.button("Read the weights", type="primary", on_click=allow_run, args=(run,), key="start_reading")
         st.stop()
-    while not kept.turn.acquire(timeout=WAIT_S):
+    while not turn.acquire(timeout=WAIT_S):
         place.progress(0.0, text="Waiting: another checkpoint is being read.")
     try:
-        again = kept.get(key)
-        made: T = make(_teller(place)) if again is None else again  # type: ignore[assignment]  # as above
-        kept.put(key, made)
+        made: T = results().made(key, lambda: make(_teller(place)))
     finally:
-        kept.turn.release()
+        turn.release()
     place.empty()
     return made
 

@@ -9,8 +9,9 @@ from bertviz_core.checkpoints.load_report.results import HeadDifference, KeyRow,
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
 from bertviz_core.errors import BertvizError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.load_report import report_figure, task_head_figure
-from bertviz_core.models.sources import resolve
 from ui.cache import ledgers
+from ui.cache.decorator import cached_by_bytes
+from ui.cache.ledgers import SourceKey
 from ui.session import settings
 from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
@@ -38,12 +39,12 @@ def report_view(name: str) -> None:
         task = load_task_select(tasks, own_task((config.get("architectures") or [""])[0], tasks))
         labels = labels_input(len(config.get("id2label") or ()) or 2) if task in LABELLED else None
     try:
-        report = _report(*_source_key(name), task, labels)
+        report = _report(ledgers.source_key(name), task, labels)
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/description:")
     else:
         _reported(report)
-    _difference(_head(*_source_key(name), task, labels))
+    _difference(_head(ledgers.source_key(name), task, labels))
 
 
 def _reported(report: LoadReport) -> None:
@@ -145,17 +146,11 @@ def _difference(difference: HeadDifference) -> None:
     )
 
 
-def _source_key(name: str) -> tuple[str, str, str, bool]:
-    found = ledgers.source(name)
-    return found.name, found.kind, found.revision, found.has_weights
+@cached_by_bytes("Reading the header")
+def _report(key: SourceKey, task: str, labels: int | None) -> LoadReport:
+    return source_load_report(ledgers.source(key.name), task, settings(), labels)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the header")
-def _report(name: str, kind: str, revision: str, has_weights: bool, task: str, labels: int | None) -> LoadReport:
-    current = settings()
-    return source_load_report(resolve(name, current), task, current, labels)
-
-
-@st.cache_resource(max_entries=32, show_spinner="Building the class")
-def _head(name: str, kind: str, revision: str, has_weights: bool, task: str, labels: int | None) -> HeadDifference:
-    return source_head_difference(resolve(name, settings()), task, labels)
+@cached_by_bytes("Building the class")
+def _head(key: SourceKey, task: str, labels: int | None) -> HeadDifference:
+    return source_head_difference(ledgers.source(key.name), task, labels)

@@ -6,7 +6,6 @@ from time import perf_counter
 
 import streamlit as st
 
-from bertviz_core.models.sources import resolve
 from bertviz_core.progress import Progress
 from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors
@@ -33,8 +32,9 @@ from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
 from ui.cache.byte_cache import held_nbytes
-from ui.cache.decorator import cached_by_bytes
+from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import Job, JobBoard
+from ui.cache.ledgers import SourceKey, source, source_key
 from ui.session import settings
 from ui.views.sentences.controls import allow_job, job_allowed
 from ui.widgets.formatting import duration
@@ -48,8 +48,7 @@ COMPARED_SENTENCES = 64
 
 def plan(name: str) -> SentencePlan:
     """The model's own way of making sentence vectors."""
-    found = resolve(name, settings())
-    return _plan(found.name, found.kind, found.revision)
+    return _plan(source_key(name))
 
 
 def prompts(own: SentencePlan) -> dict[str, str]:
@@ -68,14 +67,13 @@ def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
 
 def tokenizer_of(name: str) -> TextTokenizer:
     """A model's tokenizer for sentences."""
-    found = resolve(name, settings())
-    return _tokenizer(found.name, found.kind, found.revision)
+    return _tokenizer(source_key(name))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def jobs() -> JobBoard[SentenceVectors]:
     """The jobs of this server."""
-    return JobBoard(long=SHORT_LIST_SENTENCES, nbytes=held_nbytes)
+    return JobBoard(SHORT_LIST_SENTENCES, held_nbytes, results())
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -84,15 +82,15 @@ def vector_store() -> SentenceStore:
     return SentenceStore.of(settings())
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _plan(name: str, kind: str, revision: str) -> SentencePlan:
-    return recommended(resolve(name, settings()), settings())
+@cached_by_bytes()
+def _plan(key: SourceKey) -> SentencePlan:
+    return recommended(source(key.name), settings())
 
 
 @cached_by_bytes("Loading the tokenizer", models.tokenizer_nbytes)
-def _tokenizer(name: str, kind: str, revision: str) -> TextTokenizer:
+def _tokenizer(key: SourceKey) -> TextTokenizer:
     """One of its own: jobs cut and pad with it in their threads."""
-    return load_tokenizer(resolve(name, settings()), settings())
+    return load_tokenizer(source(key.name), settings())
 
 
 @cached_by_bytes("Comparing the poolings")
