@@ -33,14 +33,14 @@ Made by `python -m tests.helpers.families_table` from the runs of `tests/trace/t
 of every family, saved, loaded, tokenized and traced, its hidden states, pooler output and every head of every layer
 compared with the model's own eager run (1e-5). Do not edit; a test compares the file with the runs.
 
-* **parameters**: the ledger counts what the loaded model counts.
-* **tokens**: which of the config's positions are tokens' ("-" where only the tokenizer sets a limit).
+* **parameters**: whether the ledger's count equals the loaded model's.
+* **tokens**: how many of the config's positions a text may use ("-" where only the tokenizer sets a limit).
 * **hidden states**: the embedding output and the output of every layer.
 * **embedding sum**: word + position + type, normalised and projected, gives entry 0 of the hidden states.
-* **pooler**: there is one; "checked" where Linear and tanh by hand give its output.
+* **pooler**: whether there is one; "checked" where a linear layer and tanh computed by hand give its output.
 * **attention**: recorded (from query and key, on demand), eager (the model's own maps) or none.
-* **q/k/v**: query, key and value of every layer and head are known.
-* **padding**: nothing, where a padded text has the same numbers as the bare one.
+* **q/k/v**: whether query, key and value of every layer and head are known.
+* **padding changes**: nothing, where a padded text has the same numbers as the text alone.
 
 """
 COLUMNS = (
