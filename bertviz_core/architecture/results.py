@@ -1,4 +1,4 @@
-"""Results on the modules of a model: the tree as PyTorch prints it, and the shapes that pass through it."""
+"""Results about a model's architecture: sizes, design, module tree, shapes, layer flow, multiply-adds and memory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

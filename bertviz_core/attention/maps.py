@@ -1,4 +1,4 @@
-"""One head's map as it is read: words merged, tokens hidden, a part of a pair cut out, and nothing renormalised."""
+"""One head's attention map: words merged, tokens hidden, a part of a pair cut out, and nothing renormalised."""
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +90,7 @@ def attention_map(
     value_norms: Float[np.ndarray, "heads seq"] | None = None,
     rollout: Float[np.ndarray, "layers seq seq"] | None = None,
 ) -> AttentionMap:
-    """What a head looks at, read as asked; every row with the share that lies on keys which are not shown.
+    """The attention of a head under some options; every row with the share that lies on keys which are not shown.
 
     Shown and hidden share of a row add up to what the row has over all tokens: 1 for attention and rollout. Merging
     words keeps that sum (WORDS_RULE); nothing is renormalised.
@@ -126,7 +126,7 @@ def attention_map(
 
 
 def select_entries(tokens: Tokens, options: MapOptions) -> MapSelection:
-    """What is merged, shown and hidden when these tokens are read so.
+    """What is merged, shown and hidden of these tokens under some options.
 
     Raises:
         TextError: the text has no such part, or nothing is left to be shown.

@@ -1,6 +1,7 @@
-"""Attention probabilities of any layer and head of a Trace, computed when they are asked for."""
+"""Attention probabilities of any layer and head of a Trace, computed on demand."""
 
 from collections.abc import Iterator
+from math import prod
 from threading import Lock
 
 import numpy as np
@@ -24,7 +25,7 @@ def attention_probs(trace: Trace, layer: int, head: int | None = None) -> Float[
     """softmax(query key^T * scaling + mask) of one head (seq, seq), or of all heads of a layer (heads, seq, seq).
 
     Every row sums to 1: row i is how the new vector of token i is mixed from the values of all tokens (Vaswani et al.
-    2017, section 3.2.1). A key behind the mask gets exactly 0.
+    2017, section 3.2.1). A masked key gets exactly 0.
 
     Raises:
         UnsupportedModelError: this model's attention is not known; says why.
@@ -82,10 +83,10 @@ def row_tiles(seq: int, start: int = 0, stop: int | None = None, cells: int = MA
 
 
 def require_attention(trace: Trace) -> None:
-    """Nothing, for a trace that knows attention.
+    """Refuse a trace without attention.
 
     Raises:
-        UnsupportedModelError: it does not; says why.
+        UnsupportedModelError: the trace has no attention; the message says why.
     """
     if trace.attention_source == "none":
         raise UnsupportedModelError(f"There is no attention of {trace.model!r} to be shown. {trace.attention_note}")
@@ -109,19 +110,19 @@ def _block(trace: Trace, layer: int, heads: slice, rows: slice) -> Float[np.ndar
     shared = np.arange(heads.start, heads.stop) * len(key) // len(query)
     scaled, keys = query[heads, rows] * np.float32(trace.scaling[layer]), key[shared]
     if mask is None:
-        return _softmax(_products(scaled, keys))
+        return softmax(_products(scaled, keys))
     allowed = mask[heads if len(mask) > 1 else slice(1), rows]
     if allowed.dtype != np.bool_:
         scores = _products(scaled, keys)
         scores += allowed
-        return _softmax(scores)
+        return softmax(scores)
     # In a local layer most keys are seen by none of these queries: only those between the first and last are computed.
     seen_keys = np.flatnonzero(allowed.any(axis=(0, 1)))
     window = slice(int(seen_keys[0]), int(seen_keys[-1]) + 1) if len(seen_keys) else slice(0, 0)
     probs = np.zeros((*scaled.shape[:2], len(trace.tokens)), dtype=np.float32)
     scores = _products(scaled, keys[:, window])
     np.copyto(scores, np.float32(-np.inf), where=~allowed[..., window])
-    probs[..., window] = _softmax(scores)
+    probs[..., window] = softmax(scores)
     return probs
 
 
@@ -138,13 +139,13 @@ def _products(
     return products
 
 
-def _softmax(scores: Float[np.ndarray, "heads rows seq"]) -> Float[np.ndarray, "heads rows seq"]:
-    """Softmax over the keys, in place; a row in which no key may be looked at becomes 0.
+def softmax(scores: Float[np.ndarray, "*rows seq"]) -> Float[np.ndarray, "*rows seq"]:
+    """Softmax over the keys, in place; a fully masked row becomes 0.
 
     A piece of the size of a processor's cache at a time: a whole tile at once took a quarter longer at 8,192 tokens.
     """
-    heads, rows, seq = scores.shape
-    cells = scores.reshape(heads * rows, seq)
+    seq = scores.shape[-1]
+    cells = scores.reshape(prod(scores.shape[:-1]), seq)
     step = max(1, MAX_CACHED_CELLS // max(seq, 1))
     for first in range(0, len(cells), step):
         piece = cells[first : first + step]

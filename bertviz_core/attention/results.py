@@ -1,4 +1,4 @@
-"""Results of looking at attention: one head's map as it is read, all heads at a glance, and what a head does."""
+"""Results about attention: one head's map, all heads at a glance, and four measures of what a head does."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 Weights = Literal["attention", "value-weighted", "rollout"]
-"""What a cell holds: the probability; the norm of what the value hands over; the share traced through all layers."""
+"""What a cell holds: the probability; the norm of the weighted value vector; the share traced through all layers."""
 Block = Literal["all", "A to A", "A to B", "B to A", "B to B"]
 """Which part of a pair: queries of one text, keys of one text."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapOptions:
-    """How a map is read: what is merged, hidden and cut out before it is shown."""
+    """What is merged, hidden and cut out of a map before it is shown."""
 
     weights: Weights = "attention"
     """What a cell holds."""
@@ -44,14 +44,14 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionMap:
-    """What one head of one layer looks at; with weights "attention", shown and hidden share of a row add up to 1."""
+    """The attention of one head of one layer; with weights "attention", shown and hidden share of a row add up to 1."""
 
     layer: int
     """Zero-based; for rollout the last layer that is included."""
     head: int | None
     """Zero-based; None where all heads are taken together (rollout)."""
     options: MapOptions
-    """How it is read."""
+    """What was merged, hidden and cut out."""
     queries: Axis
     """What the rows stand for."""
     keys: Axis
@@ -84,7 +84,7 @@ class AttentionAtlas:
     """All heads at a glance: every thumbnail is the real map, max-pooled where the text is long."""
 
     options: MapOptions
-    """How the maps are read."""
+    """What was merged, hidden and cut out of the maps."""
     queries: Axis
     """What the rows of the full maps stand for."""
     keys: Axis

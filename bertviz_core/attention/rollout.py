@@ -10,17 +10,17 @@ from bertviz_core.trace.results import Trace
 MAX_NBYTES = 512 * 1024**2
 """Of all layers together; a map of 2,048 tokens has 16 MiB."""
 ROLLOUT_RULE = (
-    "Per layer the mean over the heads, half of it and half of the token itself for the residual connection, each row "
-    "brought to sum 1; the layers multiplied up to this one (Abnar & Zuidema 2020, section 3). It leaves out values, "
-    "feed-forward and normalisation."
+    "Per layer the mean over the heads, half of it and half of the token itself for the residual connection, rows "
+    "normalised to sum to 1; the layers multiplied up to this one (Abnar & Zuidema 2020, section 3). It leaves out "
+    "values, feed-forward and normalisation."
 )
 
 
 def attention_rollout(trace: Trace, last: int | None = None) -> Float[np.ndarray, "layers seq seq"]:
     """Shares of the input tokens (columns) in every token's vector (rows) after each layer; every row sums to 1.
 
-    R_0 = A_0, R_l = A_l R_(l-1) with A_l = (mean over heads + identity) / 2, its rows brought to sum 1 (Abnar & Zuidema
-    2020, section 3). No unit.
+    R_0 = A_0, R_l = A_l R_(l-1) with A_l = (mean over heads + identity) / 2, its rows normalised to sum to 1 (Abnar &
+    Zuidema 2020, section 3). No unit.
 
     Args:
         trace: the run.
@@ -54,7 +54,7 @@ def attention_rollout(trace: Trace, last: int | None = None) -> Float[np.ndarray
 
 
 def _mixed(trace: Trace, layer: int) -> Float[np.ndarray, "seq seq"]:
-    """Half the mean over the heads, half the token itself, rows brought to sum 1."""
+    """Half the mean over the heads, half the token itself, rows normalised to sum to 1."""
     seq, heads = len(trace.tokens), max(trace.num_attention_heads, 1)
     mixed = np.zeros((seq, seq), dtype=np.float32)
     for batch in head_batches(heads, seq):

@@ -1,4 +1,4 @@
-"""The command that shows what one head looks at."""
+"""The command that prints the attention of one head."""
 
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ def attention(
     words: WordsOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what one head of one layer looks at, a row per query; every row sums to 1."""
+    """Print the attention of one head of one layer, a row per query; every row sums to 1."""
     tokens = tokenized(model, text, pair)
     settings = Settings.from_environment(any_folder=True)
     run = trace(load_model(resolve(model, settings), settings), tokens)
@@ -81,7 +81,7 @@ def attention_lines(trace: Trace, head_map: AttentionMap) -> list[str]:
         f"head {head_map.head} of 0 to {trace.num_attention_heads - 1}, shape {head_map.weights.shape}; "
         "every row sums to 1",
         "",
-        *table([("", kind, "looks most at", *[""] * (count - 1)), *rows], "rl" + "l" * count),
+        *table([("", kind, "attends most to", *[""] * (count - 1)), *rows], "rl" + "l" * count),
     ]
 
 

@@ -71,7 +71,7 @@ def embed(
     writers = {".parquet": parquet_bytes, ".csv": csv_bytes, ".npy": npy_bytes}
     if out.suffix not in writers:
         raise TextError(
-            f"{escape_controls(out.name)!r} has no ending that is written; name a file {', '.join(writers)}."
+            f"{escape_controls(out.name)!r} has an unsupported file extension; use one of {', '.join(writers)}."
         )
     if not out.absolute().parent.is_dir():
         raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")

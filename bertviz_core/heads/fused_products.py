@@ -1,4 +1,4 @@
-"""The proof that one matrix is many heads: a projection computed in one product and in one per head, both timed."""
+"""One matrix is many heads: a projection computed as one product and as one product per head, both timed."""
 
 from collections.abc import Callable
 from statistics import median
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import torch
 
 MIN_TIMED_SECONDS, MAX_RUNS, MIN_RUNS = 0.2, 51, 5
-"""A pair of ways is timed alternately until this much time has gone by."""
+"""Both products are timed in turn for at least this long, between 5 and 51 times."""
 
 
 def compare_fused_and_per_head(
     loaded: LoadedModel, tokens: Tokens, layer: int, block: Block = "query", run: LayerRun | None = None
 ) -> FusedVsPerHead:
-    """One projection of a layer computed twice on what really enters it: one product and a cut, or one per head.
+    """One projection of a layer computed twice on its real inputs: as one product that is cut, and as one per head.
 
     Law: (x W^T + b) cut into heads equals x W_h^T + b_h of every head, since a product works row by row.
 
@@ -35,11 +35,11 @@ def compare_fused_and_per_head(
         tokens: the text, by its own tokenizer.
         layer: zero-based.
         block: query, key or value.
-        run: what layer_run gave for these tokens and this layer, if it is known already.
+        run: what capture_layer_io gave for these tokens and this layer, if it is known already.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or needs more than a text.
-        ValueError: there is no such layer, or the block is the output, whose heads are summed and not put side by side.
+        ValueError: there is no such layer, or the block is the output, whose heads are summed and not concatenated.
     """
     import torch
 
@@ -78,7 +78,7 @@ def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, 
 def _both_products(
     projection: Projection, heads: int, inputs: "torch.Tensor"
 ) -> "tuple[Callable[[], torch.Tensor], Callable[[], torch.Tensor]]":
-    """The large product and its cut; the small products, from blocks that stand by themselves as they would be kept."""
+    """The large product, cut into heads; and the small products, from a contiguous block of weights per head."""
     import torch
     from torch.nn.functional import linear
 
@@ -96,7 +96,7 @@ def _both_products(
 
 
 def _timed(fused: Callable[[], Any], per_head: Callable[[], Any], device: str) -> tuple[list[float], list[float]]:
-    """Durations of both ways, run in turn; on a GPU until the result is there."""
+    """Durations of both products in seconds, run in turn; on a GPU until the result is there."""
     import torch
 
     def duration(product: Callable[[], Any]) -> float:

@@ -1,4 +1,4 @@
-"""Listens to one layer's projections while the model reads a text: what enters them and what they give."""
+"""Inputs and outputs of one layer's projections, recorded by hooks while the model runs on a text."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     import torch
 
 LayerCapture = dict[int, tuple["torch.Tensor", "torch.Tensor | None"]]
-"""By id of a module: what entered it, and what it gave."""
+"""By id of a module: its input and its output."""
 
 
 class _StopForward(Exception):  # noqa: N818  # no error: it ends a run whose rest nobody needs
-    """Everything wanted was heard."""
+    """Everything wanted has been recorded."""
 
 
 def capture_layer_io(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRun:
-    """What the projections of one layer are given for a text, and what they give; the run ends behind the layer.
+    """Inputs and outputs of the projections of one layer for a text; the run ends after the layer.
 
-    The model is left as it was: nothing else can run meanwhile (RUN_LOCK), and the listeners go away in any case.
+    The model is left as it was: nothing else can run meanwhile (RUN_LOCK), and the hooks are removed in any case.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or needs more than a text.
@@ -62,7 +62,7 @@ def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:
 
 @contextmanager
 def _capturing(projections: LayerProjections, call: int) -> Iterator[LayerCapture]:
-    """What is heard at the given call of each module, until the last of them, which ends the run."""
+    """What is recorded at the given call of each module, until the last of them, which ends the run."""
     capture: LayerCapture = {}
     modules = {
         id(part.module): part.module

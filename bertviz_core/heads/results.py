@@ -17,9 +17,9 @@ class ScoreBreakdown:
     """How one attention weight comes about, from two vectors to a probability, every number on the way."""
 
     query_input: Float[np.ndarray, " hidden"]
-    """x_i: the vector of the token that looks."""
+    """x_i: the vector of the query token."""
     key_input: Float[np.ndarray, " key_hidden"]
-    """x_j: the vector of the token looked at."""
+    """x_j: the vector of the key token."""
     query_projected: Float[np.ndarray, " head_dim"]
     """The head's rows of W_q times x_i, plus bias."""
     key_projected: Float[np.ndarray, " head_dim"]
@@ -44,7 +44,7 @@ class ScoreBreakdown:
     scaled: float
     """total * scaling."""
     added: float
-    """What is added to it; -inf for a key that may not be looked at."""
+    """What is added to it; -inf for a masked key."""
     added_name: str
     """What it is that is added; "" where nothing is added to any key of this query."""
     is_remainder: bool
@@ -65,7 +65,7 @@ class ScoreBreakdown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadOutput:
-    """What a head makes of its row of weights: a mix of values, and what of it goes back into the residual stream."""
+    """What a head makes of its row of weights: a mix of values, and what it adds to the residual stream."""
 
     values: Float[np.ndarray, "seq value_dim"]
     """v_j of every token, of this head."""
@@ -76,7 +76,7 @@ class HeadOutput:
     head_norms: Float[np.ndarray, " heads"]
     """Length of that part for every head, at the same query."""
     mix_difference: float | None
-    """Largest difference of the mixes of all heads to what the model hands to W_o; None where it cannot be heard."""
+    """Largest difference of the mixes of all heads to what the model hands to W_o; None where it cannot be recorded."""
     output_difference: float | None
     """Largest difference of the sum over all heads, plus bias and rest, to what W_o really gave."""
     rest_norm: float
@@ -85,7 +85,7 @@ class HeadOutput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellBreakdown:
-    """One cell of attention: layer, head, the token that looks and the token looked at."""
+    """One cell of attention: layer, head, query token and key token."""
 
     model: str
     """Name of the model."""
@@ -96,13 +96,13 @@ class CellBreakdown:
     key_head: int
     """Which key and value head this head uses; the same number unless heads share them."""
     query_position: int
-    """Position of the token that looks."""
+    """Position of the query token."""
     key_position: int
-    """Position of the token looked at."""
+    """Position of the key token."""
     score: ScoreBreakdown
     """From two vectors to one weight."""
     output: HeadOutput
-    """From the row of weights to what the head hands on."""
+    """From the row of weights to the head's output."""
 
 
 Block = Literal["query", "key", "value", "output"]
@@ -221,7 +221,7 @@ class FusedVsPerHead:
     max_difference: float
     """Largest absolute difference of the two; float32 rounding at most."""
     model_difference: float | None
-    """Largest absolute difference of `fused` to what the model itself computed; None where it cannot be listened to."""
+    """Largest absolute difference of `fused` to what the model itself computed; None where it cannot be recorded."""
     fused_seconds: float
     """Median duration of the large product and its cut."""
     per_head_seconds: float
@@ -241,7 +241,7 @@ class LayerRun:
     value_input: Float[np.ndarray, "seq value_hidden"]
     """What enters W_v."""
     query: Float[np.ndarray, "seq rows"] | None
-    """What W_q gave, not yet cut; None where the family applies it as a bare tensor, which cannot be listened to."""
+    """What W_q gave, not yet cut; None where the family applies it as a bare tensor, which no hook can record."""
     key: Float[np.ndarray, "seq key_rows"] | None
     """What W_k gave."""
     value: Float[np.ndarray, "seq value_rows"] | None

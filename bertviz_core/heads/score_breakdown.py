@@ -1,11 +1,11 @@
-"""Queries, keys and scores of a layer in float64: from weights and inputs, or as they were recorded."""
+"""One attention score and one head's output broken down, in float64, from weights and inputs or as recorded."""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.attention.probabilities import attention_rows
+from bertviz_core.attention.probabilities import attention_rows, softmax
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.results import CellBreakdown, HeadOutput, HeadProjections, LayerRun, Positions, ScoreBreakdown
 from bertviz_core.heads.weights import head_projections, merge_columns
@@ -68,9 +68,9 @@ def break_down_cell(
     key_position: int,
     heads: LayerHeads | None = None,
 ) -> CellBreakdown:
-    """Every number on the way to one attention weight, and behind it to what the head hands on for this query.
+    """Every number on the way to one attention weight, and from there to the head's output for this query.
 
-    Law: softmax of the scores is the row of the model's attention, and the sum of what all heads hand on, plus the
+    Law: softmax of the scores is the row of the model's attention, and the sum of the outputs of all heads, plus the
     bias, is the output of the layer's attention. A family that computes attention in code of its own may add terms to
     the product of query and key; they are worked out backwards from its weights and named as a remainder.
 
@@ -79,8 +79,8 @@ def break_down_cell(
         trace: a run of it.
         layer: zero-based.
         head: zero-based.
-        query_position: position of the token that looks.
-        key_position: position of the token looked at.
+        query_position: position of the query token.
+        key_position: position of the key token.
         heads: what layer_heads gave for this trace and layer, if it is known already.
 
     Raises:
@@ -168,15 +168,6 @@ def projected(
     """Every head's vectors of all tokens: its block of rows times the inputs, plus its bias."""
     vectors: np.ndarray = inputs.astype(np.float64) @ blocks.astype(np.float64).transpose(0, 2, 1)
     return vectors if bias is None else vectors + bias[:, None]
-
-
-def softmax(scores: Rows) -> Rows:
-    """Softmax over the keys; a row in which no key may be looked at becomes 0."""
-    peak = scores.max(axis=-1, keepdims=True)
-    raised = np.exp(scores - np.where(np.isfinite(peak), peak, 0))
-    total = raised.sum(axis=-1, keepdims=True)
-    weights: np.ndarray = raised / np.where(total == 0, 1, total)
-    return weights
 
 
 def _score(

@@ -137,10 +137,10 @@ def head_parameters(projections: HeadProjections) -> HeadParameters:
 
 
 def value_norms(loaded: LoadedModel, trace: Trace, layer: int) -> Float[np.ndarray, "heads seq"]:
-    """Length of W_o^h v_j of every head and token: the norm of f(x) of Kobayashi et al. (2020).
+    """Norm of W_o^h v_j for every head and token: ||f(x)|| of Kobayashi et al. (2020).
 
-    Times the attention weight it is the length of what token j hands over to token i through head h. The bias of the
-    output, which no head has a part of, is left out.
+    Multiplied by the attention weight it is the norm of what token j adds to token i through head h. The bias of the
+    output, which belongs to no head, is left out.
 
     Raises:
         UnsupportedModelError: the family has no such projections, or keeps them in a way that is not known.

@@ -31,7 +31,7 @@ def cosine(
 
 
 def unit(vectors: Float[np.ndarray, "*rows hidden"]) -> Float[np.ndarray, "*rows hidden"]:
-    """The vectors at length 1; a zero vector stays zero."""
+    """The vectors normalised to unit length; a zero vector stays zero."""
     # Divided by the largest entry first: squares of very small or very large numbers leave float32.
     peak = np.abs(vectors).max(axis=-1, keepdims=True, initial=0)
     scaled = vectors / np.where(peak == 0, np.float32(1), peak)

@@ -29,7 +29,7 @@ class TokenPaths:
     explained: Float[np.ndarray, " components"]
     """Share of the variance along each component, 0 to 1, descending."""
     components: Float[np.ndarray, "components hidden"]
-    """Directions of length 1, the entry of largest size positive."""
+    """Directions of unit length, the entry of largest size positive."""
     center: Float[np.ndarray, " hidden"]
     """Mean of all hidden states, taken off before the projection."""
 

@@ -174,7 +174,7 @@ def sentence_vectors(
         tokenizer: its tokenizer.
         sentences: the texts.
         plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
-        dtype: number format of the run; "bfloat16" is quick only where sentence_run.fast_bfloat16 says so.
+        dtype: number format of the run; "bfloat16" is quick only where fast_bfloat16 says so.
         progress: called as progress(done, total) in different sentences; what it raises ends the work.
         store: where vectors are looked up and kept; None for nowhere.
 
@@ -261,7 +261,7 @@ def _compute(
 
 
 def _nothing(done: int, total: int) -> None:
-    """Nobody wants to know."""
+    """Ignore the progress."""
 
 
 def _notices(

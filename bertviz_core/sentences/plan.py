@@ -51,9 +51,9 @@ POOLING_PHRASES: Mapping[Pooling, str] = {
     "cls": "the vector of the first token",
     "max": "the largest value of each dimension over all tokens",
     "pooler": "the pooler's output",
-    "weightedmean": "the mean of all tokens, each weighted by its place",
+    "weightedmean": "the mean of all tokens, each weighted by its position",
     "lasttoken": "the vector of the last token",
-    "mean_sqrt_len_tokens": "the sum of all tokens over the root of their count",
+    "mean_sqrt_len_tokens": "the sum of all tokens over the square root of their count",
 }
 NO_PLAN_REASON = (
     "The checkpoint says nothing about sentence vectors ({why}), so the mean of all tokens of the last layer is taken; "
@@ -192,7 +192,7 @@ class _ModuleReader:
         self.include_prompt, self.normalize = True, False
         self.dense: list[DenseLayer] = []
         self.notices: list[str] = []
-        self.broken = False  # a module could not be followed, so dense layers behind it cannot be either
+        self.broken = False  # a module could not be followed, so dense layers after it cannot be either
 
     def take(self, class_name: str, module_folder: str) -> None:
         """The next module, by the name of its class."""
@@ -285,7 +285,7 @@ def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
 
 def _prompt_note(prompt: str) -> str:
     """A sentence about the prompt, behind others; nothing without one."""
-    return f" In front of each stands the prompt {quoted(prompt)}." if prompt else ""
+    return f" Each sentence is prefixed with {quoted(prompt)}." if prompt else ""
 
 
 def _steps(plan: SentencePlan) -> str:
@@ -293,7 +293,7 @@ def _steps(plan: SentencePlan) -> str:
     if plan.dense:
         steps.append(f"{len(plan.dense)} dense layer{'' if len(plan.dense) == 1 else 's'}")
     if plan.normalize:
-        steps.append("brought to length 1")
+        steps.append("normalised to unit length")
     if plan.truncate_dim is not None:
         steps.append(f"the first {plan.truncate_dim:,} dimensions")
     if plan.max_seq_length is not None:

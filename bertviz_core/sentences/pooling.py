@@ -1,4 +1,4 @@
-"""The dense layers behind a checkpoint's pooling: read from safetensors, applied to vectors."""
+"""Pooling of token vectors, and the dense layers that a checkpoint applies after it, read from safetensors."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -44,7 +44,7 @@ class SentencePlan:
     layer: int | None = None
     """Entry of hidden_states that is pooled, 0 for the embedding output; None for the last. A pooler reads the last."""
     normalize: bool = False
-    """Whether the vector is brought to length 1 at the end."""
+    """Whether the vector is normalised to unit length at the end."""
     prompt: str = ""
     """Text put in front of every sentence; "" for none."""
     include_prompt: bool = True
@@ -143,7 +143,7 @@ class SentenceVectors:
     layer: int
     """Entry of hidden_states that was pooled, 0 for the embedding output."""
     normalized: bool
-    """Whether every vector was brought to length 1."""
+    """Whether every vector was normalised to unit length."""
     prompt: str
     """Text put in front of every sentence; "" for none."""
     dtype: SentenceDtype

@@ -43,10 +43,10 @@ def token_pair_shares(first: Trace, second: Trace, plan: SentencePlan, skipped: 
     so.
 
     Args:
-        first: one sentence, traced from sentence_batches.sentence_tokens under the plan.
+        first: one sentence, traced from sentences.batches.sentence_tokens under the plan.
         second: the other, by the same model.
         plan: how the sentences became vectors.
-        skipped: tokens at the beginning of both that are not pooled (sentence_batches.prompt_tokens).
+        skipped: tokens at the beginning of both that are not pooled (sentences.batches.prompt_tokens).
 
     Raises:
         UnsupportedModelError: the pooler is asked for and the model has none.

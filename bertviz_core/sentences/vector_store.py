@@ -1,4 +1,4 @@
-"""The file of the sentence store: its tables, and each read and write of it as one transaction."""
+"""Sentence vectors kept on disk in SQLite, within a limit of bytes, and the vectors of one list filled from there."""
 
 import hashlib
 import sqlite3
@@ -16,7 +16,7 @@ from bertviz_core.settings import Settings
 
 VERSION = 1
 MAX_KEYS_A_QUERY = 900
-"""Keys in one question; SQLite allows 999 everywhere."""
+"""Keys in one query; SQLite allows 999 everywhere."""
 FULL_SHARE = 0.9
 """Share of the limit that is left when old vectors have to go, so that they do not have to go at every write."""
 SCHEMA = (

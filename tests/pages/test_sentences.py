@@ -121,7 +121,7 @@ def test_the_models_own_way_is_preselected_and_named() -> None:
     at = opened("sentences")
     assert at.session_state["pooling"] == "recommended"
     assert "mean (recommended)" in [str(each) for each in at.button_group(key="pooling").options]
-    assert "brought to length 1" in words(at)
+    assert "normalised to unit length" in words(at)
 
 
 def test_a_checkpoints_prompts_are_offered_by_name_and_stand_in_front(models_dir: Path) -> None:

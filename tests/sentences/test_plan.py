@@ -146,7 +146,7 @@ def test_the_bundled_model_names_its_own_plan() -> None:
     settings = Settings.from_environment()
     plan = recommended(resolve("all-MiniLM-L6-v2", settings), settings)
     assert (plan.pooling, plan.layer, plan.normalize, plan.max_seq_length) == ("mean", None, True, 256)
-    assert plan.reason.endswith("the mean of all tokens, brought to length 1, at most 256 tokens of a sentence.")
+    assert plan.reason.endswith("the mean of all tokens, normalised to unit length, at most 256 tokens of a sentence.")
 
 
 def test_a_raw_encoder_gets_the_mean_and_is_told_so(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_another_pooling_leaves_the_dense_layers_out_and_keeps_the_rest() -> Non
     )
     same = adapted(plan, "mean", None, "passage: ")
     assert (same.prompt, same.dense) == ("passage: ", (layer,))
-    assert same.reason == "own In front of each stands the prompt 'passage: '."
+    assert same.reason == "own Each sentence is prefixed with 'passage: '."
     assert adapted(same, "mean", None, "").reason == "own"
     other = adapted(plan, "cls", 4)
     assert (other.pooling, other.layer, other.dense, other.prompt) == ("cls", 4, (), "query: ")
