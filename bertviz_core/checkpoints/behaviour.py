@@ -30,25 +30,21 @@ def behaviour(first: Trace, second: Trace, progress: Progress | None = None) -> 
     if first.num_hidden_layers != second.num_hidden_layers:
         notices.append(
             f"{first.model} has {first.num_hidden_layers} layers and {second.model} has {second.num_hidden_layers}: "
-            f"layer by layer the first {layers} are compared."
+            f"the first {layers} layers are compared."
         )
     widths = first.hidden_states.shape[-1], second.hidden_states.shape[-1]
     cosines = None
     if widths[0] == widths[1]:
         cosines = cosine(first.hidden_states[: layers + 1], second.hidden_states[: layers + 1])
     else:
-        notices.append(
-            f"Their vectors have {widths[0]} and {widths[1]} numbers, so hidden states have no cosine to each other."
-        )
+        notices.append(f"Their vectors have {widths[0]} and {widths[1]} numbers, so no cosine between them is defined.")
     divergences = None
     heads = first.num_attention_heads, second.num_attention_heads
     if "none" in (first.attention_source, second.attention_source):
         unknown = first if first.attention_source == "none" else second
-        notices.append(f"There is no attention of {unknown.model} to be compared. {unknown.attention_note}")
+        notices.append(f"The attention of {unknown.model} cannot be compared. {unknown.attention_note}")
     elif heads[0] != heads[1]:
-        notices.append(
-            f"Their layers have {heads[0]} and {heads[1]} heads, so no head of one is the same head of the other."
-        )
+        notices.append(f"Their layers have {heads[0]} and {heads[1]} heads, so their heads do not correspond.")
     else:
         divergences = attention_divergences(first, second, layers, progress)
     return Behaviour(first.model, second.model, first.tokens, cosines, divergences, tuple(notices))
@@ -69,8 +65,8 @@ def require_same_ids(first: str, tokens: Tokens, second: str, others: Tokens) ->
         ids = f"{int(tokens.input_ids[position])} and {int(others.input_ids[position])}"
         difference = f"different ids, first at position {position} ({ids})"
     raise TextError(
-        f"{first!r} and {second!r} read this text as {difference}, so no token of one has a partner in the other; "
-        "compare two models of one vocabulary."
+        f"{first!r} and {second!r} read this text as {difference}, so their tokens do not correspond; "
+        "compare two models with the same vocabulary."
     )
 
 

@@ -88,13 +88,13 @@ TYPE_TABLE = "token_type"
 """RoBERTa keeps a table of token types that it does not use, all zero."""
 MAX_NAMED_TENSORS = 3
 CHECKED = (
-    "weights that still have their initialiser's mean, spread and shape (within 5 standard errors of a sample of their "
-    "size) beside a bias of exactly 0",
+    "weights that still have the mean, spread and shape of their initialiser (within 5 standard errors for a sample of "
+    "their size) and a bias of exactly 0",
     "normalisations that are still 1 and 0",
     "NaN",
     "infinities",
-    "matrices and normalisations that are 0 throughout",
-    "layers that hold the same bytes",
+    "matrices and normalisations that are all zero",
+    "layers with identical values",
 )
 
 
@@ -120,12 +120,12 @@ def _untrained(
     if not untrained:
         return
     if 2 * len(untrained) >= len(weights):
-        yield _untrained_finding("The model looks never trained", untrained, known, biases)
+        yield _untrained_finding("The model appears to be untrained", untrained, known, biases)
         return
     for component in dict.fromkeys(tensor.location.component for tensor in untrained):
         words = {"task head": "The task head", "pooler": "The pooler"}.get(component, f"Part of the {component}")
         own = [tensor for tensor in untrained if tensor.location.component == component]
-        yield _untrained_finding(f"{words} looks never trained", own, known, biases)
+        yield _untrained_finding(f"{words} appears to be untrained", own, known, biases)
 
 
 def _untrained_finding(
@@ -140,7 +140,9 @@ def _untrained_finding(
     if len(initialised) < len(untrained):
         facts.append("normalisations are still exactly 1 and 0")
     verb = "is" if len(untrained) == 1 else "are"
-    sentence = f"{subject}: {_named(untrained)} {verb} as made, {'; '.join(facts)}. Train it before its output is used."
+    sentence = (
+        f"{subject}: {_named(untrained)} {verb} still at initial values, {'; '.join(facts)}. Train it before use."
+    )
     return Finding("never trained", sentence, tuple(tensor.name for tensor in untrained))
 
 
@@ -167,7 +169,7 @@ def _all_zero(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
     ]
     if zero:
         verb = "holds" if len(zero) == 1 else "hold"
-        words = f"{_named(zero)} {verb} nothing but 0, which training does not leave; save the checkpoint again."
+        words = f"{_named(zero)} {verb} only zeros, which training does not produce; save the checkpoint again."
         yield Finding("all zero", words, tuple(tensor.name for tensor in zero))
 
 
@@ -179,7 +181,7 @@ def _not_finite(
         total = sum(count(tensor) for tensor in affected)
         what = "NaN" if problem == "NaN" else "infinite"
         verb = "holds" if len(affected) == 1 else "hold"
-        words = f"{_named(affected)} {verb} {total:,} values that are {what}; whatever is computed with them is broken."
+        words = f"{_named(affected)} {verb} {total:,} values that are {what}; results computed with them are invalid."
         yield Finding(problem, words, tuple(tensor.name for tensor in affected))
 
 
@@ -205,8 +207,10 @@ def _identical_layers(tensors: Sequence[TensorStatistics]) -> Iterator[Finding]:
                 for tensor in tensors
                 if tensor.location.component == component and tensor.location.layer in same
             ]
-            words = f"The layers {named} of the {component} hold the same bytes in all {len(own) // len(same)} tensors"
-            yield Finding("identical layers", f"{words}; one is a copy of the other, or was never trained.", tuple(own))
+            words = f"The layers {named} of the {component} are identical in all {len(own) // len(same)} tensors"
+            yield Finding(
+                "identical layers", f"{words}; they are copies of one another or were never trained.", tuple(own)
+            )
 
 
 def _module(tensor: TensorStatistics) -> str:

@@ -93,7 +93,10 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
 
     guard_requests()
     refusals: tuple[tuple[type[Exception], BertvizError], ...] = (
-        (errors.GatedRepoError, ModelNotFoundError(f"{hub_id!r} is gated: accept its terms on the Hub, set HF_TOKEN.")),
+        (
+            errors.GatedRepoError,
+            ModelNotFoundError(f"{hub_id!r} is gated: accept its terms on the Hub and set HF_TOKEN."),
+        ),
         (
             errors.RepositoryNotFoundError,
             ModelNotFoundError(
@@ -102,7 +105,7 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
         ),
         (
             errors.RevisionNotFoundError,
-            ModelNotFoundError(f"{hub_id!r} has no such revision; leave out what follows @."),
+            ModelNotFoundError(f"{hub_id!r} has no such revision; leave out the part after @."),
         ),
         (
             errors.NotASafetensorsRepoError,
@@ -115,11 +118,11 @@ def hub_errors_translated(hub_id: str) -> Iterator[None]:
         (errors.LocalEntryNotFoundError, _unreachable(hub_id)),
         (
             errors.EntryNotFoundError,
-            ModelNotFoundError(f"{hub_id!r} has no config.json on the Hub; it is no model here."),
+            ModelNotFoundError(f"{hub_id!r} has no config.json on the Hub, so it cannot be opened here."),
         ),
         (
             errors.HFValidationError,
-            ModelNotFoundError(f"{hub_id!r} is no name of a Hub model; it is written org/name."),
+            ModelNotFoundError(f"{hub_id!r} is not a valid Hub name; Hub names are written org/name."),
         ),
         (errors.HfHubHTTPError, HubError(f"The Hub answered with a fault when asked for {hub_id!r}; try again later.")),
         (OSError, _unreachable(hub_id)),

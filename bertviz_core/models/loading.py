@@ -46,7 +46,7 @@ def check_weights_complete(name: str, whole: "PreTrainedModel", missing: Set[str
     if lacking:
         raise CheckpointError(
             f"The file of {name!r} lacks {len(lacking):,} of the {len(wanted):,} tensors that its config asks for "
-            f"({quoted(lacking[0])}, ...); random numbers are never put in their place. "
+            f"({quoted(lacking[0])}, ...); they are never replaced by random numbers. "
             "Check num_hidden_layers and model_type in config.json, and the load report, which knows foreign prefixes."
         )
 
@@ -90,7 +90,7 @@ def not_finite_notice(model: "PreTrainedModel") -> tuple[str, ...]:
         return ()
     return (
         f"{len(bad):,} of the weights' tensors hold NaN or infinity ({quoted(bad[0])}, ...); "
-        "what is computed with them is NaN as well.",
+        "results computed with them are NaN as well.",
     )
 
 
@@ -227,7 +227,7 @@ def _from_pretrained(
             output_loading_info=True,
         )
     except ImportError as error:
-        raise CheckpointError(f"{name!r} needs a package that is not installed here: {first_line(error)}") from error
+        raise CheckpointError(f"{name!r} needs a package that is not installed: {first_line(error)}") from error
     except Exception as error:  # the library raises whatever a wrong shape or a damaged file leads to
         why = first_line(error, {str(folder): name})
         raise CheckpointError(f"The weights of {name!r} do not fit its config: {why}") from error

@@ -45,7 +45,7 @@ def own_file(folder: Path, name: str) -> Path:
     """
     parts = PurePosixPath(name)
     if not name.isprintable() or "\\" in name or parts.is_absolute() or ".." in parts.parts:
-        raise CheckpointError(f"{quoted(name)} leads out of the checkpoint's folder; name a file in it.")
+        raise CheckpointError(f"{quoted(name)} is outside the checkpoint's folder; name a file inside it.")
     try:
         root = folder.resolve(strict=True)
         target = (root / name).resolve(strict=True)
@@ -53,9 +53,7 @@ def own_file(folder: Path, name: str) -> Path:
     except (OSError, RuntimeError) as error:  # a link that leads to itself
         raise _unreadable(name, error) from error
     if not any(target.is_relative_to(allowed) for allowed in _allowed_folders(root)):
-        raise CheckpointError(
-            f"{quoted(name)} is a link out of the model's own folder; put the file itself there, no other is opened."
-        )
+        raise CheckpointError(f"{quoted(name)} is a link out of the model's own folder; copy the file itself there.")
     _check_regular(name, mode)
     return target
 
@@ -107,7 +105,7 @@ def check_size(name: str, size: int, limit: int) -> None:
     """
     if size > limit:
         raise CheckpointError(
-            f"{quoted(name)} has {size:,} bytes; a file of its kind is read up to {limit:,}. Put a smaller one there."
+            f"{quoted(name)} has {size:,} bytes; the limit for this kind of file is {limit:,}. Use a smaller file."
         )
 
 
@@ -121,7 +119,7 @@ def parsed_json(name: str, raw: bytes) -> Any:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(
-            f"{quoted(name)} is damaged or of another format: its JSON cannot be read ({str(error)[:80]})."
+            f"{quoted(name)} is damaged or in another format: its JSON cannot be read ({str(error)[:80]})."
         ) from error
 
 
@@ -141,5 +139,5 @@ def _check_regular(name: str, mode: int) -> None:
 
 
 def _unreadable(name: str, error: Exception) -> CheckpointError:
-    why = getattr(error, "strerror", None) or "its links lead nowhere"
+    why = getattr(error, "strerror", None) or "its link is broken"
     return CheckpointError(f"{quoted(name)} cannot be read ({why}); check that it is there and readable.")

@@ -48,7 +48,7 @@ def task_class(task: str) -> Any:
         UnsupportedModelError: there is no such task.
     """
     if task not in TASK_CLASSES:
-        raise UnsupportedModelError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
+        raise UnsupportedModelError(f"No task {task!r} found; the tasks are {', '.join(TASKS)}.")
     import_library()
     import transformers
 

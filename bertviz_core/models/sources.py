@@ -134,7 +134,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
             shown_name, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=has_weights
         )
     if not HUB_NAME.fullmatch(name):
-        raise ModelNotFoundError(f"{quoted(name)} is no model here{_advice(settings)}.")
+        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.")
     return _hub_source(name, settings)
 
 
@@ -146,8 +146,8 @@ def folder_source(name: str, folder: Path) -> ModelSource:
     """
     if not present(folder, CONFIG_FILE):
         raise CheckpointError(
-            f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model's folder; "
-            "give a folder that save_pretrained wrote."
+            f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model folder; "
+            "give a folder written by save_pretrained."
         )
     config = read_json(folder, CONFIG_FILE)
     check_config(name, config)
@@ -162,9 +162,11 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
     """
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
-        raise CheckpointError(f"The {CONFIG_FILE} of {quoted(name)} has no model_type, so its family is not known.")
+        raise CheckpointError(
+            f"The {CONFIG_FILE} of {quoted(name)} has no model_type, so the model's family is unknown."
+        )
     if not catalog.is_known(model_type):
-        custom = " It needs code of its own from the Hub, which is never run here." if "auto_map" in config else ""
+        custom = " It needs custom code from the Hub, which is never run here." if "auto_map" in config else ""
         raise CheckpointError(
             f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "
             f"which transformers does not know.{custom}"
@@ -189,9 +191,11 @@ def _bundled() -> ModelSource:
 
 def _check_name(name: str) -> None:
     if not name:
-        raise ModelNotFoundError(f"No model was named; name one, such as {DEFAULT_MODEL} or bert-base-uncased.")
+        raise ModelNotFoundError(f"No model was given; give a name such as {DEFAULT_MODEL} or bert-base-uncased.")
     if len(name) > NAME_LIMIT or not name.isprintable():
-        raise ModelNotFoundError(f"{quoted(name, 40)} is no model's name: it is too long or has control characters.")
+        raise ModelNotFoundError(
+            f"{quoted(name, 40)} is not a valid model name: it is too long or contains control characters."
+        )
 
 
 def _local_folder(name: str, settings: Settings) -> Path | None:
@@ -201,19 +205,19 @@ def _local_folder(name: str, settings: Settings) -> Path | None:
         if folder.is_dir():
             return folder
         if name.startswith(("/", "./", "../", "~")):
-            raise ModelNotFoundError(f"There is no folder {quoted(name)}; give the folder that holds {CONFIG_FILE}.")
+            raise ModelNotFoundError(f"No folder {quoted(name)} found; give the folder that holds {CONFIG_FILE}.")
     root = settings.models_dir.resolve()
     relative = name.removeprefix(f"{settings.models_dir.name}/")
     if "\\" in relative or ".." in relative.split("/") or relative.startswith(("/", "~")):
         raise ModelNotFoundError(
-            f"{quoted(name)} leads out of the models folder; name a folder below {settings.models_dir.name}."
+            f"{quoted(name)} is outside the models folder; name a folder inside {settings.models_dir.name}."
         )
     candidate = (root / relative).resolve()
     if not candidate.is_dir() or candidate == root:
         return None
     if not candidate.is_relative_to(root):
         raise ModelNotFoundError(
-            f"{quoted(name)} is a link out of the models folder; put the files themselves into it."
+            f"{quoted(name)} is a link out of the models folder; copy the files themselves into it."
         )
     return candidate
 
@@ -226,7 +230,7 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         return ModelSource(name, kind, source.config, cached, hub_id, cached.name, source.has_weights)
     if not settings.allow_hub:
-        raise ModelNotFoundError(f"{quoted(name)} is no model here{_advice(settings)}.")
+        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.")
     config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
     check_config(name, config)
     return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 RUN_LOCK = RunQueue()
 """One run at a time: a run uses all cores and, with its results, much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
-EAGER = "{} computes attention in code of its own: its maps are known, query, key and value are not."
+EAGER = "{} computes attention in its own code: its maps are known, its query, key and value are not."
 NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
 
 
@@ -114,7 +114,7 @@ def _hidden_states(loaded: LoadedModel, states: list[Any], length: int) -> Any:
     if short or len(widths) > 1 or states[0].shape[0] != 1:
         problem = f"{short[0]} of {length} tokens" if short else f"the widths {sorted(widths)}"
         raise UnsupportedModelError(
-            f"{_title(loaded)} does not keep one row of one width per token in every layer (a layer has {problem}), "
+            f"{_title(loaded)} does not keep one row of equal width per token in every layer (a layer has {problem}), "
             "so no token can be followed through it."
         )
     give_back_memory(sum(state.nbytes for state in states))

@@ -124,7 +124,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
         encoded = _encode(tokenizer, text, pair, limit) if cut else whole
     if not encoded["input_ids"]:
         raise TextError(
-            f"The tokenizer of {tokenizer.name!r} makes no token of this text, so there is nothing to run; "
+            f"The tokenizer of {tokenizer.name!r} produces no token for this text, so there is nothing to run; "
             "write at least one word."
         )
     sequence = encoded["sequence"]
@@ -166,7 +166,7 @@ def _check_length(tokenizer: TextTokenizer, characters: int) -> None:
         why = "" if fast or most < PYTHON_MAX_CHARACTERS else " by this tokenizer, which is written in Python"
         raise TextError(
             f"The text has {characters:,} characters; at most {most:,} are read{why}. "
-            "Give a part of it (or raise INSIDE_BERT_MAX_CHARACTERS)."
+            "Shorten it (or raise INSIDE_BERT_MAX_CHARACTERS)."
         )
 
 
@@ -252,7 +252,7 @@ def _notices(
         notices.append("The text has no token of its own: the model reads only what the tokenizer adds.")
     elif unknown.sum() == content:
         notices.append(
-            f"{counted(content, 'piece')} in the text, none known to the vocabulary: the model cannot tell them apart."
+            f"{counted(content, 'token')} in the text, none known to the vocabulary: the model cannot tell them apart."
         )
     return notices
 

@@ -71,4 +71,4 @@ def test_the_map_is_sorted_by_change(page: Page, tuned_server: str) -> None:
 
 def test_a_new_head_is_told_at_the_top(page: Page, tuned_server: str) -> None:
     page.goto(f"{tuned_server}/checkpoint?checkpoint=Weights&model=tuned")
-    expect(page.get_by_text(re.compile(r"The task head looks never trained: classifier\.weight"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"The task head appears to be untrained: classifier\.weight"))).to_be_visible()

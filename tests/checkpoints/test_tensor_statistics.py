@@ -200,7 +200,7 @@ def test_a_model_that_was_never_trained_is_told(model_type: str, settings: Setti
     torch.manual_seed(0)
     AutoModel.from_config(tiny_config(model_type)).save_pretrained(tmp_path)
     (found,) = [each for each in signs(tmp_path, settings) if each.problem == "never trained"]
-    assert found.sentence.startswith("The model looks never trained")
+    assert found.sentence.startswith("The model appears to be untrained")
 
 
 def test_a_cut_off_initialiser_is_known(settings: Settings, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_new_head_on_a_trained_model_is_told_and_nothing_else(
     model.save_pretrained(tmp_path / "head")
     (found,) = signs(tmp_path / "head", settings)
     assert found.tensors == ("classifier.weight",)
-    assert found.sentence.startswith("The task head looks never trained: classifier.weight ")
+    assert found.sentence.startswith("The task head appears to be untrained: classifier.weight ")
     with torch.no_grad():  # one step of training moves the bias
         model.classifier.bias += 1e-4 * torch.randn(5)
     model.save_pretrained(tmp_path / "head")

@@ -84,7 +84,11 @@ def test_changes_without_measure_are_null(run: Command, pair: tuple[str, str], t
 
 @pytest.mark.parametrize(
     ("other", "words"),
-    [("bert-base-uncased", "not on this machine"), ("no-such-model", "is no model here"), ("./nowhere", "no folder")],
+    [
+        ("bert-base-uncased", "not on this machine"),
+        ("no-such-model", "No model 'no-such-model' found"),
+        ("./nowhere", "No folder"),
+    ],
 )
 def test_a_model_that_cannot_be_read_is_told_in_one_line(run: Command, other: str, words: str) -> None:
     code, out, err = run(MODEL, other)
@@ -96,4 +100,4 @@ def test_a_model_that_cannot_be_read_is_told_in_one_line(run: Command, other: st
 def test_a_text_that_the_two_read_differently_is_told_in_one_line(run: Command, pair: tuple[str, str]) -> None:
     code, out, err = run(MODEL, pair[0], "--text", TEXT)
     assert (code, out) == (2, "")
-    assert "compare two models of one vocabulary" in err.splitlines()[-1]
+    assert "compare two models with the same vocabulary" in err.splitlines()[-1]

@@ -81,7 +81,7 @@ def test_a_sharded_repository_is_read_shard_by_shard(online: Settings, hub: Hub)
             "lab/custom",
             {"config.json": b'{"model_type": "strange", "auto_map": {}}'},
             CheckpointError,
-            "code of its own",
+            "custom code",
         ),
         ("lab/pickle", {"config.json": CONFIG, "pytorch_model.bin": b"\x80"}, CheckpointError, "no safetensors file"),
         (

@@ -137,7 +137,7 @@ def test_an_allow_list_is_kept(settings: Settings) -> None:
         ({}, "no model_type"),
         ({"model_type": 7}, "no model_type"),
         ({"model_type": "no-such-type"}, "transformers does not know"),
-        ({"model_type": "no-such-type", "auto_map": {}}, "code of its own"),
+        ({"model_type": "no-such-type", "auto_map": {}}, "custom code"),
         ([1], "not an object"),
         ({**BERT, "hidden_size": "many"}, "cannot be used"),
         ({**BERT, "hidden_size": 9}, "hidden size"),

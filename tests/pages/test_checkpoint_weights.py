@@ -107,7 +107,7 @@ def test_a_model_that_was_never_trained_is_told(models_dir: Path) -> None:
     AutoModel.from_config(tiny_config("bert")).save_pretrained(models_dir / "new")
     at = weights(model="new")
     assert not at.success
-    assert "The model looks never trained" in said(at.warning[0].value)
+    assert "The model appears to be untrained" in said(at.warning[0].value)
 
 
 def test_names_in_a_file_are_shown_and_not_read(models_dir: Path) -> None:
@@ -184,7 +184,7 @@ def test_two_vocabularies_are_refused_in_one_sentence(tiny: Path) -> None:
     at = compared(model=MODEL, other="base", compared="behaviour with the text")
     assert not at.exception
     (error,) = at.error
-    assert "compare two models of one vocabulary" in said(error.value)
+    assert "compare two models with the same vocabulary" in said(error.value)
 
 
 def test_models_of_nothing_in_common_say_so(tiny: Path, models_dir: Path) -> None:

@@ -38,14 +38,14 @@ def _repair(report: LoadReport) -> str:
     if repair is None:
         return ""
     words = {
-        "strip": f"carry {quoted(repair.old)} in front",
-        "add": f"lack {quoted(repair.new)} in front",
+        "strip": f"have the prefix {quoted(repair.old)}",
+        "add": f"lack the prefix {quoted(repair.new)}",
     }.get(repair.action, f"begin with {quoted(repair.old)} in place of {quoted(repair.new)}")
     rest = repair.wanted - repair.after
     remaining = f" The other {rest:,} would still be new." if rest else ""
     return (
         f"Do not load it as it is: only {repair.before:,} of {repair.wanted:,} tensors would come from the file, the "
-        f"rest would be random. {repair.keys:,} keys of the file {words}; with that repaired, {repair.after:,} of "
+        f"rest would be random. {repair.keys:,} keys of the file {words}; after the repair, {repair.after:,} of "
         f"{repair.wanted:,} match.{remaining}"
     )
 
@@ -119,7 +119,7 @@ def _unused(report: LoadReport) -> list[str]:
     sentences = []
     if head:
         sentences.append(
-            f"{_count_text(head, 'key')} of the file, of another task's head, {_are(head)} not used; no harm."
+            f"{_count_text(head, 'key')} of the file, from another task's head, {_are(head)} not used (harmless)."
         )
     if any(row.component == "pooler" for row in rows):
         sentences.append("The file's pooler is not used: this class has none.")

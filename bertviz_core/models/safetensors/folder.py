@@ -69,7 +69,7 @@ def weight_files(folder: Path) -> tuple[str, ...]:
         )
     description = f"{len(unindexed)} safetensors files and no {INDEX_FILE}" if unindexed else "no safetensors file"
     raise CheckpointError(
-        f"{folder.name!r} has {description}; expected {SINGLE_FILE} or {INDEX_FILE} beside its shards."
+        f"{folder.name!r} has {description}; expected {SINGLE_FILE}, or {INDEX_FILE} with its shards."
     )
 
 
@@ -85,7 +85,7 @@ def _indexed_files(folder: Path) -> tuple[str, ...]:
             )
         if not present(folder, name):
             raise CheckpointError(
-                f"{INDEX_FILE} names the shard {quoted(name)}, which is not there; fetch all {len(files)} shards."
+                f"{INDEX_FILE} names the shard {quoted(name)}, which is missing; fetch all {len(files)} shards."
             )
         own_file(folder, name)
     return tuple(sorted(files))
@@ -98,7 +98,7 @@ def _refuse_repeats(tensors: list[StoredTensor]) -> None:
     for tensor in tensors:
         if tensor.name in seen:
             raise CheckpointError(
-                f"{quoted(tensor.name)} stands in two shards, {seen[tensor.name]} and {tensor.file}; "
+                f"{quoted(tensor.name)} is stored in two shards, {seen[tensor.name]} and {tensor.file}; "
                 "remove the one that does not belong to this checkpoint."
             )
         seen[tensor.name] = tensor.file

@@ -133,9 +133,9 @@ def json_object(file: str, raw: bytes) -> dict[str, Any]:
     try:
         parsed = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise CheckpointError(f"{file} is damaged or of another format: its JSON cannot be read ({error}).") from error
+        raise CheckpointError(f"{file} is damaged or in another format: its JSON cannot be read ({error}).") from error
     if not isinstance(parsed, dict):
-        raise CheckpointError(f"{file} is of another format: its JSON is not an object of names.")
+        raise CheckpointError(f"{file} is in another format: its JSON is not an object.")
     return parsed
 
 
@@ -163,7 +163,7 @@ def _entries_one_by_one(file: str, header: Mapping[str, Any]) -> dict[str, Store
 
 
 def _not_counts(file: str, name: str) -> str:
-    return f"{file} is damaged: {quoted(name)} has not a dtype, a shape and a range that are counts."
+    return f"{file} is damaged: {quoted(name)} has no valid dtype, shape and byte range."
 
 
 def _in_order(entries: Mapping[str, StoredEntry]) -> list[tuple[str, StoredEntry]]:
@@ -177,9 +177,13 @@ def _check_entry(file: str, name: str, entry: StoredEntry) -> None:
     if ABSENT in (shape, entry.data_offsets) or not dtype:
         raise CheckpointError(_not_counts(file, name))
     if len(shape) > MAX_AXES:
-        raise CheckpointError(f"{file} is damaged: {quoted(name)} has {len(shape)} axes, at most {MAX_AXES} are known.")
+        raise CheckpointError(
+            f"{file} is damaged: {quoted(name)} has {len(shape)} axes; at most {MAX_AXES} are supported."
+        )
     if dtype not in DTYPE_BITS:
-        raise CheckpointError(f"{file}: {quoted(name)} has the dtype {quoted(dtype)}, which safetensors has not.")
+        raise CheckpointError(
+            f"{file}: {quoted(name)} has the dtype {quoted(dtype)}, which safetensors does not define."
+        )
     bits = math.prod(shape) * DTYPE_BITS[dtype][1]
     if bits % 8 or end - begin != bits // 8:
         raise CheckpointError(

@@ -48,12 +48,14 @@ def looks_like_place(text: str) -> bool:
 
 def _cleaned(name: str, config: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if depth == 0:
-        raise CheckpointError(f"The config of {quoted(name)} is nested more than {MAX_DEPTH} deep; it is no model's.")
+        raise CheckpointError(
+            f"The config of {quoted(name)} is nested more than {MAX_DEPTH} levels deep, unlike any model's config."
+        )
     backbone = config.get("backbone")
     if isinstance(backbone, str) and not isinstance(config.get("backbone_config"), Mapping):
         raise CheckpointError(
-            f"The config of {quoted(name)} leaves a part of the model to another repository ({quoted(backbone, 40)}), "
-            "which is never asked; save the model with its backbone_config."
+            f"The config of {quoted(name)} takes a part of the model from another repository ({quoted(backbone, 40)}), "
+            "which is never contacted; save the model with its backbone_config."
         )
     cleaned = {}
     for key, value in config.items():
@@ -69,7 +71,7 @@ def _cleaned_value(name: str, value: Any, depth: int) -> Any:
         return _cleaned(name, value, depth)
     if isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
         if depth == 0:
-            raise CheckpointError(f"The config of {quoted(name)} is nested more than {MAX_DEPTH} deep.")
+            raise CheckpointError(f"The config of {quoted(name)} is nested more than {MAX_DEPTH} levels deep.")
         return [_cleaned_value(name, item, depth - 1) for item in value]
     return value
 

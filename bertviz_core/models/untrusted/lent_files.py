@@ -89,7 +89,7 @@ def harmless_bytes(name: str, raw: bytes) -> bytes:
     if name in VOCABULARIES and isinstance(content, list):
         return raw
     if not isinstance(content, dict):
-        raise CheckpointError(f"{name} is of another format: its JSON is not an object of names.")
+        raise CheckpointError(f"{name} is in another format: its JSON is not an object.")
     if name in SETTINGS:
         content = harmless_tokenizer_config(content)
     if name == ADDED:
@@ -116,5 +116,5 @@ def _write(path: Path, content: bytes) -> None:
 
 def _no_room(error: OSError) -> CheckpointError:
     return CheckpointError(
-        f"A model's files cannot be laid out in the folder for temporary files ({error.strerror}); make room there."
+        f"A model's files cannot be copied to the temporary folder ({error.strerror}); free some space there."
     )

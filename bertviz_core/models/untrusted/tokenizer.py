@@ -68,10 +68,14 @@ def check_serialized(name: str, whole: Mapping[str, Any]) -> None:
     """
     model = whole.get("model")
     if not isinstance(model, Mapping):
-        raise CheckpointError(f"{name} describes no tokenizer; put in what tokenizer.save_pretrained writes.")
+        raise CheckpointError(
+            f"{name} does not describe a tokenizer; use the file that tokenizer.save_pretrained writes."
+        )
     for part in ("vocab", "merges"):
         if not isinstance(model.get(part, []), Mapping | list):
-            raise CheckpointError(f"The {part} in {name} is no list of words; put in what save_pretrained writes.")
+            raise CheckpointError(
+                f"The {part} in {name} is not a list of tokens; use the file that save_pretrained writes."
+            )
 
 
 def _harmless_value(key: str, value: Any) -> Any:

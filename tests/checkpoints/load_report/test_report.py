@@ -198,7 +198,7 @@ def test_the_pretraining_checkpoint_of_bert_as_a_classifier(tmp_path: Path) -> N
     assert report.new == ("classifier.weight", "classifier.bias")
     assert "classifier.{weight,bias}" in report.suggestion
     assert "Train it before you use it" in report.suggestion
-    assert "8 keys of the file, of another task's head" in report.suggestion
+    assert "8 keys of the file, from another task's head" in report.suggestion
     assert report.from_file == report.total - (2 * 12 + 2)
     stored = {row.name: row.stored_names for row in report.rows}
     assert stored["bert.embeddings.LayerNorm.weight"] == ("bert.embeddings.LayerNorm.gamma",)
@@ -318,7 +318,7 @@ def test_a_resized_vocabulary_is_named(tmp_path: Path) -> None:
     ("name", "task", "labels", "said"),
     [
         ("bert-base-uncased", "base", None, "not on this machine"),
-        ("all-MiniLM-L6-v2", "no-such-task", None, "no task"),
+        ("all-MiniLM-L6-v2", "no-such-task", None, "No task"),
         ("ModernBERT-base", "next-sentence", None, "no class for the task"),
         ("all-MiniLM-L6-v2", "masked-lm", 3, "no labels to choose"),
         ("all-MiniLM-L6-v2", "token-classification", 0, "0 labels"),

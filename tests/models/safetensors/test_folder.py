@@ -39,7 +39,7 @@ def test_shards_are_listed_as_one(tmp_path: Path) -> None:
 def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     sharded(tmp_path, {"one.safetensors": {"a": np.zeros(1)}, "two.safetensors": {"b": np.zeros(1)}})
     (tmp_path / "two.safetensors").unlink()
-    with pytest.raises(CheckpointError, match=r"two\.safetensors.*not there"):
+    with pytest.raises(CheckpointError, match=r"two\.safetensors.*missing"):
         read_header(tmp_path)
 
 
