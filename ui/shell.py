@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.base.style import theme_named
 from ui import session, share
 from ui.lessons import tour
 from ui.server import brand
@@ -12,9 +12,9 @@ from ui.server.auth import require_sign_in
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 
-look = theme(session.theme_name())
-st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(look), layout="wide")
-st.logo(brand.logo(look), icon_image=brand.mark(look), size="large")
+theme = theme_named(session.theme_name())
+st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(theme), layout="wide")
+st.logo(brand.logo(theme), icon_image=brand.mark(theme), size="large")
 st.html(Path(__file__).with_name("frame.css"))
 
 groups = {

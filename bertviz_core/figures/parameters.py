@@ -29,18 +29,18 @@ LAYER_PARTS = (
 )
 
 
-def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm, look: Theme) -> go.Figure:
+def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm, theme: Theme) -> go.Figure:
     """The module tree; the area of every module is its share of the parameters.
 
     Args:
         nodes: parents before children, children adding up to their parent (bertviz_core.parameters.tree).
         title: stands alone on a slide.
         form: rings, nested boxes, or steps.
-        look: theme.
+        theme: colours and typeface.
     """
     total = nodes[0].numel
     parents = {node.id: node.numel for node in nodes}
-    colours = [_colour(node, look) for node in nodes]
+    colours = [_colour(node, theme) for node in nodes]
     marks = {
         "ids": [node.id or ROOT_ID for node in nodes],
         "parents": ["" if node.parent is None else node.parent or ROOT_ID for node in nodes],
@@ -48,7 +48,7 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
         "values": [node.numel for node in nodes],
         "branchvalues": "total",
         "sort": False,
-        "marker": {"colors": colours, "line": {"color": look.edge, "width": 1}},
+        "marker": {"colors": colours, "line": {"color": theme.edge, "width": 1}},
         "customdata": [
             [
                 escape(node.id or node.label),
@@ -66,16 +66,16 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
         "texttemplate": "%{label}" if form == "sunburst" else "%{label}<br>%{value:,}",
     }
     figure = go.Figure(
-        _tree_trace(form, marks), layout(look, escape(title), uniformtext={"minsize": 11, "mode": "hide"})
+        _tree_trace(form, marks), layout(theme, escape(title), uniformtext={"minsize": 11, "mode": "hide"})
     )
     return figure.update_layout(height=440)
 
 
-def layer_bars(ledger: Ledger, title: str, look: Theme) -> go.Figure:
+def layer_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
     """Stacked bars: the parameters of each layer by part; a shared layer says how often it runs."""
     rows = ledger.layers
     both = len({row.component for row in rows}) > 1
-    figure = go.Figure(layout=layout(look, escape(title), barmode="stack", height=460))
+    figure = go.Figure(layout=layout(theme, escape(title), barmode="stack", height=460))
     for part in LAYER_PARTS:
         counts = [getattr(row, part) for row in rows]
         if any(counts):
@@ -83,7 +83,7 @@ def layer_bars(ledger: Ledger, title: str, look: Theme) -> go.Figure:
                 x=list(range(len(rows))),
                 y=counts,
                 name=words(part),
-                marker={"color": look.colours[part], "line": {"color": look.edge, "width": 1}},
+                marker={"color": theme.colours[part], "line": {"color": theme.edge, "width": 1}},
                 hovertemplate=f"{words(part)}: %{{y:,}}<extra>layer %{{customdata}}</extra>",
                 customdata=[row.layer for row in rows],
             )
@@ -98,9 +98,9 @@ def layer_bars(ledger: Ledger, title: str, look: Theme) -> go.Figure:
     return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.25, margin={"t": 88})
 
 
-def model_bars(ledgers: Sequence[Ledger], title: str, look: Theme) -> go.Figure:
+def model_bars(ledgers: Sequence[Ledger], title: str, theme: Theme) -> go.Figure:
     """Several models side by side: horizontal bars, stacked by component."""
-    figure = go.Figure(layout=layout(look, escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
+    figure = go.Figure(layout=layout(theme, escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
     names = [escape(ledger.model) for ledger in ledgers]
     for component in ("embeddings", "encoder", "decoder", "pooler", "task head"):
         counts = [sum(part.total for part in ledger.components if part.name == component) for ledger in ledgers]
@@ -110,7 +110,7 @@ def model_bars(ledgers: Sequence[Ledger], title: str, look: Theme) -> go.Figure:
                 x=counts,
                 name=component,
                 orientation="h",
-                marker={"color": _bar_colour(component, look), "line": {"color": look.edge, "width": 1}},
+                marker={"color": _bar_colour(component, theme), "line": {"color": theme.edge, "width": 1}},
                 hovertemplate=f"{component}: %{{x:,}}<extra>%{{customdata}}</extra>",
                 customdata=names,
             )
@@ -129,9 +129,9 @@ def model_bars(ledgers: Sequence[Ledger], title: str, look: Theme) -> go.Figure:
     return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.35, margin={"t": 84})
 
 
-def component_bar(ledger: Ledger, look: Theme) -> go.Figure:
+def component_bar(ledger: Ledger, theme: Theme) -> go.Figure:
     """One model as one bar; an arc joins the two ends of every tie, whose parameters are counted once."""
-    figure = model_bars([ledger], f"Components of {ledger.model}: {ledger.total:,} parameters", look)
+    figure = model_bars([ledger], f"Components of {ledger.model}: {ledger.total:,} parameters", theme)
     middles, position = {}, 0
     for part in ledger.components:
         middles[part.name] = position + part.total / 2
@@ -141,7 +141,7 @@ def component_bar(ledger: Ledger, look: Theme) -> go.Figure:
     for index, row in enumerate(sorted(ties, key=lambda each: -each.numel)[:MAX_ARCS]):
         owner = by_name[row.tied_to or ""]
         if row.component != owner.component:
-            _arc(figure, middles.get(owner.component, 0), middles.get(row.component, position), index, look)
+            _arc(figure, middles.get(owner.component, 0), middles.get(row.component, position), index, theme)
         text = f"tied: {row.name} = {owner.name}, {row.numel:,} counted once"
         figure.add_annotation(
             x=0, y=0.95 + 0.3 * index, text=escape(text), showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
@@ -152,10 +152,10 @@ def component_bar(ledger: Ledger, look: Theme) -> go.Figure:
     return figure
 
 
-def _arc(figure: go.Figure, start: float, end: float, index: int, look: Theme) -> None:
+def _arc(figure: go.Figure, start: float, end: float, index: int, theme: Theme) -> None:
     low = 0.62 + 0.12 * index
     path = f"M {start},0.33 Q {(start + end) / 2},{2 * low - 0.33} {end},0.33"
-    figure.add_shape(type="path", path=path, line={"color": look.text, "width": 2, "dash": "dot"})
+    figure.add_shape(type="path", path=path, line={"color": theme.text, "width": 2, "dash": "dot"})
 
 
 def _tree_trace(form: TreeForm, marks: dict[str, Any]) -> go.Sunburst | go.Treemap | go.Icicle:
@@ -166,15 +166,15 @@ def _tree_trace(form: TreeForm, marks: dict[str, Any]) -> go.Sunburst | go.Treem
     return go.Icicle(**marks, tiling={"orientation": "v"}, leaf={"opacity": 1})
 
 
-def _colour(node: TreeNode, look: Theme) -> str:
-    if node.part in look.colours:
-        return look.colours[node.part]
-    return look.colours.get(node.component, look.neutral)
+def _colour(node: TreeNode, theme: Theme) -> str:
+    if node.part in theme.colours:
+        return theme.colours[node.part]
+    return theme.colours.get(node.component, theme.neutral)
 
 
-def _bar_colour(component: str, look: Theme) -> str:
+def _bar_colour(component: str, theme: Theme) -> str:
     """The encoder is neutral ground for its parts in the tree; beside other components it needs a colour."""
-    return look.colours["feed_forward"] if component == "encoder" else look.colours[component]
+    return theme.colours["feed_forward"] if component == "encoder" else theme.colours[component]
 
 
 def _share(part: int, whole: int) -> str:

@@ -14,7 +14,7 @@ from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.text import escape_controls, shortened
 
 
-def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, look: Theme) -> go.Figure:
+def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, theme: Theme) -> go.Figure:
     """Horizontal bars of cosines, the nearest row on top, each with its number.
 
     Args:
@@ -22,18 +22,18 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
         cosines: cosine of each row to the row asked about, in the order of the names.
         norms: length of each row.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
-    figure = go.Figure(layout=layout(look, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
+    figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
     places = list(range(len(names)))
     figure.add_bar(
         x=np.asarray(cosines, dtype=np.float32),
         y=places,
         orientation="h",
-        marker={"color": look.colours["embeddings"]},
+        marker={"color": theme.colours["embeddings"]},
         text=[f"{cosine:.4f}" for cosine in cosines.tolist()],
         textposition="outside",
-        textfont={"size": TEXT_SIZE - 1, "color": look.text},
+        textfont={"size": TEXT_SIZE - 1, "color": theme.text},
         cliponaxis=False,
         customdata=[[name, f"{norm:.4f}"] for name, norm in zip(names, norms.tolist(), strict=True)],
         hovertemplate="<b>%{customdata[0]}</b><br>cosine %{x:.4f}, norm %{customdata[1]}<extra></extra>",

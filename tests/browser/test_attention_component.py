@@ -230,7 +230,7 @@ def test_nothing_jumps_or_overflows(page: Page, app: str, width: int) -> None:
 
 def test_a_file_shows_every_head_without_a_network(browser: Browser, tmp_path: Path) -> None:
     weights, atlas = atlas_of(30, 2, 3, side=10)
-    message = file_payload(atlas, [], partial(map_of, weights, atlas), title="hand-made", look=LIGHT)
+    message = file_payload(atlas, [], partial(map_of, weights, atlas), title="hand-made", theme=LIGHT)
     file = tmp_path / "attention.html"
     file.write_text(attention_html(message, f"Attention {EVIL}", "Caption"), encoding="utf-8")
     with browser.new_context(offline=True, viewport={"width": 1400, "height": 900}) as context:

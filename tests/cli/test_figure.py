@@ -138,8 +138,8 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[go.Figure]]:
     """The figures that the command is about to write."""
     found: list[go.Figure] = []
 
-    def keep(ending: str, picture: Any, caption: Any, look: Any, width: int, height: int | None) -> bytes:
-        found.append(picture.drawn(look))
+    def keep(ending: str, picture: Any, caption: Any, theme: Any, width: int, height: int | None) -> bytes:
+        found.append(picture.drawn(theme))
         return b"kept"
 
     monkeypatch.setattr(figure_command, "file_content", keep)

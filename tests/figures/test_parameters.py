@@ -34,11 +34,11 @@ from tests.helpers.hand_made import (
 FORMS: tuple[TreeForm, ...] = ("sunburst", "treemap", "icicle")
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 every_form = pytest.mark.parametrize("form", FORMS)
-every_theme = pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
+every_theme = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
 
-def drawn_tree(nodes: tuple[TreeNode, ...] = TREE, form: TreeForm = "sunburst", look: Theme = LIGHT) -> dict[str, Any]:
-    (trace,) = parameter_tree_figure(nodes, "Tree", form, look).to_plotly_json()["data"]
+def drawn_tree(nodes: tuple[TreeNode, ...] = TREE, form: TreeForm = "sunburst", theme: Theme = LIGHT) -> dict[str, Any]:
+    (trace,) = parameter_tree_figure(nodes, "Tree", form, theme).to_plotly_json()["data"]
     assert trace["type"] == form
     found: dict[str, Any] = trace
     return found
@@ -119,20 +119,20 @@ def test_hover_tells_tensors_and_shares() -> None:
 
 
 @every_theme
-def test_sectors_have_the_colours_of_their_component_and_part(look: Theme) -> None:
-    trace = drawn_tree(look=look)
+def test_sectors_have_the_colours_of_their_component_and_part(theme: Theme) -> None:
+    trace = drawn_tree(theme=theme)
     colours = dict(zip(trace["ids"], trace["marker"]["colors"], strict=True))
     assert colours == {
-        ROOT_ID: look.neutral,
-        "embeddings": look.colours["embeddings"],
-        f"embeddings.{ACTIVE}": look.colours["embeddings"],
-        "embeddings.position": look.colours["embeddings"],
-        "encoder.layer": look.colours["encoder"],
-        "encoder.layer.0": look.colours["encoder"],
-        "encoder.layer.0.attention": look.colours["attention"],
-        "encoder.layer.0.output": look.colours["feed_forward"],
-        "encoder.layer/folded": look.colours["encoder"],
-        "pooler.dense": look.colours["pooler"],
+        ROOT_ID: theme.neutral,
+        "embeddings": theme.colours["embeddings"],
+        f"embeddings.{ACTIVE}": theme.colours["embeddings"],
+        "embeddings.position": theme.colours["embeddings"],
+        "encoder.layer": theme.colours["encoder"],
+        "encoder.layer.0": theme.colours["encoder"],
+        "encoder.layer.0.attention": theme.colours["attention"],
+        "encoder.layer.0.output": theme.colours["feed_forward"],
+        "encoder.layer/folded": theme.colours["encoder"],
+        "pooler.dense": theme.colours["pooler"],
     }
 
 
@@ -141,9 +141,9 @@ def test_a_model_without_parameters_is_drawn() -> None:
     assert trace["values"] == [0]
 
 
-def bars(rows: Any, look: Theme = LIGHT) -> dict[str, dict[str, Any]]:
+def bars(rows: Any, theme: Theme = LIGHT) -> dict[str, dict[str, Any]]:
     """Drawn bars by the colour-independent name of the legend."""
-    figure = layer_bars(ledger("tiny", rows), "Layers", look)
+    figure = layer_bars(ledger("tiny", rows), "Layers", theme)
     return {trace["name"]: trace for trace in figure.to_plotly_json()["data"]}
 
 
@@ -197,10 +197,10 @@ def test_many_layers_have_few_ticks_each_at_its_own_layer() -> None:
 
 
 @every_theme
-def test_bars_have_the_colours_of_their_parts(look: Theme) -> None:
+def test_bars_have_the_colours_of_their_parts(theme: Theme) -> None:
     every_part = (layer("encoder", 0, 1, *range(11, 20)),)
-    figure = layer_bars(ledger("tiny", every_part), "Layers", look)
-    assert [trace.marker.color for trace in figure.data] == [look.colours[part] for part in LAYER_PARTS]
+    figure = layer_bars(ledger("tiny", every_part), "Layers", theme)
+    assert [trace.marker.color for trace in figure.data] == [theme.colours[part] for part in LAYER_PARTS]
 
 
 def test_model_bars_are_the_matrix_of_models_and_components() -> None:
@@ -267,13 +267,13 @@ def test_model_names_are_shown_as_text_and_equal_names_stay_apart() -> None:
 
 
 @every_theme
-def test_components_that_stand_together_have_different_colours_of_the_theme(look: Theme) -> None:
+def test_components_that_stand_together_have_different_colours_of_the_theme(theme: Theme) -> None:
     every_component = ledger("tiny", TWO_STACKS, embeddings=83, pooler=7, task_head=5)
-    colours = [trace.marker.color for trace in model_bars([every_component], "Models", look).data]
+    colours = [trace.marker.color for trace in model_bars([every_component], "Models", theme).data]
     assert len(colours) == 5
     assert len(set(colours)) == 5
-    assert set(colours) <= set(look.colours.values())
-    assert colours[0] == look.colours["embeddings"]
+    assert set(colours) <= set(theme.colours.values())
+    assert colours[0] == theme.colours["embeddings"]
 
 
 def test_no_model_at_all_is_an_empty_figure() -> None:

@@ -167,18 +167,18 @@ def test_several_models_are_named_with_their_revisions() -> None:
         assert f"{name}, revision {resolve(name, settings()).revision}" in row["caption"]
 
 
-@pytest.mark.parametrize(("name", "look"), [("light", LIGHT), ("dark", DARK), ("print", PRINT)])
-def test_a_theme_is_chosen_once_and_the_figure_is_drawn_in_it(name: str, look: Any) -> None:
+@pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK), ("print", PRINT)])
+def test_a_theme_is_chosen_once_and_the_figure_is_drawn_in_it(name: str, theme: Any) -> None:
     at = opened("heads", heads="One cell")
     at.button_group(key="heads_cell_theme").set_value(name).run()
     assert not at.exception
     found = rows(at)
-    assert [row["paper"] for row in found] == [look.paper] * 2
-    assert [row["text"] for row in found] == [look.text] * 2
+    assert [row["paper"] for row in found] == [theme.paper] * 2
+    assert [row["text"] for row in found] == [theme.text] * 2
     for row in found:
         figure = pio.from_json(row["figure"])
-        assert figure.layout.paper_bgcolor == look.paper
-        assert figure.layout.font.color == look.text
+        assert figure.layout.paper_bgcolor == theme.paper
+        assert figure.layout.font.color == theme.text
 
 
 def test_a_scale_is_that_of_the_theme_and_the_numbers_are_the_pages() -> None:

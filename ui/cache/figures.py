@@ -20,17 +20,17 @@ PER_BYTE = 4
 """Bytes of a figure in memory for one of its text, about."""
 
 
-def cached_figure(figure: Any, look: Theme) -> Any:
+def cached_figure(figure: Any, theme: Theme) -> Any:
     """The figure of a specification in a theme, the one drawn before where it shows the same; a figure as it is."""
     if not isinstance(figure, FigureSpec):
         return figure
-    if look.name not in figure.kept:
+    if theme.name not in figure.kept:
         digest = key_digest(figure.key) if figure.key else None
         if digest is None:
-            return figure.drawn(look)
-        made = results().made((__name__, look.name, digest), lambda: figure.drawn(look), _nbytes)
-        figure.kept[look.name] = made
-    return figure.kept[look.name]
+            return figure.drawn(theme)
+        made = results().made((__name__, theme.name, digest), lambda: figure.drawn(theme), _nbytes)
+        figure.kept[theme.name] = made
+    return figure.kept[theme.name]
 
 
 def key_digest(key: tuple[object, ...]) -> bytes | None:

@@ -5,21 +5,21 @@ from bertviz_core.figures.base.style import Theme
 _BARS = (("pooler", 2), ("feed_forward", 9), ("attention", 16), ("embeddings", 23))
 
 
-def mark(look: Theme) -> str:
+def mark(theme: Theme) -> str:
     """The mark alone, as SVG, for the browser's tab and the folded sidebar."""
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="64" height="64">{_bars(look)}</svg>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" width="64" height="64">{_bars(theme)}</svg>'
 
 
-def logo(look: Theme) -> str:
+def logo(theme: Theme) -> str:
     """The mark with the name beside it, as SVG."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="300" height="64">{_bars(look)}'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="300" height="64">{_bars(theme)}'
         f'<text x="40" y="23" font-family="Helvetica, Arial, sans-serif" font-size="19" font-weight="600" '
-        f'fill="{look.text}">Inside BERT</text></svg>'
+        f'fill="{theme.text}">Inside BERT</text></svg>'
     )
 
 
-def _bars(look: Theme) -> str:
+def _bars(theme: Theme) -> str:
     return "".join(
-        f'<rect x="2" y="{top}" width="28" height="6" rx="2" fill="{look.colours[name]}"/>' for name, top in _BARS
+        f'<rect x="2" y="{top}" width="28" height="6" rx="2" fill="{theme.colours[name]}"/>' for name, top in _BARS
     )

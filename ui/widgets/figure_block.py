@@ -13,7 +13,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.export import standalone_html
 from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import Theme, theme
+from bertviz_core.figures.base.style import Theme, theme_named
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache import ledgers
@@ -82,7 +82,7 @@ def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | 
         on_select: called when a part of it was clicked.
     """
     st.plotly_chart(
-        cached_figure(figure, theme(session.theme_name())),
+        cached_figure(figure, theme_named(session.theme_name())),
         key=key,
         theme=None,
         alt=_alt(figure) or alt,
@@ -115,13 +115,13 @@ def download_row(
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         chosen = picture_theme(key) if isinstance(figure, FigureSpec) else AS_SHOWN
-        look = theme(session.theme_name() if chosen == AS_SHOWN else chosen)
-        words = _caption(figure, look, caption, models, texts)
-        again = None if chosen == AS_SHOWN else cached_figure(figure, look)
-        figure_download(key, name, filename, words, look, _alt(figure), again)
+        theme = theme_named(session.theme_name() if chosen == AS_SHOWN else chosen)
+        words = _caption(figure, theme, caption, models, texts)
+        again = None if chosen == AS_SHOWN else cached_figure(figure, theme)
+        figure_download(key, name, filename, words, theme, _alt(figure), again)
         st.download_button(
             "HTML",
-            partial(_page, figure, look, filename, words),
+            partial(_page, figure, theme, filename, words),
             f"{name}.html",
             "text/html",
             key=f"{key}_html",
@@ -141,12 +141,12 @@ def file_name(key: str, filename: str) -> str:
 
 
 def _caption(
-    figure: Any, look: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
+    figure: Any, theme: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
 ) -> Caption:
     """The caption of what is shown; every page's goes through here."""
     revisions = [_named(name) for name in models or (controls.model_name(),)]
     read = (texts.text, texts.pair) if isinstance(texts, Tokens) else texts
-    return caption_of(cached_figure(figure, look), words, revisions, read)
+    return caption_of(cached_figure(figure, theme), words, revisions, read)
 
 
 def _named(name: str) -> tuple[str, str]:
@@ -158,8 +158,8 @@ def _named(name: str) -> tuple[str, str]:
     return found.name, found.revision
 
 
-def _page(figure: Any, look: Theme, title: str, caption: Caption) -> str:
-    return standalone_html(cached_figure(figure, look), title, caption, look, _alt(figure))
+def _page(figure: Any, theme: Theme, title: str, caption: Caption) -> str:
+    return standalone_html(cached_figure(figure, theme), title, caption, theme, _alt(figure))
 
 
 def _alt(figure: Any) -> str:

@@ -43,7 +43,7 @@ def check_file(out: Path) -> None:
 
 
 def file_content(
-    ending: str, picture: "FigureSpec", caption: "Caption", look: "Theme", width: int, height: int | None
+    ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", width: int, height: int | None
 ) -> bytes:
     """The content of a file with a figure and, below it, its caption.
 
@@ -51,18 +51,18 @@ def file_content(
         ending: one of ENDINGS.
         picture: the figure.
         caption: what stands below it.
-        look: theme.
+        theme: colours and typeface.
         width: of the figure in pixels; a PNG has twice as many.
         height: of the figure, without the caption; the figure's own by default.
 
     Raises:
         BertvizError: there is no browser for PNG and SVG, or it fails.
     """
-    figure = in_file(picture.drawn(look))
+    figure = in_file(picture.drawn(theme))
     if height is not None:
         figure.update_layout(height=height)
     if ending == ".html":
-        return standalone_html(figure, picture.title, caption, look, picture.alt).encode("utf-8", "replace")
+        return standalone_html(figure, picture.title, caption, theme, picture.alt).encode("utf-8", "replace")
     try:
         from kaleido.errors import ChromeNotFoundError, KaleidoError
     except ImportError as error:
@@ -70,7 +70,7 @@ def file_content(
             f"A {ending} file needs the package kaleido; install it, or write an .html file, which needs no more."
         ) from error
     try:
-        return asyncio.run(_drawn(ending, picture, caption, look, figure.update_layout(width=width)))
+        return asyncio.run(_drawn(ending, picture, caption, theme, figure.update_layout(width=width)))
     except ChromeNotFoundError as error:
         raise BertvizError(NO_BROWSER.format(ending=ending)) from error
     except (KaleidoError, TimeoutError, OSError, RuntimeError) as error:
@@ -80,16 +80,16 @@ def file_content(
         ) from error
 
 
-async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", look: "Theme", figure: object) -> bytes:
+async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", theme: "Theme", figure: object) -> bytes:
     import kaleido
 
     page = kaleido.PageGenerator(mathjax=False)
     async with kaleido.Kaleido(n=1, timeout=SECONDS, page_generator=page, proxy_server=NOWHERE) as browser:
         size = {"width": figure.layout.width, "height": figure.layout.height or 450}  # type: ignore[attr-defined]  # a plotly figure, whose types say nothing
         drawing = await browser.calc_fig(figure, opts={"format": "svg", "scale": 1, **size})
-        svg = captioned_svg(drawing.decode(), picture.title, caption, look, picture.alt)
+        svg = captioned_svg(drawing.decode(), picture.title, caption, theme, picture.alt)
         if ending == ".svg":
             return svg.encode("utf-8", "replace")
-        whole, width, height = framed(svg, look)
+        whole, width, height = framed(svg, theme)
         opts = {"format": "png", "scale": SCALE, "width": width, "height": height}
         return described_png(await browser.calc_fig(whole, opts=opts), description(picture.alt, caption))

@@ -25,7 +25,7 @@ def cost_curves(
     crossing: Crossover,
     limit: int | None,
     title: str,
-    look: Theme,
+    theme: Theme,
 ) -> go.Figure:
     """Lines of the parts by length, the crossing, PyTorch's own count as rings.
 
@@ -35,22 +35,22 @@ def cost_curves(
         crossing: where attention's own work reaches the feed-forward's.
         limit: tokens that the model reads at most; None for no limit.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
-    figure = go.Figure(layout=layout(look, escape(title)))
+    figure = go.Figure(layout=layout(theme, escape(title)))
     words = "%{x:,} tokens: %{y:,} multiply-adds<extra></extra>"
     for field, name, colour, dash, width in LINES:
         values = getattr(costs, field)
-        style = {"color": look.colours[colour], "dash": dash, "width": width}
+        style = {"color": theme.colours[colour], "dash": dash, "width": width}
         figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
     windowed = bool((costs.every_pair != costs.attention).any())
     if windowed:
-        style = {"color": look.colours["attention"], "dash": "dash", "width": 2}
+        style = {"color": theme.colours["attention"], "dash": "dash", "width": 2}
         name = "the same if every layer saw every token"
         figure.add_scatter(
             x=costs.lengths, y=costs.every_pair, name=name, mode="lines", line=style, hovertemplate=words
         )
-    style = {"color": look.text, "dash": "dashdot", "width": 2}
+    style = {"color": theme.text, "dash": "dashdot", "width": 2}
     figure.add_scatter(
         x=costs.lengths, y=costs.total, name="sum of the formula", mode="lines", line=style, hovertemplate=words
     )
@@ -60,49 +60,49 @@ def cost_curves(
         name="counted by PyTorch" + (", every pair" if windowed else ""),
         cliponaxis=False,
         mode="markers",
-        marker={"symbol": "circle-open", "size": 12, "color": look.text, "line": {"width": 2}},
+        marker={"symbol": "circle-open", "size": 12, "color": theme.text, "line": {"width": 2}},
         hovertemplate=words,
     )
     last = int(costs.lengths[-1])
-    _mark_limit(figure, limit, last, look)
-    _mark_crossing(figure, costs, crossing, last, look)
+    _mark_limit(figure, limit, last, theme)
+    _mark_crossing(figure, costs, crossing, last, theme)
     figure.update_xaxes(title_text="tokens of one text", range=[0, last], tickformat=",d")
     figure.update_yaxes(
         title_text="multiply-adds of one forward pass (G: billion)", tickformat="~s", rangemode="tozero"
     )
-    legend = {"x": 0.02, "y": 0.98, "yanchor": "top", "orientation": "v", "bgcolor": look.paper}
+    legend = {"x": 0.02, "y": 0.98, "yanchor": "top", "orientation": "v", "bgcolor": theme.paper}
     return figure.update_layout(height=520, legend=legend)
 
 
-def _mark_limit(figure: go.Figure, limit: int | None, last: int, look: Theme) -> None:
+def _mark_limit(figure: go.Figure, limit: int | None, last: int, theme: Theme) -> None:
     if limit is None or limit >= last:
         return
-    figure.add_vrect(x0=limit, x1=last, fillcolor=look.neutral, opacity=0.35, line_width=0, layer="below")
+    figure.add_vrect(x0=limit, x1=last, fillcolor=theme.neutral, opacity=0.35, line_width=0, layer="below")
     figure.add_annotation(
         x=last, y=0.01, yref="paper", text=f"shaded: longer than the {limit:,} tokens that it reads", showarrow=False,
-        xanchor="right", yanchor="bottom", font={"color": look.muted, "size": TEXT_SIZE},
+        xanchor="right", yanchor="bottom", font={"color": theme.muted, "size": TEXT_SIZE},
     )  # fmt: skip
 
 
-def _mark_crossing(figure: go.Figure, costs: MultiplyAdds, crossing: Crossover, last: int, look: Theme) -> None:
+def _mark_crossing(figure: go.Figure, costs: MultiplyAdds, crossing: Crossover, last: int, theme: Theme) -> None:
     if crossing.tokens is None or crossing.tokens > last:
         return
     height = float(np.interp(crossing.tokens, costs.lengths, costs.attention))
     figure.add_annotation(
         x=crossing.tokens, y=height, text=f"<b>equal at {crossing.tokens:,} tokens</b>", showarrow=True, arrowhead=2,
-        ax=-70, ay=-46, arrowcolor=look.text, font={"color": look.text, "size": TEXT_SIZE}, bgcolor=look.paper,
+        ax=-70, ay=-46, arrowcolor=theme.text, font={"color": theme.text, "size": TEXT_SIZE}, bgcolor=theme.paper,
     )  # fmt: skip
 
 
-def memory_map(memory: ActivationMemory, title: str, look: Theme) -> go.Figure:
+def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
     """Bytes by batch (rows) and length (columns), coloured by their logarithm, written in every cell."""
     known = memory.nbytes > 0
     powers = np.where(known, np.log2(np.maximum(memory.nbytes, 1)), np.nan).astype(np.float32)
     low, high = (float(np.nanmin(powers)), float(np.nanmax(powers))) if known.any() else (0.0, 1.0)
     words = [[binary_bytes(int(each)) if each > 0 else "not run" for each in row] for row in memory.nbytes]
     ticks = [tick for tick in TICKS if low <= np.log2(tick) <= high]
-    scale = sequential(look)
-    figure = go.Figure(layout=layout(look, escape(title)))
+    scale = sequential(theme)
+    figure = go.Figure(layout=layout(theme, escape(title)))
     figure.add_heatmap(
         z=powers,
         customdata=memory.nbytes,
@@ -122,7 +122,7 @@ def memory_map(memory: ActivationMemory, title: str, look: Theme) -> go.Figure:
     for row, cells in enumerate(words):
         for column, text in enumerate(cells):
             share = (powers[row, column] - low) / (high - low) if high > low and known[row, column] else 0.0
-            colour = text_on(_between(scale, float(0.13 + 0.87 * share))) if known[row, column] else look.muted
+            colour = text_on(_between(scale, float(0.13 + 0.87 * share))) if known[row, column] else theme.muted
             font = {"size": TEXT_SIZE, "color": colour}
             notes.append({"x": column, "y": row, "text": text, "showarrow": False, "font": font})
     columns, rows = list(range(len(memory.lengths))), list(range(len(memory.batches)))

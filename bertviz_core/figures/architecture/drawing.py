@@ -17,7 +17,7 @@ Edges = tuple[float, float, float, float]
 class Drawing:
     """Shapes and words of one figure, collected: plotly checks them all anew at each one added."""
 
-    look: Theme
+    theme: Theme
     shapes: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
 
@@ -36,19 +36,19 @@ class Drawing:
 
     def frame(self, at: Edges) -> None:
         """A box of lines alone."""
-        line = {"color": self.look.muted, "width": 1.5}
+        line = {"color": self.theme.muted, "width": 1.5}
         self.shapes.append({"type": "path", "path": _rounded(*at, RADIUS), "line": line, "layer": "below"})
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """A straight arrow."""
         axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
-        look = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": self.look.muted, "text": ""}
-        self.notes.append({"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], **axes, **look})
+        style = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": self.theme.muted, "text": ""}
+        self.notes.append({"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], **axes, **style})
 
     def line(self, points: Sequence[tuple[float, float]], dash: str = "solid") -> None:
         """A line through points."""
         path = " L ".join(f"{x},{y}" for x, y in points)
-        line = {"color": self.look.muted, "width": 1.5, "dash": dash}
+        line = {"color": self.theme.muted, "width": 1.5, "dash": dash}
         self.shapes.append({"type": "path", "path": f"M {path}", "line": line})
 
     def note(self, x: float, y: float, text: str, colour: str, anchor: str = "center", angle: int = 0) -> None:
@@ -59,7 +59,7 @@ class Drawing:
 
     def figure(self, title: str, wide: Sequence[float], high: Sequence[float], height: int) -> go.Figure:
         """All of it on hidden axes of these ranges."""
-        figure = go.Figure(layout=layout(self.look, title))
+        figure = go.Figure(layout=layout(self.theme, title))
         figure.update_layout(shapes=self.shapes, annotations=self.notes, height=height, dragmode=False)
         figure.update_xaxes(visible=False, range=list(wide), fixedrange=True)
         return figure.update_yaxes(visible=False, range=list(high), fixedrange=True)
@@ -98,39 +98,39 @@ class BlockRow:
     join: str = ""
 
 
-def draw_blocks(rows: Sequence[BlockRow], title: str, foot: str, look: Theme) -> go.Figure:
+def draw_blocks(rows: Sequence[BlockRow], title: str, foot: str, theme: Theme) -> go.Figure:
     """The rows from bottom to top, joined by arrows.
 
     Args:
         rows: lowest first.
         title: stands alone on a slide.
         foot: what goes into the lowest row.
-        look: theme.
+        theme: colours and typeface.
     """
-    drawing, y = Drawing(look), 0.0
+    drawing, y = Drawing(theme), 0.0
     frames: dict[str, tuple[float, float]] = {}
-    _note(drawing, (LEFT + RIGHT) / 2, y - 0.42, foot, look.muted)
+    _note(drawing, (LEFT + RIGHT) / 2, y - 0.42, foot, theme.muted)
     for index, row in enumerate(rows):
         if index:
             inside = row.group and row.group == rows[index - 1].group
             y += ROW + (GAP if inside else GAP + 0.24)
-        _draw_row(drawing, row, y, look)
+        _draw_row(drawing, row, y, theme)
         if row.group:
             low, _ = frames.get(row.group, (y, y))
             frames[row.group] = (low, y)
-        _arrow(drawing, y, look, first=index == 0)
+        _arrow(drawing, y, theme, first=index == 0)
     for group, (low, high) in frames.items():
-        _frame(drawing, group, low, high, look)
+        _frame(drawing, group, low, high, theme)
     height = max(420, int(70 + 51 * (y + ROW + 1)))
     return drawing.figure(title, [-0.55, 11.6], [-0.75, y + ROW + 0.3], height)
 
 
-def _draw_row(drawing: Drawing, row: BlockRow, y: float, look: Theme) -> None:
+def _draw_row(drawing: Drawing, row: BlockRow, y: float, theme: Theme) -> None:
     space = 0.34 if row.join else 0.0
     width = (RIGHT - LEFT - space * (len(row.boxes) - 1)) / len(row.boxes)
     for index, box in enumerate(row.boxes):
         left = LEFT + index * (width + space)
-        colour = look.colours[box.colour]
+        colour = theme.colours[box.colour]
         drawing.shapes.append(
             {
                 "type": "path",
@@ -153,12 +153,12 @@ def _draw_row(drawing: Drawing, row: BlockRow, y: float, look: Theme) -> None:
             }
         )
         if index:
-            _note(drawing, left - space / 2, y + ROW / 2, row.join, look.text)
+            _note(drawing, left - space / 2, y + ROW / 2, row.join, theme.text)
     if row.count:
-        _note(drawing, COUNTS + (0.25 if row.group else 0), y + ROW / 2, f"{row.count:,}", look.muted, anchor="left")
+        _note(drawing, COUNTS + (0.25 if row.group else 0), y + ROW / 2, f"{row.count:,}", theme.muted, anchor="left")
 
 
-def _arrow(drawing: Drawing, y: float, look: Theme, first: bool) -> None:
+def _arrow(drawing: Drawing, y: float, theme: Theme, first: bool) -> None:
     middle, length = (LEFT + RIGHT) / 2, 0.2 if first else GAP
     drawing.notes.append(
         {
@@ -175,22 +175,22 @@ def _arrow(drawing: Drawing, y: float, look: Theme, first: bool) -> None:
             "arrowhead": 2,
             "arrowsize": 1,
             "arrowwidth": 1.5,
-            "arrowcolor": look.muted,
+            "arrowcolor": theme.muted,
         }
     )
 
 
-def _frame(drawing: Drawing, group: str, low: float, high: float, look: Theme) -> None:
+def _frame(drawing: Drawing, group: str, low: float, high: float, theme: Theme) -> None:
     drawing.shapes.append(
         {
             "type": "path",
             "path": _rounded(LEFT - 0.2, low - 0.17, RIGHT + 0.2, high + ROW + 0.17, BLOCK_RADIUS),
-            "line": {"color": look.muted, "width": 1.5, "dash": "solid" if group != "embeddings" else "dot"},
+            "line": {"color": theme.muted, "width": 1.5, "dash": "solid" if group != "embeddings" else "dot"},
             "layer": "below",
         }
     )
     if group != "embeddings":
-        _note(drawing, LEFT - 0.3, (low + high + ROW) / 2, f"<b>{group.replace(', ', '<br>')}</b>", look.text, "right")
+        _note(drawing, LEFT - 0.3, (low + high + ROW) / 2, f"<b>{group.replace(', ', '<br>')}</b>", theme.text, "right")
 
 
 def _note(drawing: Drawing, x: float, y: float, text: str, colour: str, anchor: str = "center") -> None:

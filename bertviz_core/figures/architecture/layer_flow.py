@@ -158,24 +158,24 @@ def layer_title(flow: LayerFlow) -> str:
     return f"Layer {flow.layer} of {flow.model} on {flow.seq:,} {'token' if flow.seq == 1 else 'tokens'}"
 
 
-def layer_drawing(flow: LayerFlow, look: Theme) -> go.Figure:
+def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
     """One layer from its input to its output; residual lines only where the order of the steps is known."""
     rows = flow_rows(flow)
     bottoms = _bottoms(rows)
     top = bottoms[-1] + _height(rows[-1])
     height = int(60 + 48 * (top + 1.8))
-    drawing = Drawing(look)
+    drawing = Drawing(theme)
     entering = ("1 vector" if flow.vectors == 1 else f"{flow.vectors:,} vectors") + (
         f" of {flow.hidden:,} numbers" if flow.hidden else ""
     )
-    drawing.note(MIDDLE, -0.82, entering, look.muted)
-    drawing.note(SHAPES, top + 0.45, "<b>leaves</b>", look.text, "left")
-    drawing.note(COUNTS, top + 0.45, "<b>parameters</b>", look.text, "right")
+    drawing.note(MIDDLE, -0.82, entering, theme.muted)
+    drawing.note(SHAPES, top + 0.45, "<b>leaves</b>", theme.text, "left")
+    drawing.note(COUNTS, top + 0.45, "<b>parameters</b>", theme.text, "right")
     for index, (row, low) in enumerate(zip(rows, bottoms, strict=True)):
-        _draw_row(drawing, row, low, look)
-        _draw_arrows(drawing, rows, bottoms, index, look)
+        _draw_row(drawing, row, low, theme)
+        _draw_arrows(drawing, rows, bottoms, index, theme)
     drawing.arrow((MIDDLE, top), (MIDDLE, top + 0.45))
-    _draw_residuals(drawing, rows, bottoms, look)
+    _draw_residuals(drawing, rows, bottoms, theme)
     return drawing.figure(escape(layer_title(flow)), (-0.1, 12.5), (-1.05, top + 0.75), height)
 
 
@@ -200,16 +200,16 @@ def _stacked(row: FlowRow) -> bool:
     return len(row.boxes) > 2 or row.passed < 1 or two_lines or longest * len(row.boxes) > MOST_LETTERS
 
 
-def _draw_row(drawing: Drawing, row: FlowRow, low: float, look: Theme) -> None:
+def _draw_row(drawing: Drawing, row: FlowRow, low: float, theme: Theme) -> None:
     for (left, right), (words, sizes, colour) in zip(_columns(row), row.boxes, strict=True):
         text = f"<b>{escape(words)}</b>"
         if sizes:
             text += ("<br>" if _stacked(row) else "   ") + escape(sizes).replace("\n", "<br>")
-        drawing.box((left, low, right, low + _height(row)), text, look.colours[colour])
+        drawing.box((left, low, right, low + _height(row)), text, theme.colours[colour])
     middle = low + _height(row) / 2
-    drawing.note(SHAPES, middle, row.leaves, look.text, "left")
+    drawing.note(SHAPES, middle, row.leaves, theme.text, "left")
     if row.count:
-        drawing.note(COUNTS, middle, f"{row.count:,}", look.muted, "right")
+        drawing.note(COUNTS, middle, f"{row.count:,}", theme.muted, "right")
 
 
 def _columns(row: FlowRow) -> list[tuple[float, float]]:
@@ -219,7 +219,7 @@ def _columns(row: FlowRow) -> list[tuple[float, float]]:
     return [(LEFT + index * (width + SPACE), LEFT + index * (width + SPACE) + width) for index in range(len(row.boxes))]
 
 
-def _draw_arrows(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence[float], index: int, look: Theme) -> None:
+def _draw_arrows(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence[float], index: int, theme: Theme) -> None:
     """Arrows into the boxes of a row: from the boxes below, the values past the scores."""
     low, before = bottoms[index], bottoms[index - 1] + _height(rows[index - 1]) if index else -FOOT
     below = rows[index - 1] if index else None
@@ -248,7 +248,7 @@ def _draw_arrows(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence[fl
         drawing.arrow((centre, split), (centre, low))
 
 
-def _draw_residuals(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence[float], look: Theme) -> None:
+def _draw_residuals(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence[float], theme: Theme) -> None:
     start = 0.0
     for row, low in zip(rows, bottoms, strict=True):
         if row.begins:
@@ -257,7 +257,7 @@ def _draw_residuals(drawing: Drawing, rows: Sequence[FlowRow], bottoms: Sequence
             middle = low + _height(row) / 2
             drawing.line([(MIDDLE, start), (SIDE, start), (SIDE, middle)])
             drawing.arrow((SIDE, middle), (LEFT, middle))
-            drawing.note(SIDE - 0.28, (start + middle) / 2, "residual", look.muted, angle=-90)
+            drawing.note(SIDE - 0.28, (start + middle) / 2, "residual", theme.muted, angle=-90)
 
 
 @figure("layer", "architecture_layer", "the way through one layer (--layer, --task), of a text")

@@ -14,11 +14,11 @@ from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 MAX_TABLES = 3
 
 
-def model_stack(architecture: Architecture, ledger: Ledger, look: Theme) -> go.Figure:
+def model_stack(architecture: Architecture, ledger: Ledger, theme: Theme) -> go.Figure:
     """The model from the token ids at the bottom to its outputs at the top."""
     rows = [*_embedding_rows(ledger), *_stack_rows(architecture, ledger), *_top_rows(architecture, ledger)]
     title = f"{escape(architecture.model)}, bottom to top"
-    return draw_blocks(rows, title, "token ids, one per word piece", look)
+    return draw_blocks(rows, title, "token ids, one per word piece", theme)
 
 
 def _embedding_rows(ledger: Ledger) -> list[BlockRow]:

@@ -21,13 +21,13 @@ LIFTED = 48
 LEVELS = 255
 
 
-def atlas_heatmap(atlas: AttentionAtlas, title: str, look: Theme) -> go.Figure:
+def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
     """Every head's map beside and below the others, from 0 to the largest weight of all.
 
     Args:
         atlas: the maps, or their max-pools.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     maps = _pooled(atlas.thumbnails)
     layers, heads, rows, columns = maps.shape
@@ -35,13 +35,13 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, look: Theme) -> go.Figure:
     top = float(maps.max(initial=0)) or 1.0
     cells = _side_by_side(maps, top, lifted)
     height = MARGINS + min(HEIGHT - MARGINS, max(120, round(WIDTH * layers / heads)))
-    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
     shares = [step / 4 for step in range(5)]
     figure.add_heatmap(
         z=cells,
         zmin=0,
         zmax=LEVELS,
-        colorscale=sequential(look),
+        colorscale=sequential(theme),
         colorbar={
             "title": {"text": WORDS[atlas.options.weights], "side": "right"},
             "tickvals": [LEVELS * (share**0.5 if lifted else share) for share in shares],
@@ -51,7 +51,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, look: Theme) -> go.Figure:
         },
         hoverinfo="skip",
     )
-    line = {"color": look.muted, "width": 1}
+    line = {"color": theme.muted, "width": 1}
     for edge in range(heads + 1):
         figure.add_vline(x=edge * columns - 0.5, line=line)
     for edge in range(layers + 1):

@@ -22,19 +22,19 @@ MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
 UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
 
 
-def attention_triptych(found: Sequence[AttentionMap], special: Collection[int], title: str, look: Theme) -> go.Figure:
+def attention_triptych(found: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme) -> go.Figure:
     """The same head in several readings side by side, each on a scale of its own from 0 to its largest cell.
 
     Args:
         found: maps over the same tokens.
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     figure = make_subplots(rows=1, cols=len(found), horizontal_spacing=0.03, shared_yaxes=True)
-    figure.update_layout(layout(look, escape(title), height=PART_HEIGHT))
+    figure.update_layout(layout(theme, escape(title), height=PART_HEIGHT))
     for column, each in enumerate(found, 1):
-        part = _heatmap(each.weights, "", "", look).data[0].update(showscale=False)
+        part = _heatmap(each.weights, "", "", theme).data[0].update(showscale=False)
         figure.add_trace(part, row=1, col=column)
         names = axis_labels(each.keys, special)
         top = float(each.weights.max(initial=0))
@@ -42,27 +42,27 @@ def attention_triptych(found: Sequence[AttentionMap], special: Collection[int], 
         figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, row=1, col=column)
     rows = token_axis(axis_labels(found[0].queries, special), PART_HEIGHT - 190)
     figure.update_yaxes(rows, autorange="reversed", showgrid=False)
-    return figure.update_layout(template=go.layout.Template(), paper_bgcolor=look.paper, plot_bgcolor=look.paper)
+    return figure.update_layout(template=go.layout.Template(), paper_bgcolor=theme.paper, plot_bgcolor=theme.paper)
 
 
-def attention_heatmap(found: AttentionMap, special: Collection[int], title: str, look: Theme) -> go.Figure:
+def attention_heatmap(found: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
     """A map as it is read: a row per query, a column per key.
 
     Args:
         found: the map.
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     names = [axis_labels(axis, special) for axis in (found.queries, found.keys)]
-    figure = _heatmap(found.weights, UNITS[found.options.weights], title, look)
+    figure = _heatmap(found.weights, UNITS[found.options.weights], title, theme)
     figure.update_xaxes(token_axis(names[1], 760), title="key: looked at", side="bottom", tickangle=-90)
     return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="query: looking", autorange="reversed")
 
 
-def pooled_heatmap(found: PooledMap, title: str, look: Theme) -> go.Figure:
+def pooled_heatmap(found: PooledMap, title: str, theme: Theme) -> go.Figure:
     """A map of a long text: every cell is the largest weight of its block, the axes are positions."""
-    figure = _heatmap(found.weights, "largest weight", title, look)
+    figure = _heatmap(found.weights, "largest weight", title, theme)
     figure.data[0].update(x=found.column_starts.astype(np.int32), y=found.row_starts.astype(np.int32))
     figure.update_xaxes(title="position of the key")
     return figure.update_yaxes(title="position of the query", autorange="reversed")
@@ -76,17 +76,17 @@ def axis_labels(axis: Axis, special: Collection[int]) -> list[str]:
     ]
 
 
-def _heatmap(weights: np.ndarray, unit: str, title: str, look: Theme) -> go.Figure:
+def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Figure:
     """The cells of a map with a colour bar in their own unit, from 0 to the largest."""
     top = float(weights.max(initial=0)) or 1.0
     exact = weights.size <= EXACT_CELLS
     full = top if exact else 65_535
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     figure.add_heatmap(
         z=weights.astype(np.float32) if exact else (weights / top * full).round().astype(np.uint16),
         zmin=0,
         zmax=full,
-        colorscale=sequential(look),
+        colorscale=sequential(theme),
         colorbar={
             "title": {"text": unit, "side": "right"},
             "tickvals": [full * step / 4 for step in range(5)],

@@ -22,22 +22,22 @@ LONG_TEXT = 48
 """Of more tokens weak lines are left out sooner, as in the view on the page."""
 
 
-def attention_lines(found: AttentionMap, special: Collection[int], title: str, look: Theme) -> go.Figure:
+def attention_lines(found: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
     """A line per cell whose weight is more than a small share of the largest.
 
     Args:
         found: the map.
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     most = max(found.weights.shape)
     top, least = float(found.weights.max(initial=0)) or 1.0, 0.1 if most > LONG_TEXT else 0.02
     height = min(MOST, max(LEAST, AROUND + ROW * most))
-    figure = go.Figure(layout=layout(look, escape(title), height=height, showlegend=False))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
     share = found.weights / np.float32(top)
     steps = np.where(share > least, np.minimum(share * STEPS, STEPS - 1).astype(np.int64), -1)
-    first_hue = look.colours["embeddings"]  # of the heads' hues the first, as this theme has it
+    first_hue = theme.colours["embeddings"]  # of the heads' hues the first, as this theme has it
     for step in range(STEPS):
         queries, keys = np.nonzero(steps == step)
         if len(queries):

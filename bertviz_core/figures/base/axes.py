@@ -14,13 +14,13 @@ from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
 
 
-def even_axes(figure: go.Figure, look: Theme) -> go.Figure:
+def even_axes(figure: go.Figure, theme: Theme) -> go.Figure:
     """The figure, every axis of it with the same letters, lines and distances."""
     same = {
         "tickfont": {"size": TEXT_SIZE - 1},
         "title": {"font": {"size": TEXT_SIZE}, "standoff": 10},
-        "gridcolor": look.grid,
-        "linecolor": look.muted,
+        "gridcolor": theme.grid,
+        "linecolor": theme.muted,
         "zeroline": False,
         "automargin": True,
         "ticklabeloverflow": "allow",
@@ -98,7 +98,7 @@ def number_axis(numbers: Sequence[int], pixels: int = NARROWEST_AXIS) -> dict[st
     return token_axis([str(number + 1) for number in numbers], pixels)
 
 
-def similarity_colours(measure: str, largest: float, look: Theme) -> dict[str, Any]:
+def similarity_colours(measure: str, largest: float, theme: Theme) -> dict[str, Any]:
     """Range, scale and bar of a measure: signed ones symmetric around 0, a distance from 0."""
     top = 1.0 if measure == "cosine" else largest or 1.0
     distance = measure == "euclidean"
@@ -110,7 +110,12 @@ def similarity_colours(measure: str, largest: float, look: Theme) -> dict[str, A
         "tickvals": ticks,
         "ticktext": [f"{tick:.3g}" for tick in ticks],
     }
-    return {"colorscale": sequential(look) if distance else diverging(look), "cmin": low, "cmax": top, "colorbar": bar}
+    return {
+        "colorscale": sequential(theme) if distance else diverging(theme),
+        "cmin": low,
+        "cmax": top,
+        "colorbar": bar,
+    }
 
 
 NARROWEST_PLOT = np.array([480.0, 280.0])

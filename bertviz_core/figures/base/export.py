@@ -17,20 +17,20 @@ WIDTH, SCALE = 1000, 2
 """Pixels of a figure that no page gives a width; pixels of a PNG for each of them."""
 
 
-def standalone_html(figure: go.Figure, title: str, caption: Caption, look: Theme, alt: str = "") -> str:
+def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
     """One HTML page with the figure, its caption and plotly's own code; no request leaves it.
 
     Args:
         figure: drawn in this theme; for print it stands still.
         title: of the page.
         caption: stands below the figure.
-        look: theme.
+        theme: colours and typeface.
         alt: what is seen, for a reader who does not see it.
     """
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
-    config |= {"staticPlot": True, "displayModeBar": False} if look.name == "print" else {}
+    config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
     body = in_file(figure).to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
-    style = f"background:{look.paper};color:{look.text};font-family:{FILE_FONT};margin:1.5rem;line-height:1.5"
+    style = f"background:{theme.paper};color:{theme.text};font-family:{FILE_FONT};margin:1.5rem;line-height:1.5"
     title, label = html.escape(spelled(title)), html.escape(description(alt or title, caption))
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
@@ -44,14 +44,14 @@ def in_file(figure: go.Figure) -> go.Figure:
     return go.Figure(figure).update_layout(font={"family": FILE_FONT}, hoverlabel={"font": {"family": FILE_FONT}})
 
 
-def captioned_svg(drawing: str, title: str, caption: Caption, look: Theme, alt: str = "") -> str:
+def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
     """The drawing with its caption below, title and description inside; nothing in them is read as a tag.
 
     Args:
         drawing: SVG as plotly writes it, with width and height in pixels.
         title: what the drawing is.
         caption: stands below, in as many lines as it needs.
-        look: theme of the drawing.
+        theme: that of the drawing.
         alt: what is seen.
 
     Raises:
@@ -71,8 +71,8 @@ def captioned_svg(drawing: str, title: str, caption: Caption, look: Theme, alt: 
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{whole:g}" '
         f'viewBox="0 0 {width:g} {whole:g}" role="img"><title>{html.escape(title)}</title>'
         f"<desc>{html.escape(description(alt, caption))}</desc>"
-        f'<rect width="{width:g}" height="{whole:g}" fill="{look.paper}"/>{drawing}'
-        f'<text font-family="{FILE_FONT}" font-size="{CAPTION_SIZE}" fill="{look.text}">{spans}</text></svg>\n'
+        f'<rect width="{width:g}" height="{whole:g}" fill="{theme.paper}"/>{drawing}'
+        f'<text font-family="{FILE_FONT}" font-size="{CAPTION_SIZE}" fill="{theme.text}">{spans}</text></svg>\n'
     )
 
 
@@ -81,7 +81,7 @@ def description(alt: str, caption: Caption) -> str:
     return f"{spelled(alt).rstrip('.')}. {caption.line}" if alt else caption.line
 
 
-def framed(svg: str, look: Theme) -> tuple[go.Figure, int, int]:
+def framed(svg: str, theme: Theme) -> tuple[go.Figure, int, int]:
     """A figure that is this picture and nothing more, so that plotly's renderer paints it; its width and height."""
     size = re.match(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\"", svg)
     if size is None:
@@ -94,8 +94,8 @@ def framed(svg: str, look: Theme) -> tuple[go.Figure, int, int]:
             margin={"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
             xaxis={"visible": False},
             yaxis={"visible": False},
-            paper_bgcolor=look.paper,
-            plot_bgcolor=look.paper,
+            paper_bgcolor=theme.paper,
+            plot_bgcolor=theme.paper,
             images=[{"source": source, "layer": "above", **whole}],
         )
     )

@@ -50,7 +50,7 @@ def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
     return found
 
 
-def signed_axis(limit: float, title: str, look: Theme) -> dict[str, Any]:
+def signed_axis(limit: float, title: str, theme: Theme) -> dict[str, Any]:
     """A colour axis for such steps, its bar in real units."""
     shares = (-1, -0.5, 0, 0.5, 1)
     words = [f"{share * limit:.3g}" for share in shares]
@@ -61,4 +61,4 @@ def signed_axis(limit: float, title: str, look: Theme) -> dict[str, Any]:
         "tickvals": [share * STEPS for share in shares],
         "ticktext": words,
     }
-    return {"colorscale": diverging(look), "cmin": -STEPS, "cmax": STEPS, "colorbar": bar}
+    return {"colorscale": diverging(theme), "cmin": -STEPS, "cmax": STEPS, "colorbar": bar}

@@ -35,12 +35,12 @@ class FigureSpec:
     kept: dict[str, go.Figure] = field(default_factory=dict, repr=False)
     """Theme -> the figure, where it has been drawn."""
 
-    def drawn(self, look: Theme) -> go.Figure:
+    def drawn(self, theme: Theme) -> go.Figure:
         """The figure in a theme; in print without what only a screen can move, and readable without colours."""
-        if look.name not in self.kept:
-            figure = self.draw(look)
-            self.kept[look.name] = printed(figure, look) if look.name == "print" else figure
-        return self.kept[look.name]
+        if theme.name not in self.kept:
+            figure = self.draw(theme)
+            self.kept[theme.name] = printed(figure, theme) if theme.name == "print" else figure
+        return self.kept[theme.name]
 
 
 class DeclaredFigure(Generic[P]):
@@ -88,10 +88,10 @@ def figure(
     return declared
 
 
-def printed(figure: go.Figure, look: Theme) -> go.Figure:
+def printed(figure: go.Figure, theme: Theme) -> go.Figure:
     """The figure for paper: no sliders, buttons or paths to click; bars with hatchings, lines with dashes."""
     for slider in figure.layout.sliders:
-        figure.add_annotation(_note(slider, look))
+        figure.add_annotation(_note(slider, theme))
     figure.layout.sliders = figure.layout.updatemenus = ()  # an update would add nothing to them
     figure.frames = []
     figure.update_layout(hovermode=False, dragmode=False)
@@ -102,26 +102,26 @@ def printed(figure: go.Figure, look: Theme) -> go.Figure:
     for traces, mark in ((bars, _hatched), (lines, _dashed)):
         names = list(dict.fromkeys(trace.name for trace in traces))
         for trace in traces if len(names) > 1 else ():
-            mark(trace, names.index(trace.name), look)
+            mark(trace, names.index(trace.name), theme)
     return figure
 
 
-def _note(slider: Any, look: Theme) -> dict[str, Any]:
+def _note(slider: Any, theme: Theme) -> dict[str, Any]:
     """Where a slider stands, in words."""
     step = slider.steps[slider.active or 0]
     words = f"{slider.currentvalue.prefix or ''}{step.label}"
     place = {"x": 1, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
-    font = {"size": TEXT_SIZE + 1, "color": look.text}
+    font = {"size": TEXT_SIZE + 1, "color": theme.text}
     return {"name": STILL, "text": f"<b>{words}</b>", "showarrow": False, "font": font, **place}
 
 
-def _hatched(trace: Any, place: int, look: Theme) -> None:
+def _hatched(trace: Any, place: int, theme: Theme) -> None:
     shape = PATTERNS[place % len(PATTERNS)]
-    line = {"color": look.edge, "width": 1}
-    pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": look.text, "size": 7, "solidity": 0.15}
+    line = {"color": theme.edge, "width": 1}
+    pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": theme.text, "size": 7, "solidity": 0.15}
     trace.update(marker={"line": line, "pattern": pattern})
 
 
-def _dashed(trace: Any, place: int, look: Theme) -> None:
+def _dashed(trace: Any, place: int, theme: Theme) -> None:
     if (trace.line.dash or "solid") == "solid":
         trace.update(line={"dash": DASHES[place % len(DASHES)]})

@@ -115,7 +115,7 @@ WORDS: Mapping[str, str] = {
 """Parts whose name in prose is not their name in the data."""
 
 
-def theme(name: str) -> Theme:
+def theme_named(name: str) -> Theme:
     """The theme of this name; the light one for any other name."""
     return THEMES.get(name, LIGHT)
 
@@ -125,28 +125,28 @@ def words(part: str) -> str:
     return WORDS.get(part, part)
 
 
-def sequential(look: Theme) -> list[list[float | str]]:
+def sequential(theme: Theme) -> list[list[float | str]]:
     """Scale of probabilities, counts and lengths: 0 is the paper, more is further from it."""
     steps = (
         ("#123A57", "#1F6391", "#4FA3D6", "#D6EEFB")
-        if look.name == "dark"
+        if theme.name == "dark"
         else ("#CFE3F2", "#7FB6DA", "#2C82BE", "#08306B")
     )
-    return _even(look.paper, *steps)
+    return _even(theme.paper, *steps)
 
 
-def diverging(look: Theme) -> list[list[float | str]]:
+def diverging(theme: Theme) -> list[list[float | str]]:
     """Scale of signed values: negative blue, 0 the paper, positive vermilion; the range is symmetric.
 
     In print from dark to bright with a grey 0, after Nunez, Anderton and Renslow's cividis (2018), since blue and
     vermilion are the same grey on paper.
     """
-    if look.name == "print":
+    if theme.name == "print":
         return _even("#00204D", "#414D6B", "#7C7B78", "#BCAF6F", "#FFEA46")
     return (
-        _even("#08306B", "#3B8BC4", look.paper, "#E8762B", "#7F2704")
-        if look.name == "light"
-        else _even("#9BD3F7", "#2C7FB8", look.paper, "#D55E00", "#FFC9A3")
+        _even("#08306B", "#3B8BC4", theme.paper, "#E8762B", "#7F2704")
+        if theme.name == "light"
+        else _even("#9BD3F7", "#2C7FB8", theme.paper, "#D55E00", "#FFC9A3")
     )
 
 
@@ -167,11 +167,11 @@ def text_on(colour: str) -> str:
     return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#11151B"
 
 
-def layout(look: Theme, title: str, **more: Any) -> go.Layout:
+def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
     """The layout that every figure starts from; its own template, since importing streamlit changes plotly's."""
     axis = {
-        "gridcolor": look.grid,
-        "linecolor": look.muted,
+        "gridcolor": theme.grid,
+        "linecolor": theme.muted,
         "zeroline": False,
         "automargin": True,
         "ticklabeloverflow": "allow",  # margins hold all labels; to look for those outside takes time
@@ -180,17 +180,17 @@ def layout(look: Theme, title: str, **more: Any) -> go.Layout:
     }
     base = go.Layout(
         template=go.layout.Template(),
-        font={"family": FONT, "size": TEXT_SIZE, "color": look.text},
+        font={"family": FONT, "size": TEXT_SIZE, "color": theme.text},
         title={"text": title, "font": {"size": TITLE_SIZE}, "x": 0.008, "xref": "container", "xanchor": "left"},
-        paper_bgcolor=look.paper,
-        plot_bgcolor=look.paper,
+        paper_bgcolor=theme.paper,
+        plot_bgcolor=theme.paper,
         margin={"l": 8, "r": 8, "t": 48 if title else 8, "b": 8},
         xaxis=axis,
         yaxis=axis,
         hoverlabel={
-            "bgcolor": look.paper,
-            "bordercolor": look.muted,
-            "font": {"family": FONT, "size": TEXT_SIZE, "color": look.text},
+            "bgcolor": theme.paper,
+            "bordercolor": theme.muted,
+            "font": {"family": FONT, "size": TEXT_SIZE, "color": theme.text},
             "align": "left",
         },
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": TEXT_SIZE}},

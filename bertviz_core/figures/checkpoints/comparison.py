@@ -29,13 +29,13 @@ MOST_GAPS = 64
 """Columns up to which a line parts them; more would be more line than colour."""
 
 
-def histogram_pair(found: ChangeHistograms, models: tuple[str, str], title: str, look: Theme) -> go.Figure:
+def histogram_pair(found: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
     """One tensor in two checkpoints: on the left its values in both, on the right the differences."""
-    figure = go.Figure(layout=layout(look, escape(title), height=380, bargap=0))
+    figure = go.Figure(layout=layout(theme, escape(title), height=380, bargap=0))
     for model, histogram, colour, dash in zip(
         models,
         (found.first, found.second),
-        (look.colours["embeddings"], look.colours["task head"]),
+        (theme.colours["embeddings"], theme.colours["task head"]),
         ("solid", "dot"),
         strict=True,
     ):
@@ -55,7 +55,7 @@ def histogram_pair(found: ChangeHistograms, models: tuple[str, str], title: str,
         width=float(edges[1] - edges[0]),
         xaxis="x2",
         yaxis="y2",
-        marker={"color": look.colours["feed_forward"], "line": {"width": 0}},
+        marker={"color": theme.colours["feed_forward"], "line": {"width": 0}},
         showlegend=False,
         hovertemplate="%{y:,} differences around %{x:.4g}<extra></extra>",
     )
@@ -67,21 +67,21 @@ def histogram_pair(found: ChangeHistograms, models: tuple[str, str], title: str,
         xaxis2={"domain": [1 - half, 1], "title": "second - first", "anchor": "y2"},
         yaxis2={"anchor": "x2", "rangemode": "tozero"},
     )
-    return even_axes(figure, look)
+    return even_axes(figure, theme)
 
 
-def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, look: Theme) -> go.Figure:
+def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, theme: Theme) -> go.Figure:
     """Jensen-Shannon divergence of every head; 0 is the paper, the scale ends at the largest there is."""
     layers, heads = divergences.shape
-    figure = go.Figure(layout=layout(look, escape(title), height=max(330, min(HEIGHT, 140 + 30 * layers))))
-    figure.update_layout(plot_bgcolor=look.grid)
+    figure = go.Figure(layout=layout(theme, escape(title), height=max(330, min(HEIGHT, 140 + 30 * layers))))
+    figure.update_layout(plot_bgcolor=theme.grid)
     figure.add_heatmap(
         z=divergences.astype(np.float32),
         x=list(range(heads)),
         y=list(range(layers)),
         zmin=0,
         zmax=float(divergences.max(initial=0)) or float(np.log(2)),
-        colorscale=sequential(look),
+        colorscale=sequential(theme),
         colorbar={"title": {"text": "divergence in nats", "side": "right"}, "thickness": 14},
         xgap=1,
         ygap=1,
@@ -93,7 +93,7 @@ def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, l
 
 
 def token_cosine_map(
-    cosines: Float[np.ndarray, "states seq"], names: Sequence[str], title: str, look: Theme
+    cosines: Float[np.ndarray, "states seq"], names: Sequence[str], title: str, theme: Theme
 ) -> go.Figure:
     """Cosine of every token's vectors in two models, a row per entry of hidden_states; the scale ends at 1.
 
@@ -101,14 +101,14 @@ def token_cosine_map(
     """
     states, seq = cosines.shape
     low = float(np.floor(min(0.9, float(cosines.min(initial=1))) * 10) / 10)
-    figure = go.Figure(layout=layout(look, escape(title), height=max(330, min(HEIGHT, 180 + 34 * states))))
+    figure = go.Figure(layout=layout(theme, escape(title), height=max(330, min(HEIGHT, 180 + 34 * states))))
     figure.add_heatmap(
         z=cosines.astype(np.float32),
         x=list(range(seq)),
         y=list(range(states)),
         zmin=low,
         zmax=1,
-        colorscale=sequential(look),
+        colorscale=sequential(theme),
         colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14, "tickfont": {"size": TEXT_SIZE}},
         xgap=1 if seq <= MOST_GAPS else 0,
         ygap=1,

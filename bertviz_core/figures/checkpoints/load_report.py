@@ -15,17 +15,17 @@ BAR, LINE = 24, 21
 """Pixels: height of a bar, of a line of words above it."""
 
 
-def share_bars(shares: Sequence[ComponentShare], title: str, look: Theme) -> go.Figure:
+def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go.Figure:
     """One bar per component of the model, cut by where its parameters come from; counts and what is unused above it.
 
     Args:
         shares: components in the order of the data's way through the model.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     words = [_counts(share) for share in shares]
     slot = BAR + 14 + LINE * max((len(lines) for lines in words), default=1)
-    figure = go.Figure(layout=layout(look, escape(title), barmode="stack"))
+    figure = go.Figure(layout=layout(theme, escape(title), barmode="stack"))
     for field, state, texture in STATES:
         counts = [getattr(share, field) for share in shares]
         figure.add_bar(
@@ -35,14 +35,16 @@ def share_bars(shares: Sequence[ComponentShare], title: str, look: Theme) -> go.
             name=state,
             orientation="h",
             showlegend=False,
-            marker=_marker([_colour(share.name, look) for share in shares], texture, look),
+            marker=_marker([_colour(share.name, theme) for share in shares], texture, theme),
             customdata=[[f"{count:,}", escape(share.name)] for count, share in zip(counts, shares, strict=True)],
             hovertemplate=f"{state}: %{{customdata[0]}} parameters, %{{x:.2f}} %<extra>%{{customdata[1]}}</extra>",
         )
         if any(counts) or field == "matched":
-            figure.add_bar(y=[None], x=[None], name=state, orientation="h", marker=_marker([look.muted], texture, look))
+            figure.add_bar(
+                y=[None], x=[None], name=state, orientation="h", marker=_marker([theme.muted], texture, theme)
+            )
     figure.update_layout(
-        annotations=[_above(place - BAR / slot / 2, "<br>".join(lines), look) for place, lines in enumerate(words)]
+        annotations=[_above(place - BAR / slot / 2, "<br>".join(lines), theme) for place, lines in enumerate(words)]
     )
     figure.update_xaxes(
         title="share of the component's parameters, %", range=[0, 100.5], tickvals=[0, 25, 50, 75, 100], showgrid=False
@@ -53,12 +55,12 @@ def share_bars(shares: Sequence[ComponentShare], title: str, look: Theme) -> go.
     return figure.update_layout(height=156 + slot * len(shares), margin={"t": 86}, legend={"traceorder": "normal"})
 
 
-def _marker(colours: Sequence[str], texture: str, look: Theme) -> dict[str, object]:
+def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, object]:
     """Solid, or lines of the colour on the paper: a texture is told apart without seeing colours."""
     if not texture:
-        return {"color": list(colours), "line": {"color": look.edge, "width": 1}}
-    pattern = {"shape": texture, "fgcolor": list(colours), "bgcolor": look.paper, "size": 9, "solidity": 0.4}
-    return {"color": look.paper, "pattern": pattern, "line": {"color": list(colours), "width": 2}}
+        return {"color": list(colours), "line": {"color": theme.edge, "width": 1}}
+    pattern = {"shape": texture, "fgcolor": list(colours), "bgcolor": theme.paper, "size": 9, "solidity": 0.4}
+    return {"color": theme.paper, "pattern": pattern, "line": {"color": list(colours), "width": 2}}
 
 
 def _counts(share: ComponentShare) -> list[str]:
@@ -74,15 +76,15 @@ def _counts(share: ComponentShare) -> list[str]:
     return told
 
 
-def _above(y: float, text: str, look: Theme) -> dict[str, object]:
-    font = {"size": TEXT_SIZE, "color": look.text}
+def _above(y: float, text: str, theme: Theme) -> dict[str, object]:
+    font = {"size": TEXT_SIZE, "color": theme.text}
     place = {"x": 0, "y": y, "xanchor": "left", "yanchor": "bottom", "align": "left", "borderpad": 1}
     return {**place, "text": text, "showarrow": False, "font": font}
 
 
-def _colour(component: str, look: Theme) -> str:
+def _colour(component: str, theme: Theme) -> str:
     """The encoder is neutral ground for its parts in a tree; beside other components it needs a colour."""
-    return look.colours["feed_forward"] if component == "encoder" else look.colours[component]
+    return theme.colours["feed_forward"] if component == "encoder" else theme.colours[component]
 
 
 TREE_LINE, INDENT = 25, 3.0
@@ -91,25 +93,25 @@ MAX_LINES = 60
 SIGNS: dict[HeadMark, str] = {"same": "", "changed": "", "added": "+", "removed": "−"}
 
 
-def head_tree(difference: HeadDifference, title: str, look: Theme) -> go.Figure:
+def head_tree(difference: HeadDifference, title: str, theme: Theme) -> go.Figure:
     """One line per module and parameter: name, class or shape, count; + is added, − the base model alone has.
 
     Args:
         difference: the lines.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     nodes = difference.nodes[:MAX_LINES]
     places = list(range(len(nodes)))
-    figure = go.Figure(layout=layout(look, escape(title)))
+    figure = go.Figure(layout=layout(theme, escape(title)))
     marked = [(place, node.mark) for place, node in enumerate(nodes) if node.mark in ("added", "removed")]
-    figure.update_layout(shapes=[_band(place, mark, look) for place, mark in marked])
+    figure.update_layout(shapes=[_band(place, mark, theme) for place, mark in marked])
     paths = [escape(node.name or difference.architecture) for node in nodes]
-    _words(figure, [0.0] * len(nodes), places, [SIGNS[node.mark] for node in nodes], "middle right", look)
+    _words(figure, [0.0] * len(nodes), places, [SIGNS[node.mark] for node in nodes], "middle right", theme)
     at = [2.5 + INDENT * node.depth for node in nodes]
-    _words(figure, at, places, [_label(node) for node in nodes], "middle right", look, paths)
+    _words(figure, at, places, [_label(node) for node in nodes], "middle right", theme, paths)
     counts = [f"{node.numel:,}" if node.tied_to is None else "tied" for node in nodes]
-    _words(figure, [99.0] * len(nodes), places, counts, "middle left", look, [_tie(node) for node in nodes])
+    _words(figure, [99.0] * len(nodes), places, counts, "middle left", theme, [_tie(node) for node in nodes])
     figure.update_xaxes(visible=False, range=[0, 100], fixedrange=True)
     figure.update_yaxes(visible=False, range=[len(nodes) - 0.5, -0.5], fixedrange=True)
     rest = len(difference.nodes) - len(nodes)
@@ -135,7 +137,7 @@ def _words(
     y: list[int],
     text: list[str],
     position: str,
-    look: Theme,
+    theme: Theme,
     hover: list[str] | None = None,
 ) -> None:
     figure.add_scatter(
@@ -144,7 +146,7 @@ def _words(
         text=text,
         mode="text",
         textposition=position,
-        textfont={"size": TEXT_SIZE, "color": look.text},
+        textfont={"size": TEXT_SIZE, "color": theme.text},
         cliponaxis=False,
         customdata=hover,
         hovertemplate="%{customdata}<extra></extra>" if hover else None,
@@ -152,8 +154,8 @@ def _words(
     )
 
 
-def _band(place: int, mark: HeadMark, look: Theme) -> dict[str, object]:
-    colour = look.colours["task head"] if mark == "added" else look.muted
+def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
+    colour = theme.colours["task head"] if mark == "added" else theme.muted
     box = {"type": "rect", "x0": 0, "x1": 100, "y0": place - 0.5, "y1": place + 0.5, "line": {"width": 0}}
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 

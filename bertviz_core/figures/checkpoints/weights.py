@@ -52,7 +52,7 @@ CAP = 2.2
 
 
 def tensor_map(
-    grid: TensorGrid, title: str, unit: str, look: Theme, signed: bool = False, logarithmic: bool = False
+    grid: TensorGrid, title: str, unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
 ) -> go.Figure:
     """A cell per tensor: at the top those outside the layers, each as wide as the map, below places by layers.
 
@@ -62,15 +62,15 @@ def tensor_map(
         grid: the numbers.
         title: stands alone on a slide.
         unit: what the numbers are, for the colour bar.
-        look: theme.
+        theme: colours and typeface.
         signed: whether the scale is symmetric around 0.
         logarithmic: whether the scale counts powers of ten; for numbers from 0 on.
     """
     counts = len(grid.outside), len(grid.places)
     gap = BETWEEN if all(counts) else 0
     pixels = ROW * max(sum(counts), 1) + gap
-    figure = go.Figure(layout=layout(look, escape(title), height=AROUND + max(pixels, 120)))
-    figure.update_layout(coloraxis=_colour_axis(grid, unit, look, signed, logarithmic), plot_bgcolor=look.grid)
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + max(pixels, 120)))
+    figure.update_layout(coloraxis=_colour_axis(grid, unit, theme, signed, logarithmic), plot_bgcolor=theme.grid)
     if counts[0]:
         names = [[name] for name in grid.outside]
         _add_cells(figure, grid.outside_values[:, None], [-1], names, grid, logarithmic)
@@ -84,11 +84,11 @@ def tensor_map(
         rows = _rows(grid.places, (0, ROW * counts[1] / pixels))
         below = {**_layers(grid.layers), "anchor": f"y{number}"}
         figure.update_layout({f"xaxis{number}": below, f"yaxis{number}": {**rows, "anchor": f"x{number}"}})
-    return even_axes(figure.update_layout(margin={"r": 8, "t": 52}), look)
+    return even_axes(figure.update_layout(margin={"r": 8, "t": 52}), theme)
 
 
 def weight_histogram(
-    histogram: Histogram, deviation: float | None, numel: int, title: str, look: Theme, colour: str = "embeddings"
+    histogram: Histogram, deviation: float | None, numel: int, title: str, theme: Theme, colour: str = "embeddings"
 ) -> go.Figure:
     """The values of one tensor as bars, and the curve that as many new values would make.
 
@@ -97,18 +97,18 @@ def weight_histogram(
         deviation: standard deviation of the normal distribution that is drawn; None for no curve.
         numel: count of the tensor's numbers, which the curve is drawn for.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
         colour: whose colour the bars have.
     """
     edges = histogram.edges
     middles, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
-    figure = go.Figure(layout=layout(look, escape(title), height=360, bargap=0))
+    figure = go.Figure(layout=layout(theme, escape(title), height=360, bargap=0))
     figure.add_bar(
         x=middles,
         y=histogram.counts,
         width=width,
         name="values",
-        marker={"color": look.colours[colour], "line": {"width": 0}},
+        marker={"color": theme.colours[colour], "line": {"width": 0}},
         hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
     )
     highest = float(histogram.counts.max(initial=0)) or 1.0
@@ -120,7 +120,7 @@ def weight_histogram(
             y=curve,
             mode="lines",
             name=f"new from the initialiser: normal, mean 0, std {deviation:g}",
-            line={"color": look.colours["task head"], "width": 2.5, "dash": "dash"},
+            line={"color": theme.colours["task head"], "width": 2.5, "dash": "dash"},
             hoverinfo="skip",
         )
         highest = min(max(highest, float(curve.max())), CAP * highest)
@@ -184,16 +184,16 @@ def _powers(values: Float[np.ndarray, "rows columns"], top: float) -> Float[np.n
     return np.where(values == 0, 0.0, np.clip(places, FAINTEST, 1)).astype(np.float32)
 
 
-def _colour_axis(grid: TensorGrid, unit: str, look: Theme, signed: bool, logarithmic: bool) -> dict[str, Any]:
+def _colour_axis(grid: TensorGrid, unit: str, theme: Theme, signed: bool, logarithmic: bool) -> dict[str, Any]:
     top = _largest(grid)
     bar: dict[str, Any] = {"title": {"text": unit, "side": "right"}, "thickness": 14, "tickfont": {"size": TEXT_SIZE}}
     if logarithmic:
         powers = range(1, DECADES)
         bar["tickvals"] = [0, *(1 - power / DECADES for power in reversed(powers)), 1]
         bar["ticktext"] = ["0", *(f"{top * 10.0**-power:.2g}" for power in reversed(powers)), f"{top:.3g}"]
-        return {"colorscale": sequential(look), "cmin": 0, "cmax": 1, "colorbar": bar}
+        return {"colorscale": sequential(theme), "cmin": 0, "cmax": 1, "colorbar": bar}
     return {
-        "colorscale": diverging(look) if signed else sequential(look),
+        "colorscale": diverging(theme) if signed else sequential(theme),
         "cmin": -top if signed else 0,
         "cmax": top,
         "colorbar": bar,

@@ -22,12 +22,12 @@ BETWEEN = 0.03
 """Space between two of the four maps, as a share of the width."""
 
 
-def product_maps(found: FusedVsPerHead, names: Sequence[str], title: str, look: Theme) -> go.Figure:
+def product_maps(found: FusedVsPerHead, names: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """All heads' vectors of all tokens twice: above from one product, below from one per head, on one scale."""
     heads, seq, dim = found.fused.shape
     limit = scale_limit(found.fused.reshape(-1, dim))
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
-    figure.update_layout(coloraxis=signed_axis(limit, "value", look), margin={"r": 16, "t": 106, "b": 8})
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    figure.update_layout(coloraxis=signed_axis(limit, "value", theme), margin={"r": 16, "t": 106, "b": 8})
     step = pool_step(found.fused.size, MOST_CELLS // 2)
     for row, values in enumerate((found.fused, found.per_head)):
         cells = steps(pooled(values.transpose(1, 0, 2).reshape(seq, heads * dim), step), limit)
@@ -37,23 +37,23 @@ def product_maps(found: FusedVsPerHead, names: Sequence[str], title: str, look: 
     ticks = {**token_axis(names, 170), "range": [seq - 0.5, -0.5], "showgrid": False}
     figure.update_layout(yaxis={**ticks, "domain": [0.55, 1]}, yaxis2={**ticks, "domain": [0, 0.45], "anchor": "x"})
     notes = [
-        _note("<b>one product, then cut</b>", 0, 1.06, look.text, "left"),
-        _note(f"<b>{heads} products, side by side</b>", 0, 0.45, look.text, "left"),
+        _note("<b>one product, then cut</b>", 0, 1.06, theme.text, "left"),
+        _note(f"<b>{heads} products, side by side</b>", 0, 0.45, theme.text, "left"),
     ]
     # All at once: plotly looks through all of them anew at each one added.
-    figure.update_layout(shapes=_cut_lines(heads, dim, look), annotations=[*notes, *_head_names(heads, dim, look)])
+    figure.update_layout(shapes=_cut_lines(heads, dim, theme), annotations=[*notes, *_head_names(heads, dim, theme)])
     title_below = "row of the matrix: dimension of the output"
     figure.update_xaxes(title=title_below, range=[-0.5, heads * dim - 0.5], showgrid=False, anchor="y2")
-    return even_axes(figure, look)
+    return even_axes(figure, theme)
 
 
-def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, look: Theme) -> go.Figure:
+def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme: Theme) -> go.Figure:
     """Four maps of layers by heads on one scale: the norm of every head's block of W_q, W_k, W_v, W_o."""
     layers, heads, _ = norms.shape
-    figure = go.Figure(layout=layout(look, escape(title), height=max(330, min(HEIGHT, 160 + 30 * layers))))
+    figure = go.Figure(layout=layout(theme, escape(title), height=max(330, min(HEIGHT, 160 + 30 * layers))))
     low, high = float(np.nanmin(norms)), float(np.nanmax(norms))
     bar = {"title": {"text": "Frobenius norm", "side": "right"}, "thickness": 14}
-    scale = {"colorscale": sequential(look), "cmin": low if low < high else 0, "cmax": high or 1, "colorbar": bar}
+    scale = {"colorscale": sequential(theme), "cmin": low if low < high else 0, "cmax": high or 1, "colorbar": bar}
     figure.update_layout(coloraxis=scale, margin={"t": 92, "b": 8, "r": 16})
     width, notes = (1 - 3 * BETWEEN) / len(BLOCKS), []
     for index, block in enumerate(BLOCKS):
@@ -78,8 +78,8 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, look:
                 f"yaxis{number}": {**rows, "showgrid": False, "range": [layers - 0.5, -0.5]},
             }
         )
-        notes.append(_note(f"<b>{subscript(SYMBOLS[block])}</b> {block}", left + width / 2, 1, look.text, "center"))
-    return even_axes(figure.update_layout(yaxis={"title": "layer"}, annotations=notes), look)
+        notes.append(_note(f"<b>{subscript(SYMBOLS[block])}</b> {block}", left + width / 2, 1, theme.text, "center"))
+    return even_axes(figure.update_layout(yaxis={"title": "layer"}, annotations=notes), theme)
 
 
 def subscript(symbol: str) -> str:
@@ -88,14 +88,14 @@ def subscript(symbol: str) -> str:
     return f"{letter}<sub>{below}</sub>" if below else letter
 
 
-def _cut_lines(heads: int, dim: int, look: Theme) -> list[dict[str, Any]]:
-    line = {"type": "line", "y0": 0, "y1": 1, "line": {"color": look.text, "width": 1}}
+def _cut_lines(heads: int, dim: int, theme: Theme) -> list[dict[str, Any]]:
+    line = {"type": "line", "y0": 0, "y1": 1, "line": {"color": theme.text, "width": 1}}
     places = [head * dim - 0.5 for head in range(1, heads)]
     return [{**line, "x0": place, "x1": place, "yref": axis} for place in places for axis in ("y domain", "y2 domain")]
 
 
-def _head_names(heads: int, dim: int, look: Theme) -> list[dict[str, Any]]:
-    note = {"y": 1, "yref": "paper", "yanchor": "bottom", "font": {"color": look.muted}, "showarrow": False}
+def _head_names(heads: int, dim: int, theme: Theme) -> list[dict[str, Any]]:
+    note = {"y": 1, "yref": "paper", "yanchor": "bottom", "font": {"color": theme.muted}, "showarrow": False}
     return [
         {**note, "text": f"head {head}" if head == 0 else str(head), "x": head * dim + (dim - 1) / 2}
         for head in range(0, heads, -(-heads // MOST_NAMES))

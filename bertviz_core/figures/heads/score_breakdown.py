@@ -28,7 +28,7 @@ class _Box(NamedTuple):
     colour: str
 
 
-def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bottom: float, look: Theme) -> None:
+def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bottom: float, theme: Theme) -> None:
     """Two rows of boxes, query above key, that run together into the score and end in the weight.
 
     Args:
@@ -36,9 +36,9 @@ def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bott
         cell: the arithmetic.
         names: labels of the tokens.
         bottom: where it begins, as a share of the figure's height.
-        look: theme.
+        theme: colours and typeface.
     """
-    columns = _columns(cell, names, look)
+    columns = _columns(cell, names, theme)
     figure.update_layout(
         xaxis3={"domain": [0, 1], "range": [-0.5, len(columns) - 0.5], "visible": False, "anchor": "y3"},
         yaxis3={"domain": [bottom, 1], "range": [-0.5, 1.5], "visible": False, "anchor": "x3"},
@@ -52,7 +52,7 @@ def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bott
             notes.append(_words(box, place, row))
         for start in _rows(columns[place - 1]) if place else ():
             stop = start if len(column) == 2 else 0.5
-            notes.append(_arrow((place - 1 + WIDTH / 2, start), (place - WIDTH / 2, stop), look))
+            notes.append(_arrow((place - 1 + WIDTH / 2, start), (place - WIDTH / 2, stop), theme))
     # All at once: plotly looks through all of them anew at each one added.
     figure.update_layout(shapes=boxes, annotations=notes)
 
@@ -64,33 +64,35 @@ def signed(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def _columns(cell: CellBreakdown, names: Sequence[str], look: Theme) -> list[tuple[_Box, ...]]:
+def _columns(cell: CellBreakdown, names: Sequence[str], theme: Theme) -> list[tuple[_Box, ...]]:
     score, weight = cell.score, float(cell.score.weights[cell.key_position])
-    query, key = look.colours["query"], look.colours["key"]
+    query, key = theme.colours["query"], theme.colours["key"]
     inputs, dim, turned = (len(score.query_input), len(score.key_input)), len(score.query), _turned(score)
     columns: list[tuple[_Box, ...]] = [
         (
             _Box(
                 (f"x<sub>{cell.query_position}</sub>", _cut(names[cell.query_position]), f"({inputs[0]},)"),
-                look.neutral,
+                theme.neutral,
             ),
-            _Box((f"x<sub>{cell.key_position}</sub>", _cut(names[cell.key_position]), f"({inputs[1]},)"), look.neutral),
+            _Box(
+                (f"x<sub>{cell.key_position}</sub>", _cut(names[cell.key_position]), f"({inputs[1]},)"), theme.neutral
+            ),
         ),
         (
             _Box(("W<sub>q</sub>", f"head {cell.head}", f"({dim}, {inputs[0]})"), query),
             _Box(("W<sub>k</sub>", f"head {cell.key_head}", f"({dim}, {inputs[1]})"), key),
         ),
         (_Box(("q", *turned, f"({dim},)"), query), _Box(("k", *turned, f"({dim},)"), key)),
-        (_Box(("sum of", f"{dim} q k", f"<b>{signed(score.total)}</b>"), look.neutral),),
-        (_Box((f"× {signed(score.scaling)}", f"<b>{signed(score.scaled)}</b>"), look.neutral),),
+        (_Box(("sum of", f"{dim} q k", f"<b>{signed(score.total)}</b>"), theme.neutral),),
+        (_Box((f"× {signed(score.scaling)}", f"<b>{signed(score.scaled)}</b>"), theme.neutral),),
     ]
     if score.added_name:
         what = "rest" if score.is_remainder else ADDED.get(score.added_name, "term")
         sign = signed(abs(score.added)) if score.added != float("-inf") else "∞"
         term = f"{'−' if score.added < 0 else '+'} {sign}"
-        columns.append((_Box((what, term, f"<b>{signed(score.score)}</b>"), look.neutral),))
-    columns.append((_Box(("softmax", f"{len(score.weights)} keys"), look.neutral),))
-    columns.append((_Box(("weight", f"<b>{weight:.4f}</b>"), look.colours["attention"]),))
+        columns.append((_Box((what, term, f"<b>{signed(score.score)}</b>"), theme.neutral),))
+    columns.append((_Box(("softmax", f"{len(score.weights)} keys"), theme.neutral),))
+    columns.append((_Box(("weight", f"<b>{weight:.4f}</b>"), theme.colours["attention"]),))
     return columns
 
 
@@ -118,9 +120,9 @@ def _words(box: _Box, place: float, row: float) -> dict[str, Any]:
     return {"x": place, "y": row, **AXES, "text": "<br>".join(box.lines), "showarrow": False, "font": font}
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], look: Theme) -> dict[str, Any]:
+def _arrow(start: tuple[float, float], end: tuple[float, float], theme: Theme) -> dict[str, Any]:
     ends = {"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], **AXES, "axref": "x3", "ayref": "y3"}
-    style = {"arrowhead": 2, "arrowsize": 0.8, "arrowwidth": 1.5, "arrowcolor": look.muted}
+    style = {"arrowhead": 2, "arrowsize": 0.8, "arrowwidth": 1.5, "arrowcolor": theme.muted}
     return {**ends, "text": "", "showarrow": True, **style}
 
 
@@ -130,7 +132,7 @@ CHAIN = 0.54
 
 
 def cell_arithmetic(
-    cell: CellBreakdown, names: Sequence[str], title: str, look: Theme, pixels: tuple[int, int] = (480, 480)
+    cell: CellBreakdown, names: Sequence[str], title: str, theme: Theme, pixels: tuple[int, int] = (480, 480)
 ) -> go.Figure:
     """From two vectors to one weight: above the steps with their shapes and numbers, below the products and the row.
 
@@ -138,21 +140,21 @@ def cell_arithmetic(
         cell: the arithmetic.
         names: labels of the tokens.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
         pixels: widths of the two bar charts, by which labels are thinned.
     """
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT, showlegend=False))
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
     score = cell.score
     places = np.arange(len(score.products))
     figure.add_bar(
         x=places,
         y=score.products,
-        marker={"color": signs(score.products, look)},
+        marker={"color": signs(score.products, theme)},
         customdata=np.stack([score.query, score.key], axis=1),
         hovertemplate="%{x}: %{customdata[0]:.5f} × %{customdata[1]:.5f} = <b>%{y:.5f}</b><extra></extra>",
         unselected={"marker": {"opacity": 1}},
     )
-    colours = [look.colours["attention"] if key == cell.key_position else look.muted for key in range(len(names))]
+    colours = [theme.colours["attention"] if key == cell.key_position else theme.muted for key in range(len(names))]
     figure.add_bar(
         x=np.arange(len(names)),
         y=score.weights,
@@ -163,8 +165,8 @@ def cell_arithmetic(
         hovertemplate="%{x} %{customdata[0]}: score %{customdata[1]}, weight <b>%{y:.5f}</b><extra></extra>",
         unselected={"marker": {"opacity": 1}},
     )
-    add_chain(figure, cell, names, CHAIN, look)
-    _name_bar(figure, cell, names, look)
+    add_chain(figure, cell, names, CHAIN, theme)
+    _name_bar(figure, cell, names, theme)
     below, angle = [0, CHAIN - 0.13], {"tickangle": -90} if len(names) > 12 else {"autotickangles": [0, -90]}
     figure.update_layout(
         xaxis={"domain": [0, 0.46], "title": f"dimension d of the head's {len(places)}", "showgrid": False},
@@ -184,30 +186,30 @@ def cell_arithmetic(
     row = f"<b>weights of the row</b>, sum {float(score.weights.sum()):.3f}"
     for words, left in ((sums, 0), (row, 0.54)):
         figure.add_annotation(text=words, showarrow=False, x=left, **heading)
-    return even_axes(figure, look).update_yaxes(zeroline=True, zerolinecolor=look.muted)
+    return even_axes(figure, theme).update_yaxes(zeroline=True, zerolinecolor=theme.muted)
 
 
-def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], look: Theme) -> None:
+def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], theme: Theme) -> None:
     """The chosen key's name and weight at its bar, which may be one of hundreds."""
     weight = float(cell.score.weights[cell.key_position])
     figure.add_annotation(
         x=cell.key_position, y=weight, xref="x2", yref="y2", text=f"{names[cell.key_position]} {weight:.4f}",
-        showarrow=True, arrowhead=2, arrowcolor=look.text, ax=0, ay=-34, bgcolor=look.paper, opacity=0.9,
+        showarrow=True, arrowhead=2, arrowcolor=theme.text, ax=0, ay=-34, bgcolor=theme.paper, opacity=0.9,
         font={"size": TEXT_SIZE - 1},
     )  # fmt: skip
 
 
-def head_output(cell: CellBreakdown, title: str, look: Theme) -> go.Figure:
+def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
     """Behind the weights: the mix of values, what the head hands on, and how long that is beside the other heads'."""
     mix = cell.output
-    figure = go.Figure(layout=layout(look, escape(title), height=340, showlegend=False))
+    figure = go.Figure(layout=layout(theme, escape(title), height=340, showlegend=False))
     heads = np.arange(len(mix.head_norms))
-    chosen = [look.colours["attention"] if head == cell.head else look.muted for head in heads]
+    chosen = [theme.colours["attention"] if head == cell.head else theme.muted for head in heads]
     charts = (
-        (mix.mix, signs(mix.mix, look), f"<b>mix of the values</b> ({len(mix.mix)},)", "dimension of the value"),
+        (mix.mix, signs(mix.mix, theme), f"<b>mix of the values</b> ({len(mix.mix)},)", "dimension of the value"),
         (
             mix.head_output,
-            signs(mix.head_output, look),
+            signs(mix.head_output, theme),
             f"<b>through W<sub>o</sub></b> ({len(mix.head_output)},)",
             "dimension of the output",
         ),
@@ -227,12 +229,12 @@ def head_output(cell: CellBreakdown, title: str, look: Theme) -> go.Figure:
         figure.update_layout({f"xaxis{number}": side, f"yaxis{number}": {"anchor": f"x{number}"}})
         place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "y": 1}
         figure.add_annotation(text=words, showarrow=False, x=left, **place)
-    return even_axes(figure, look).update_layout(bargap=0.08, margin={"t": 82})
+    return even_axes(figure, theme).update_layout(bargap=0.08, margin={"t": 82})
 
 
-def signs(values: np.ndarray, look: Theme) -> list[str]:
+def signs(values: np.ndarray, theme: Theme) -> list[str]:
     """Colours of the diverging scale: positive and negative numbers."""
-    scale = diverging(look)
+    scale = diverging(theme)
     return [str(scale[3][1] if value >= 0 else scale[1][1]) for value in values.tolist()]
 
 

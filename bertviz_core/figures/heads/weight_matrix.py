@@ -31,7 +31,7 @@ class _Part(NamedTuple):
 
 
 def projection_heatmap(
-    matrix: Matrix, block: Block, heads: int, size: int, head: int, cut: Cut, title: str, look: Theme
+    matrix: Matrix, block: Block, heads: int, size: int, head: int, cut: Cut, title: str, theme: Theme
 ) -> go.Figure:
     """A projection's weights, rows being what comes out: W_q, W_k, W_v belong to heads by rows, W_o by columns.
 
@@ -43,12 +43,12 @@ def projection_heatmap(
         head: the block that is outlined.
         cut: whether it is drawn whole, with the cuts, or its blocks by themselves.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     by_rows = block != "output"
     limit, step = scale_limit(matrix), pool_step(matrix.size)
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
-    figure.update_layout(coloraxis=signed_axis(limit, "weight", look), margin={"r": 16, "t": 56, "b": 8})
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    figure.update_layout(coloraxis=signed_axis(limit, "weight", theme), margin={"r": 16, "t": 56, "b": 8})
     parts = _parts(matrix.shape[0 if by_rows else 1], heads, size, cut)
     for index, part in enumerate(parts):
         span = slice(part.low, part.high)
@@ -62,8 +62,8 @@ def projection_heatmap(
         across = {"showgrid": False, "range": [len(matrix) - 0.5, -0.5], "title": "row: dimension of the output"}
     figure.update_layout({"xaxis" if by_rows else "yaxis": across})
     if cut != "whole":
-        figure.update_layout(shapes=_lines(parts, heads, size, head, by_rows, look))
-    return even_axes(figure, look)
+        figure.update_layout(shapes=_lines(parts, heads, size, head, by_rows, theme))
+    return even_axes(figure, theme)
 
 
 def _parts(total: int, heads: int, size: int, cut: Cut) -> list[_Part]:
@@ -133,7 +133,7 @@ def _name(each: int, size: int, head: int, by_rows: bool) -> str:
 
 
 def _lines(
-    parts: Sequence[_Part], heads: int, size: int, head: int, by_rows: bool, look: Theme
+    parts: Sequence[_Part], heads: int, size: int, head: int, by_rows: bool, theme: Theme
 ) -> list[dict[str, Any]]:
     """Cuts between the heads, and an outline of the chosen one."""
     across = "x domain" if by_rows else "y domain"
@@ -145,11 +145,11 @@ def _lines(
         return {"type": "rect", "yref": lower, "xref": upper, "line": line, "fillcolor": "rgba(0,0,0,0)", **ends}
 
     cuts = range(1, heads + (parts[0].high > heads * size)) if len(parts) == 1 else ()
-    thin = {"color": look.text, "width": 1}
+    thin = {"color": theme.text, "width": 1}
     found = [box(each * size - 0.5, each * size - 0.5, along, thin) for each in cuts]
     index = head if len(parts) > 1 else 0
     axis = along if index == 0 else f"{along}{index + 1}"
-    thick = {"color": look.colours["attention"], "width": 3}
+    thick = {"color": theme.colours["attention"], "width": 3}
     return [*found, box(head * size - 0.5, (head + 1) * size - 0.5, axis, thick)]
 
 

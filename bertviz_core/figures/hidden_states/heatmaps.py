@@ -43,7 +43,7 @@ def coded_values(values: Float[np.ndarray, "seq window"]) -> CodedValues:
 
 
 def values_heatmap(
-    values: Float[np.ndarray, "seq window"], names: Sequence[str], first: int, title: str, look: Theme
+    values: Float[np.ndarray, "seq window"], names: Sequence[str], first: int, title: str, theme: Theme
 ) -> go.Figure:
     """Hidden states of one entry, tokens by dimensions, 0 at the middle of a symmetric scale.
 
@@ -52,19 +52,19 @@ def values_heatmap(
         names: labels of the tokens.
         first: number of the first dimension drawn.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     seq, window = values.shape
     coded = coded_values(values)
     exact = coded.cells.dtype == np.float32
-    figure = go.Figure(layout=_heatmap_layout(title, look, seq))
+    figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
     figure.add_heatmap(
         x=np.arange(first, first + window, dtype=np.int32),
         y=np.arange(seq, dtype=np.int32),
         z=coded.cells,
         zmin=-coded.top,
         zmax=coded.top,
-        colorscale=diverging(look),
+        colorscale=diverging(theme),
         colorbar=_colorbar("value", coded.ticks),
         hovertemplate="token %{y}, dimension %{x}" + (": %{z:.6f}" if exact else "") + "<extra></extra>",
     )
@@ -77,20 +77,20 @@ def values_heatmap(
 
 
 def layer_map(
-    values: Float[np.ndarray, "rows seq"], names: Sequence[str], first_layer: int, title: str, unit: str, look: Theme
+    values: Float[np.ndarray, "rows seq"], names: Sequence[str], first_layer: int, title: str, unit: str, theme: Theme
 ) -> go.Figure:
     """One number per token and layer; cosines on a scale that ends at 1, lengths on one that begins at 0."""
     rows, seq = values.shape
     cosines = unit == "cosine"
     low = min(0.0, float(values.min(initial=0))) if cosines else 0.0
-    figure = go.Figure(layout=_heatmap_layout(title, look, rows))
+    figure = go.Figure(layout=_heatmap_layout(title, theme, rows))
     figure.add_heatmap(
         x=list(range(seq)),
         y=list(range(first_layer, first_layer + rows)),
         z=values.astype(np.float32),
         zmin=low,
         zmax=1.0 if cosines else float(values.max(initial=0)) or 1.0,
-        colorscale=sequential(look),
+        colorscale=sequential(theme),
         colorbar={"title": {"text": unit, "side": "right"}, "thickness": 14},
         customdata=np.broadcast_to(np.array(names, dtype=object), (rows, seq)).tolist(),
         hovertemplate=f"%{{customdata}}, layer %{{y}}: %{{z:{'.4f' if cosines else '.3f'}}}<extra></extra>",
@@ -101,20 +101,20 @@ def layer_map(
 
 
 def similarity_scrubber(
-    cosines: Float[np.ndarray, "states seq seq"], names: Sequence[str], layer: int, title: str, look: Theme
+    cosines: Float[np.ndarray, "states seq seq"], names: Sequence[str], layer: int, title: str, theme: Theme
 ) -> go.Figure:
     """Cosine of every token to every other; a slider below runs through the layers inside the browser."""
     states, seq, _ = cosines.shape
     exact = cosines.size <= 250_000
     drawn = cosines.astype(np.float32) if exact else (cosines * 127).round().astype(np.int8)
-    figure = go.Figure(layout=_heatmap_layout(title, look, seq))
+    figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
     figure.add_heatmap(
         x=list(range(seq)),
         y=list(range(seq)),
         z=drawn[layer],
         zmin=-1 if exact else -127,
         zmax=1 if exact else 127,
-        colorscale=diverging(look),
+        colorscale=diverging(theme),
         colorbar=_colorbar("cosine", _ticks(1.0, 1 if exact else 127)),
         customdata=[[f"{row} · {column}" for column in names] for row in names] if exact else None,
         hovertemplate="%{customdata}: %{z:.4f}<extra></extra>" if exact else None,
@@ -123,12 +123,12 @@ def similarity_scrubber(
     figure.frames = [go.Frame(data=[go.Heatmap(z=drawn[state])], name=str(state)) for state in range(states)]
     figure.update_xaxes(token_axis(names, 560), tickangle=-90 if seq > 8 else 0)
     figure.update_yaxes(token_axis(names, HEIGHT - 60), autorange="reversed")
-    figure.update_layout(sliders=[_scrubber(states, layer, look)], height=HEIGHT + 130)
+    figure.update_layout(sliders=[_scrubber(states, layer, theme)], height=HEIGHT + 130)
     return figure
 
 
-def _heatmap_layout(title: str, look: Theme, rows: int) -> go.Layout:
-    return layout(look, escape(title), height=max(300, min(HEIGHT, 150 + 34 * rows)))
+def _heatmap_layout(title: str, theme: Theme, rows: int) -> go.Layout:
+    return layout(theme, escape(title), height=max(300, min(HEIGHT, 150 + 34 * rows)))
 
 
 def _colorbar(title: str, ticks: dict[str, Any]) -> dict[str, Any]:
@@ -141,18 +141,18 @@ def _ticks(limit: float, top: float) -> dict[str, Any]:
     return {"tickvals": [share * top for share in shares], "ticktext": [f"{share * limit:.3g}" for share in shares]}
 
 
-def _scrubber(states: int, layer: int, look: Theme) -> dict[str, Any]:
+def _scrubber(states: int, layer: int, theme: Theme) -> dict[str, Any]:
     still = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
     steps = [{"label": str(state), "method": "animate", "args": [[str(state)], still]} for state in range(states)]
     return {
         "active": layer,
         "steps": steps,
         "currentvalue": {"prefix": "layer ", "font": {"size": TEXT_SIZE + 1}},
-        "bordercolor": look.muted,
-        "bgcolor": look.neutral,
-        "activebgcolor": look.colours["embeddings"],
-        "tickcolor": look.muted,
-        "font": {"size": TEXT_SIZE - 1, "color": look.text},
+        "bordercolor": theme.muted,
+        "bgcolor": theme.neutral,
+        "activebgcolor": theme.colours["embeddings"],
+        "tickcolor": theme.muted,
+        "font": {"size": TEXT_SIZE - 1, "color": theme.text},
         "pad": {"t": 90},
         "x": 0,
         "len": 1,

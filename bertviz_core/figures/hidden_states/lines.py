@@ -15,11 +15,11 @@ from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenP
 from bertviz_core.trace.results import Trace
 
 
-def path_lines(paths: TokenPaths, names: Sequence[str], title: str, look: Theme) -> go.Figure:
+def path_lines(paths: TokenPaths, names: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """Every token's way over the layers in the plane of largest variance; the label stands at its end."""
     states, seq, _ = paths.points.shape
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT, showlegend=False))
-    scale = sequential(look)
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
+    scale = sequential(theme)
     sides = label_sides(paths.points, names)
     for token in range(seq):
         points = paths.points[:, token]
@@ -40,10 +40,10 @@ def path_lines(paths: TokenPaths, names: Sequence[str], title: str, look: Theme)
 
 
 def embedding_norms(
-    lengths: Mapping[str, Float[np.ndarray, " seq"]], names: Sequence[str], title: str, look: Theme
+    lengths: Mapping[str, Float[np.ndarray, " seq"]], names: Sequence[str], title: str, theme: Theme
 ) -> go.Figure:
     """Lengths of the vectors that make each token's input, side by side."""
-    figure = go.Figure(layout=layout(look, escape(title), barmode="group", height=HEIGHT - 60))
+    figure = go.Figure(layout=layout(theme, escape(title), barmode="group", height=HEIGHT - 60))
     for colour, (name, values) in zip(HUES, lengths.items(), strict=False):
         figure.add_bar(
             x=list(range(len(names))),
@@ -59,9 +59,9 @@ def embedding_norms(
     return figure.update_layout(margin={"t": 88}, title={"y": 1, "yanchor": "top", "pad": {"t": 10}}, bargap=0.2)
 
 
-def pooler_bars(check: PoolerCheck, title: str, look: Theme) -> go.Figure:
+def pooler_bars(check: PoolerCheck, title: str, theme: Theme) -> go.Figure:
     """The first token's last vector and the pooler's output, dimension by dimension."""
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT - 60))
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 60))
     for colour, name, vector in zip(HUES, ("[CLS]", "pooler output"), (check.cls, check.output), strict=False):
         figure.add_scatter(
             x=list(range(len(vector))),
@@ -76,9 +76,9 @@ def pooler_bars(check: PoolerCheck, title: str, look: Theme) -> go.Figure:
     return figure.update_layout(margin={"t": 88})
 
 
-def word_curve(comparison: WordComparison, title: str, look: Theme) -> go.Figure:
+def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figure:
     """Cosine of one word's two occurrences at every layer, beside the static embedding."""
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT - 60, showlegend=False))
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 60, showlegend=False))
     curve = comparison.cosine
     labels = [*(["static"] if comparison.static_cosine is not None else []), *map(str, range(len(curve)))]
     values = [*([comparison.static_cosine] if comparison.static_cosine is not None else []), *curve.tolist()]

@@ -28,7 +28,7 @@ def sentence_scatter(
     found: SentenceMap,
     sentences: Sequence[str],
     title: str,
-    look: Theme,
+    theme: Theme,
     column: str = "",
     values: Sequence[Any] | None = None,
 ) -> go.Figure:
@@ -38,15 +38,15 @@ def sentence_scatter(
         found: the points.
         sentences: their sentences.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
         column: name of what the colour is.
         values: one per sentence, numbers or words; None for one colour.
     """
-    figure = go.Figure(layout=layout(look, escape(title), height=HEIGHT))
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     numbers = drawn_points(len(sentences))
     texts = [sentence_text(text, 24) for text in sentences] if len(sentences) <= LABELLED else None
     sides = label_sides(found.points[None], texts) if texts else None
-    for name, chosen, marker in _groups(numbers, values, column, look):
+    for name, chosen, marker in _groups(numbers, values, column, theme):
         figure.add_trace(
             go.Scatter(
                 x=found.points[chosen, 0].astype(np.float32),
@@ -85,7 +85,7 @@ def drawn_points(count: int) -> np.ndarray:
 
 
 def _groups(
-    numbers: np.ndarray, values: Sequence[Any] | None, column: str, look: Theme
+    numbers: np.ndarray, values: Sequence[Any] | None, column: str, theme: Theme
 ) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
     """(name, indices, marker) of every trace: one per word, or one whose colour is the number."""
     if values is None:
@@ -93,7 +93,7 @@ def _groups(
     array = np.asarray([values[index] for index in numbers.tolist()])
     if array.dtype.kind in "iuf":
         bar = {"title": {"text": sentence_text(column), "side": "right"}, "thickness": 14}
-        scale = sequential(look)[1:]
+        scale = sequential(theme)[1:]
         even = [[step / (len(scale) - 1), colour] for step, (_, colour) in enumerate(scale)]
         return [("", numbers, {"color": array.astype(np.float32), "colorscale": even, "colorbar": bar})]
     words = array.astype(str)
@@ -102,7 +102,7 @@ def _groups(
     groups = [(word, numbers[words == word], {"color": HUES[place]}) for place, word in enumerate(largest)]
     rest = numbers[~np.isin(words, largest)]
     if rest.size:
-        groups.append((f"{len(found) - len(largest)} others", rest, {"color": look.muted}))
+        groups.append((f"{len(found) - len(largest)} others", rest, {"color": theme.muted}))
     return groups
 
 

@@ -27,10 +27,10 @@ COLUMNS = 5
 """Most layers that have a column of small maps."""
 
 
-def pooling_lines(found: PoolingComparison, title: str, look: Theme) -> go.Figure:
+def pooling_lines(found: PoolingComparison, title: str, theme: Theme) -> go.Figure:
     """Mean and spread of the cosines of all pairs, a line per pooling over the layers."""
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1)
-    figure.update_layout(layout(look, escape(title), height=HEIGHT))
+    figure.update_layout(layout(theme, escape(title), height=HEIGHT))
     for column, (values, word) in enumerate(
         ((found.mean_cosine, "mean cosine of two sentences"), (found.spread, "spread of these cosines")), start=1
     ):
@@ -50,11 +50,11 @@ def pooling_lines(found: PoolingComparison, title: str, look: Theme) -> go.Figur
             )
         figure.update_xaxes(title="layer", dtick=max(1, len(found.layers) // 12), showgrid=False, row=1, col=column)
         figure.update_yaxes(title=word, rangemode="tozero", row=1, col=column)
-    _plain_axes(figure, look)
+    _plain_axes(figure, theme)
     return figure.update_layout(margin={"t": 84, "b": 8, "r": 16})
 
 
-def pooling_maps(found: PoolingComparison, title: str, look: Theme) -> go.Figure:
+def pooling_maps(found: PoolingComparison, title: str, theme: Theme) -> go.Figure:
     """Small maps of all pairs: a row per pooling, a column for some of the layers; what does not exist is left out.
 
     Raises:
@@ -72,7 +72,7 @@ def pooling_maps(found: PoolingComparison, title: str, look: Theme) -> go.Figure
         horizontal_spacing=0.02,
         vertical_spacing=0.03,
     )
-    figure.update_layout(layout(look, escape(title), height=110 + 150 * rows))
+    figure.update_layout(layout(theme, escape(title), height=110 + 150 * rows))
     for row in range(rows):
         for place, column in enumerate(columns):
             cells = found.matrices[row, column]
@@ -87,7 +87,7 @@ def pooling_maps(found: PoolingComparison, title: str, look: Theme) -> go.Figure
     figure.update_xaxes(visible=False, constrain="domain")
     figure.update_yaxes(visible=False, autorange="reversed")
     figure.update_annotations(font_size=TEXT_SIZE)
-    colours = similarity_colours("cosine", 1.0, look)
+    colours = similarity_colours("cosine", 1.0, theme)
     colours["colorbar"]["x"] = 1.06
     return figure.update_layout(coloraxis=colours, margin={"t": 84, "r": 40})
 
@@ -97,12 +97,12 @@ def shown_columns(layers: int) -> list[int]:
     return sorted({int(place) for place in np.linspace(0, layers - 1, min(layers, COLUMNS)).round()})
 
 
-def _plain_axes(figure: go.Figure, look: Theme) -> None:
+def _plain_axes(figure: go.Figure, theme: Theme) -> None:
     """The second pair of axes looks as the first: the layout that figures start from names one pair only."""
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(
-            gridcolor=look.grid,
-            linecolor=look.muted,
+            gridcolor=theme.grid,
+            linecolor=theme.muted,
             zeroline=False,
             automargin=True,
             title_font_size=TEXT_SIZE,

@@ -33,7 +33,7 @@ def similarity_heatmap(
     sentences: Sequence[str],
     measure: Measure,
     title: str,
-    look: Theme,
+    theme: Theme,
     clusters: ClusterOrder | None = None,
 ) -> go.Figure:
     """Every sentence against every other; with clusters, in their order and below their tree.
@@ -43,7 +43,7 @@ def similarity_heatmap(
         sentences: the sentences as given.
         measure: what the cells are.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
         clusters: an order in which similar sentences stand together; None for the order given.
     """
     count = len(sentences)
@@ -51,7 +51,7 @@ def similarity_heatmap(
     cells = similarity[np.ix_(order, order)].astype(np.float32)
     numbers = order.tolist()
     height = max(SMALLEST, min(LARGEST, 96 + ROW * count))
-    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
     pairs = [[f"{row + 1} and {column + 1}" for column in numbers] for row in numbers]
     figure.add_heatmap(
         x=np.arange(count, dtype=np.int32),
@@ -62,16 +62,16 @@ def similarity_heatmap(
         texttemplate="%{z:.2f}" if count <= WRITTEN else None,
         hovertemplate=f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}<extra></extra>",
     )
-    figure.update_layout(coloraxis=similarity_colours(measure, float(np.abs(cells).max(initial=0)), look))
+    figure.update_layout(coloraxis=similarity_colours(measure, float(np.abs(cells).max(initial=0)), theme))
     figure.update_xaxes(number_axis(numbers), range=[-0.5, count - 0.5])
     sentence_rows(figure, sentence_labels(numbers, [sentences[number] for number in numbers]), height - 90)
     figure.update_layout(margin={"b": 36, "r": 8})
     if clusters is not None and count > 1:
-        _add_tree(figure, clusters, look)
+        _add_tree(figure, clusters, theme)
     return figure
 
 
-def _add_tree(figure: go.Figure, clusters: ClusterOrder, look: Theme) -> None:
+def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme) -> None:
     """The tree above the map: every join at its distance, which is 1 - cosine."""
     x, y = tree_lines(clusters.order, clusters.linkage)
     figure.add_scatter(
@@ -79,7 +79,7 @@ def _add_tree(figure: go.Figure, clusters: ClusterOrder, look: Theme) -> None:
         y=y,
         yaxis="y2",
         mode="lines",
-        line={"color": look.muted, "width": 1.5},
+        line={"color": theme.muted, "width": 1.5},
         hoverinfo="skip",
         showlegend=False,
     )
@@ -94,7 +94,7 @@ def _add_tree(figure: go.Figure, clusters: ClusterOrder, look: Theme) -> None:
             "nticks": 3,
             "zeroline": False,
             "automargin": False,
-            "gridcolor": look.grid,
+            "gridcolor": theme.grid,
             "tickfont": {"size": TEXT_SIZE - 2},
         },
     )
@@ -118,11 +118,11 @@ def tree_lines(
     return x, y
 
 
-def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, look: Theme) -> go.Figure:
+def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """Many sentences as blocks of similar ones: every cell is the mean cosine of the pairs between two blocks."""
     count = len(summary.starts)
     height = max(SMALLEST, min(LARGEST, 96 + 22 * count))
-    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
     sizes = summary.sizes.tolist()
     figure.add_heatmap(
         x=np.arange(count, dtype=np.int32),
@@ -132,7 +132,7 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
         customdata=[[f"{row:,} by {column:,} sentences" for column in sizes] for row in sizes],
         hovertemplate="%{customdata}, mean cosine: %{z:.4f}<extra></extra>",
     )
-    figure.update_layout(coloraxis=similarity_colours("cosine", 1.0, look))
+    figure.update_layout(coloraxis=similarity_colours("cosine", 1.0, theme))
     examples = [sentence_text(sentences[index], 30) for index in summary.examples.tolist()]
     names = [f"{text}  ({size:,})" for text, size in zip(examples, sizes, strict=True)]
     figure.update_xaxes(number_axis(range(count), 150), title="block", range=[-0.5, count - 0.5])
@@ -140,12 +140,12 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
-def neighbour_bars(found: Neighbours, sentences: Sequence[str], title: str, look: Theme) -> go.Figure:
+def neighbour_bars(found: Neighbours, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """The sentences nearest to a query, the nearest at the top, as bars of their score."""
     numbers = found.index.tolist()
     names = sentence_labels(numbers, [sentences[number] for number in numbers])
     height = max(240, 110 + 34 * len(numbers))
-    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_bar(
         x=found.score.astype(np.float32),
         y=np.arange(len(numbers), dtype=np.int32),
@@ -166,7 +166,7 @@ def vectors_heatmap(
     sentences: Sequence[str],
     first: int,
     title: str,
-    look: Theme,
+    theme: Theme,
 ) -> go.Figure:
     """Sentence vectors as rows of numbers, on a scale symmetric around 0.
 
@@ -175,12 +175,12 @@ def vectors_heatmap(
         sentences: their sentences.
         first: index of the first of them.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     rows, columns = vectors.shape
     limit = float(np.abs(vectors).max(initial=0)) or 1.0
     height = max(SMALLEST, min(560, 110 + ROW * rows))
-    figure = go.Figure(layout=layout(look, escape(title), height=height))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_heatmap(
         x=np.arange(columns, dtype=np.int32),
         y=np.arange(rows, dtype=np.int32),
@@ -188,7 +188,7 @@ def vectors_heatmap(
         coloraxis="coloraxis",
         hovertemplate="dimension %{x}: %{z:.6f}<extra></extra>",
     )
-    figure.update_layout(coloraxis=similarity_colours("dot", limit, look))
+    figure.update_layout(coloraxis=similarity_colours("dot", limit, theme))
     figure.update_layout(coloraxis_colorbar_title_text="value")
     figure.update_xaxes(title="dimension", showgrid=False)
     sentence_rows(figure, sentence_labels(range(first, first + rows), sentences), height - 100)

@@ -20,14 +20,14 @@ TOTALS = 0.16
 """Share of the picture that the totals beside the cells take."""
 
 
-def pair_heatmap(found: TokenPairShares, unit: Unit, title: str, look: Theme) -> go.Figure:
+def pair_heatmap(found: TokenPairShares, unit: Unit, title: str, theme: Theme) -> go.Figure:
     """What every pair of tokens, or of words, adds to the cosine; totals of rows and columns stand beside them.
 
     Args:
         found: the cosine as a sum.
         unit: whether a row is a token or a word.
         title: stands alone on a slide.
-        look: theme.
+        theme: colours and typeface.
     """
     if unit == "tokens":
         cells, rows, columns = found.cells, found.first_tokens, found.second_tokens
@@ -37,7 +37,7 @@ def pair_heatmap(found: TokenPairShares, unit: Unit, title: str, look: Theme) ->
         row_totals, column_totals = found.first_word_totals, found.second_word_totals
     names, others = [token_text(row) for row in rows], [token_text(column) for column in columns]
     height = max(SMALLEST, min(LARGEST, 190 + ROW * len(names)))
-    figure = go.Figure(layout=layout(look, escape(title), height=height, showlegend=False))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
     limit = float(np.abs(cells).max(initial=0)) or 1.0
     figure.add_heatmap(
         x=np.arange(len(others), dtype=np.int32),
@@ -45,27 +45,27 @@ def pair_heatmap(found: TokenPairShares, unit: Unit, title: str, look: Theme) ->
         z=cells.astype(np.float32),
         zmin=-limit,
         zmax=limit,
-        colorscale=diverging(look),
+        colorscale=diverging(theme),
         colorbar={"title": {"text": "adds to the cosine", "side": "right"}, "thickness": 14},
         customdata=[[f"{name} · {other}" for other in others] for name in names],
         texttemplate="%{z:.3f}" if len(others) <= 14 and len(names) <= 14 else None,
         hovertemplate="%{customdata}: %{z:.5f}<extra></extra>",
     )
-    _add_totals(figure, names, row_totals, "h", look)
-    _add_totals(figure, others, column_totals, "v", look)
+    _add_totals(figure, names, row_totals, "h", theme)
+    _add_totals(figure, others, column_totals, "v", theme)
     small = {"size": TEXT_SIZE - 3}
     figure.update_layout(
         xaxis={**token_axis(others, 560), "domain": [0, 1 - TOTALS - 0.01], "tickangle": -90 if len(others) > 9 else 0},
         yaxis={**token_axis(names, height - 170), "domain": [0, 1 - TOTALS - 0.02], "autorange": "reversed"},
-        xaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": look.grid, "anchor": "y"},
-        yaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": look.grid, "anchor": "x"},
+        xaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": theme.grid, "anchor": "y"},
+        yaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": theme.grid, "anchor": "x"},
         bargap=0.25,
     )
     return figure
 
 
 def _add_totals(
-    figure: go.Figure, names: Sequence[str], totals: Float[np.ndarray, " names"], way: Literal["h", "v"], look: Theme
+    figure: go.Figure, names: Sequence[str], totals: Float[np.ndarray, " names"], way: Literal["h", "v"], theme: Theme
 ) -> None:
     """Bars beside the rows (h) or above the columns (v): sums of the cells."""
     places, sums = np.arange(len(names), dtype=np.int32), totals.astype(np.float32)

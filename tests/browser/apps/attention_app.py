@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import streamlit as st
 
-from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.base.style import theme_named
 from tests.helpers.hand_made_attention import atlas_of, map_of
 from ui.components.attention.view import attention_state, attention_view
 
@@ -21,8 +21,8 @@ weights, atlas = st.cache_resource(atlas_of, show_spinner=False)(seq or 10, laye
 def view() -> None:
     state = attention_state(KEY, atlas)
     maps = [map_of(weights, atlas, layer, head) for layer, head in (*state.missing, *state.ahead)]
-    look = theme(st.context.theme.type or "light")
-    attention_view(atlas, maps, state, key=KEY, title="hand-made", look=look, special={0, len(atlas.queries) - 1})
+    theme = theme_named(st.context.theme.type or "light")
+    attention_view(atlas, maps, state, key=KEY, title="hand-made", theme=theme, special={0, len(atlas.queries) - 1})
     st.text(f"opened {state.opened} heads {state.heads} sent {[(each.layer, each.head) for each in maps]}")
     st.text(f"cell {state.cell} range {state.range}")
     if state.cell:

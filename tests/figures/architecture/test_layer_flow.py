@@ -132,9 +132,9 @@ def test_gates_windows_and_shared_projections_are_named() -> None:
     assert any(text.startswith("query, key, value") for text in texts)
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
-def test_everything_drawn_lies_inside_and_text_has_contrast(look: Theme) -> None:
-    for figure in (layer_drawing(flow(), look), *(drawing(design=design, look=look) for design in DESIGNS)):
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_everything_drawn_lies_inside_and_text_has_contrast(theme: Theme) -> None:
+    for figure in (layer_drawing(flow(), theme), *(drawing(design=design, theme=theme) for design in DESIGNS)):
         low, high = figure.layout.yaxis.range
         left, right = figure.layout.xaxis.range
         for note in figure.layout.annotations:
@@ -142,7 +142,7 @@ def test_everything_drawn_lies_inside_and_text_has_contrast(look: Theme) -> None
             assert left <= note.x <= right
         fills = {shape.fillcolor for shape in figure.layout.shapes if shape.fillcolor}
         inks = {note.font.color for note in figure.layout.annotations if note.text}
-        assert {text_on(fill) for fill in fills if fill not in (look.grid, look.neutral)} <= inks
+        assert {text_on(fill) for fill in fills if fill not in (theme.grid, theme.neutral)} <= inks
 
 
 def test_scores_have_as_many_rows_and_columns_as_there_are_queries_and_keys() -> None:
@@ -177,8 +177,8 @@ WRITER = Design("decoder", 0, 5, cross_attention=False, mixes=False, local_layer
 DESIGNS = (ENCODER, BOTH, WRITER, replace(WRITER, cross_attention=True))
 
 
-def drawing(name: str = "tiny", design: Design = ENCODER, look: Theme = LIGHT) -> go.Figure:
-    return encoder_and_decoder(architecture(name), design, look)
+def drawing(name: str = "tiny", design: Design = ENCODER, theme: Theme = LIGHT) -> go.Figure:
+    return encoder_and_decoder(architecture(name), design, theme)
 
 
 def middles(figure: go.Figure, words: str) -> list[float]:
@@ -313,10 +313,10 @@ def figures() -> list[FigureSpec]:
 @pytest.mark.parametrize("place", range(4))
 def test_every_figure_is_drawn_in_every_theme_and_says_what_it_is(place: int) -> None:
     spec = figures()[place]
-    for look in THEMES.values():
-        figure = spec.drawn(look)
+    for theme in THEMES.values():
+        figure = spec.drawn(theme)
         assert figure.layout.title.text == spec.title
-        assert figure.layout.paper_bgcolor == look.paper
+        assert figure.layout.paper_bgcolor == theme.paper
     assert "tiny" in spec.title
     assert spec.alt.startswith(spec.title)
     assert spec.caption.endswith(".")

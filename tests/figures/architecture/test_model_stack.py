@@ -143,9 +143,9 @@ def test_names_are_shown_as_text_never_as_html() -> None:
     assert not any(ACTIVE in (note.text or "") for note in figure.layout.annotations)
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
-def test_boxes_have_the_colours_of_their_components(look: Theme) -> None:
-    figure = model_stack(architecture(), tiny(), look)
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_boxes_have_the_colours_of_their_components(theme: Theme) -> None:
+    figure = model_stack(architecture(), tiny(), theme)
     filled = [shape.fillcolor for shape in figure.layout.shapes if shape.fillcolor]
     names = ["embeddings"] * 3 + [
         "layer_norm",
@@ -155,7 +155,7 @@ def test_boxes_have_the_colours_of_their_components(look: Theme) -> None:
         "layer_norm",
         "pooler",
     ]
-    assert filled == [look.colours[name] for name in names]
+    assert filled == [theme.colours[name] for name in names]
     bold = [note for note in figure.layout.annotations if (note.text or "").startswith("<b>")]
     boxed = [note.font.color for note in bold if "×</b>" not in note.text]
     assert boxed == [text_on(colour) for colour in filled]

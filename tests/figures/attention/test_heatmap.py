@@ -18,10 +18,10 @@ def made(side: int) -> AttentionMap:
     return AttentionMap(1, 2, MapOptions(), axis, axis, weights, np.zeros(side, np.float32))
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK])
-def test_every_cell_is_drawn_where_it_stands(look: Theme) -> None:
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_every_cell_is_drawn_where_it_stands(theme: Theme) -> None:
     found = made(7)
-    figure = attention_heatmap(found, [0], "A title", look)
+    figure = attention_heatmap(found, [0], "A title", theme)
     np.testing.assert_array_equal(figure.data[0].z, found.weights)
     assert figure.layout.yaxis.autorange == "reversed"
     assert figure.layout.title.text == "A title"

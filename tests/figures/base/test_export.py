@@ -108,7 +108,7 @@ def test_the_page_has_the_ground_of_its_figure() -> None:
 def test_a_page_for_print_stands_still_and_others_do_not() -> None:
     figure = go.Figure(layout=layout(PRINT, "Paper"))
     still, moving = (
-        standalone_html(figure, "A", CAPTION, look).rpartition("Plotly.newPlot")[2] for look in (PRINT, LIGHT)
+        standalone_html(figure, "A", CAPTION, theme).rpartition("Plotly.newPlot")[2] for theme in (PRINT, LIGHT)
     )
     assert re.search(r'"staticPlot":\s*true', still)
     assert "staticPlot" not in moving
@@ -202,7 +202,7 @@ def test_a_described_png_is_whole() -> None:
 
 def test_print_keeps_the_layer_of_a_slider_in_words_and_nothing_to_move() -> None:
     cosines = np.eye(3, dtype=np.float32)[None].repeat(4, axis=0)
-    picture = FigureSpec("t", "a", lambda look: similarity_scrubber(cosines, ["a", "b", "c"], 2, "t", look))
+    picture = FigureSpec("t", "a", lambda theme: similarity_scrubber(cosines, ["a", "b", "c"], 2, "t", theme))
     paper = picture.drawn(PRINT)
     assert not paper.layout.sliders
     assert not paper.frames
@@ -212,11 +212,13 @@ def test_print_keeps_the_layer_of_a_slider_in_words_and_nothing_to_move() -> Non
 
 
 def test_bars_and_lines_differ_in_print_by_more_than_colour() -> None:
-    bars = FigureSpec("t", "a", lambda look: go.Figure([go.Bar(y=[1], name=name) for name in "abc"], layout(look, "t")))
+    bars = FigureSpec(
+        "t", "a", lambda theme: go.Figure([go.Bar(y=[1], name=name) for name in "abc"], layout(theme, "t"))
+    )
     lines = FigureSpec(
         "t",
         "a",
-        lambda look: go.Figure([go.Scatter(y=[1], mode="lines", name=name) for name in "abb"], layout(look, "t")),
+        lambda theme: go.Figure([go.Scatter(y=[1], mode="lines", name=name) for name in "abb"], layout(theme, "t")),
     )
     assert len({bar.marker.pattern.shape for bar in bars.drawn(PRINT).data}) == 3
     assert not any(bar.marker.pattern.shape for bar in bars.drawn(LIGHT).data)

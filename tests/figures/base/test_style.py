@@ -8,22 +8,32 @@ import pytest
 import streamlit  # noqa: F401  it changes plotly's default template
 
 from bertviz_core.figures.architecture.model_stack import model_stack
-from bertviz_core.figures.base.style import LIGHT, PRINT, THEMES, Theme, diverging, sequential, text_on, theme, words
+from bertviz_core.figures.base.style import (
+    LIGHT,
+    PRINT,
+    THEMES,
+    Theme,
+    diverging,
+    sequential,
+    text_on,
+    theme_named,
+    words,
+)
 from bertviz_core.figures.parameters import LAYER_PARTS, TreeForm, layer_bars, model_bars, parameter_tree_figure
 from tests.helpers.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
 
 READABLE = 4.5
 ROWS = (parameter("embeddings.word_embeddings.weight", (97, 38), "embeddings"),)
 BUILDERS: dict[str, Callable[[Theme], go.Figure]] = {
-    "sunburst": lambda look: parameter_tree_figure(TREE, "Tree", "sunburst", look),
-    "treemap": lambda look: parameter_tree_figure(TREE, "Tree", "treemap", look),
-    "icicle": lambda look: parameter_tree_figure(TREE, "Tree", "icicle", look),
-    "layers": lambda look: layer_bars(ledger("tiny"), "Layers", look),
-    "models": lambda look: model_bars([ledger("tiny", embeddings=83)], "Models", look),
-    "stack": lambda look: model_stack(architecture(), ledger("tiny", PLAIN_LAYERS, ROWS, embeddings=3_686), look),
+    "sunburst": lambda theme: parameter_tree_figure(TREE, "Tree", "sunburst", theme),
+    "treemap": lambda theme: parameter_tree_figure(TREE, "Tree", "treemap", theme),
+    "icicle": lambda theme: parameter_tree_figure(TREE, "Tree", "icicle", theme),
+    "layers": lambda theme: layer_bars(ledger("tiny"), "Layers", theme),
+    "models": lambda theme: model_bars([ledger("tiny", embeddings=83)], "Models", theme),
+    "stack": lambda theme: model_stack(architecture(), ledger("tiny", PLAIN_LAYERS, ROWS, embeddings=3_686), theme),
 }
 every_figure = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS.keys())
-every_theme = pytest.mark.parametrize("look", THEMES.values(), ids=THEMES.keys())
+every_theme = pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES.keys())
 
 
 def luminance(colour: str) -> float:
@@ -48,15 +58,15 @@ def test_contrast_of_black_and_white_is_21() -> None:
 
 
 @every_theme
-def test_words_on_every_colour_can_be_read(look: Theme) -> None:
-    for name, colour in {**look.colours, "neutral": look.neutral}.items():
+def test_words_on_every_colour_can_be_read(theme: Theme) -> None:
+    for name, colour in {**theme.colours, "neutral": theme.neutral}.items():
         assert contrast(colour, text_on(colour)) >= READABLE, f"{text_on(colour)} on {name} {colour}"
 
 
 @every_theme
-def test_words_on_the_page_can_be_read(look: Theme) -> None:
-    assert contrast(look.text, look.paper) >= READABLE
-    assert contrast(look.muted, look.paper) >= READABLE
+def test_words_on_the_page_can_be_read(theme: Theme) -> None:
+    assert contrast(theme.text, theme.paper) >= READABLE
+    assert contrast(theme.muted, theme.paper) >= READABLE
 
 
 @pytest.mark.parametrize(
@@ -68,8 +78,8 @@ def test_dark_ground_has_bright_words_and_the_other_way_round(colour: str, brigh
 
 @every_theme
 @pytest.mark.parametrize("form", ["sunburst", "treemap", "icicle"])
-def test_words_in_drawn_sectors_can_be_read(form: TreeForm, look: Theme) -> None:
-    (trace,) = parameter_tree_figure(TREE, "Tree", form, look).data
+def test_words_in_drawn_sectors_can_be_read(form: TreeForm, theme: Theme) -> None:
+    (trace,) = parameter_tree_figure(TREE, "Tree", form, theme).data
     assert len(trace.textfont.color) == len(trace.marker.colors) == len(TREE)
     for colour, words_colour in zip(trace.marker.colors, trace.textfont.color, strict=True):
         assert contrast(colour, words_colour) >= READABLE
@@ -78,25 +88,25 @@ def test_words_in_drawn_sectors_can_be_read(form: TreeForm, look: Theme) -> None
 @every_figure
 @every_theme
 def test_a_figure_is_the_same_whatever_plotlys_default_template(
-    build: Callable[[Theme], go.Figure], look: Theme, monkeypatch: pytest.MonkeyPatch
+    build: Callable[[Theme], go.Figure], theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
     for default in ("streamlit", "plotly_dark", "none"):
         monkeypatch.setattr(pio.templates, "default", default)
-        drawn.append(build(look).to_json())
+        drawn.append(build(theme).to_json())
     assert drawn[0] == drawn[1] == drawn[2]
     assert "#000001" not in drawn[0]
 
 
 @every_figure
 @every_theme
-def test_a_figure_says_its_own_ground_and_words(build: Callable[[Theme], go.Figure], look: Theme) -> None:
-    layout = build(look).layout
+def test_a_figure_says_its_own_ground_and_words(build: Callable[[Theme], go.Figure], theme: Theme) -> None:
+    layout = build(theme).layout
     assert layout.template is not None
     assert (layout.paper_bgcolor, layout.plot_bgcolor, layout.font.color) == (
-        look.paper,
-        look.paper,
-        look.text,
+        theme.paper,
+        theme.paper,
+        theme.text,
     )
     assert layout.font.family
     assert layout.title.text
@@ -108,14 +118,14 @@ def test_a_figure_leaves_its_results_and_theme_as_they_were(build: Callable[[The
 
 
 def test_all_themes_know_the_same_colours() -> None:
-    assert len({frozenset(look.colours) for look in THEMES.values()}) == 1
+    assert len({frozenset(theme.colours) for theme in THEMES.values()}) == 1
     assert list(THEMES) == ["light", "dark", "print"]
-    assert all(name == look.name for name, look in THEMES.items())
+    assert all(name == theme.name for name, theme in THEMES.items())
 
 
 def test_an_unknown_theme_is_the_light_one() -> None:
-    assert theme("dark") is THEMES["dark"]
-    assert theme("sepia") is theme("") is LIGHT
+    assert theme_named("dark") is THEMES["dark"]
+    assert theme_named("sepia") is theme_named("") is LIGHT
 
 
 def test_every_part_has_a_colour_and_words_without_underscores() -> None:
@@ -143,10 +153,10 @@ def test_scales_in_print_go_one_way_in_grey(build: Callable[[Theme], list[list[f
 
 
 @every_theme
-def test_a_scale_of_counts_begins_at_the_paper_and_leaves_it(look: Theme) -> None:
-    steps = [str(colour) for _, colour in sequential(look)]
-    assert steps[0] == look.paper
-    away = [contrast(look.paper, step) for step in steps]
+def test_a_scale_of_counts_begins_at_the_paper_and_leaves_it(theme: Theme) -> None:
+    steps = [str(colour) for _, colour in sequential(theme)]
+    assert steps[0] == theme.paper
+    away = [contrast(theme.paper, step) for step in steps]
     assert away == sorted(away)
 
 

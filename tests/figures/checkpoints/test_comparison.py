@@ -14,9 +14,9 @@ COUNTS = (np.array([1, 2, 3, 4, 5]), np.array([5, 1, 0, 2, 7]), np.array([0, 0, 
 FOUND = ChangeHistograms("w", *(Histogram(EDGES, counts, 0) for counts in COUNTS))
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK])
-def test_both_outlines_and_the_differences_are_the_counts(look: Theme) -> None:
-    first, second, difference = histogram_pair(FOUND, ("first", ACTIVE), "x", look).data
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_both_outlines_and_the_differences_are_the_counts(theme: Theme) -> None:
+    first, second, difference = histogram_pair(FOUND, ("first", ACTIVE), "x", theme).data
     for line, counts in ((first, COUNTS[0]), (second, COUNTS[1])):
         assert line.x.tolist() == np.repeat(EDGES, 2).tolist()
         assert (line.y[0], line.y[-1]) == (0, 0)
@@ -27,15 +27,15 @@ def test_both_outlines_and_the_differences_are_the_counts(look: Theme) -> None:
     assert first.line.dash != second.line.dash
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK])
-def test_divergences_begin_at_zero_with_layers_down_and_heads_across(look: Theme) -> None:
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_divergences_begin_at_zero_with_layers_down_and_heads_across(theme: Theme) -> None:
     values = RANDOM.random((3, 5)).astype(np.float32) / 2
-    figure = divergence_map(values, "x", look)
+    figure = divergence_map(values, "x", theme)
     heatmap = figure.data[0]
     np.testing.assert_array_equal(heatmap.z, values)
     assert (heatmap.zmin, heatmap.zmax) == (0, pytest.approx(values.max()))
     assert (list(heatmap.x), list(heatmap.y)) == ([0, 1, 2, 3, 4], [0, 1, 2])
-    assert divergence_map(np.zeros((3, 5), np.float32), "x", look).data[0].zmax == pytest.approx(np.log(2))
+    assert divergence_map(np.zeros((3, 5), np.float32), "x", theme).data[0].zmax == pytest.approx(np.log(2))
 
 
 def test_cosines_end_at_one_and_begin_below_the_smallest() -> None:

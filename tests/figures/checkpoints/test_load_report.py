@@ -14,9 +14,9 @@ SHARES = (
 )
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK, PRINT])
-def test_the_bars_are_the_shares(look: Theme) -> None:
-    figure = share_bars(SHARES, "Title", look)
+@pytest.mark.parametrize("theme", [LIGHT, DARK, PRINT])
+def test_the_bars_are_the_shares(theme: Theme) -> None:
+    figure = share_bars(SHARES, "Title", theme)
     drawn = {bar.name: list(bar.x) for bar in figure.data if bar.showlegend is False}
     assert drawn == {
         "from the file": [30.0, 100.0, None, None],

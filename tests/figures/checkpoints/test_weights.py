@@ -19,16 +19,16 @@ GRID = TensorGrid(
 )
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK, PRINT])
-def test_an_even_scale_draws_the_numbers_themselves(look: Theme) -> None:
-    figure = tensor_map(GRID, "x", "std", look)
+@pytest.mark.parametrize("theme", [LIGHT, DARK, PRINT])
+def test_an_even_scale_draws_the_numbers_themselves(theme: Theme) -> None:
+    figure = tensor_map(GRID, "x", "std", theme)
     outside, inside = figure.data
     expected = np.where(np.isinf(GRID.values), 8, GRID.values)
     np.testing.assert_array_equal(inside.z, expected)
     np.testing.assert_array_equal(outside.z, [[2], [0]])
     axis = figure.layout.coloraxis
     assert (axis.cmin, axis.cmax, axis.colorbar.title.text) == (0, 8, "std")
-    assert axis.colorscale[0][1] == look.paper
+    assert axis.colorscale[0][1] == theme.paper
 
 
 def test_a_click_on_a_cell_leads_to_its_tensor() -> None:

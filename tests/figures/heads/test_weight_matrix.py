@@ -46,12 +46,12 @@ def cell(added: float = 0.0, name: str = "", remainder: bool = False) -> CellBre
     return CellBreakdown("model", 2, 1, 1, 4, 3, score, mix)
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 @pytest.mark.parametrize("cut", ["whole", "cut", "apart"])
 @pytest.mark.parametrize("block", ["query", "output"])
-def test_the_drawn_matrix_is_the_same_however_it_is_cut(look: object, cut: str, block: str) -> None:
+def test_the_drawn_matrix_is_the_same_however_it_is_cut(theme: object, cut: str, block: str) -> None:
     matrix = numbers(HEADS * SIZE, COLUMNS) if block == "query" else numbers(COLUMNS, HEADS * SIZE)
-    figure = projection_heatmap(matrix, block, HEADS, SIZE, 1, cut, "x", look)
+    figure = projection_heatmap(matrix, block, HEADS, SIZE, 1, cut, "x", theme)
     limit = scale_limit(matrix)
     drawn = whole(figure, 0 if block == "query" else 1)
     assert drawn.dtype == np.int8
@@ -59,7 +59,7 @@ def test_the_drawn_matrix_is_the_same_however_it_is_cut(look: object, cut: str, 
     assert len(figure.data) == (HEADS if cut == "apart" else 1)
     axis = figure.layout.coloraxis
     assert axis.cmax == -axis.cmin == 127
-    assert look.paper in [colour for place, colour in axis.colorscale if place == 0.5]
+    assert theme.paper in [colour for place, colour in axis.colorscale if place == 0.5]
 
 
 def test_cells_keep_their_own_row_and_column_when_pulled_apart() -> None:
@@ -148,16 +148,16 @@ def test_norms_are_drawn_as_they_are_in_four_maps_on_one_scale() -> None:
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (np.nanmin(norms), np.nanmax(norms))
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK])
-def test_the_cell_draws_its_products_and_its_row(look: object) -> None:
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_the_cell_draws_its_products_and_its_row(theme: object) -> None:
     shown = cell()
-    figure = cell_arithmetic(shown, NAMES, "x", look)
+    figure = cell_arithmetic(shown, NAMES, "x", theme)
     products, weights = figure.data[:2]
     np.testing.assert_array_equal(products.y, shown.score.products)
     np.testing.assert_array_equal(weights.y, shown.score.weights)
     colours = list(weights.marker.color)
-    assert [place for place, colour in enumerate(colours) if colour == look.colours["attention"]] == [3]
-    assert list(products.marker.color) == signs(shown.score.products, look)
+    assert [place for place, colour in enumerate(colours) if colour == theme.colours["attention"]] == [3]
+    assert list(products.marker.color) == signs(shown.score.products, theme)
     assert list(figure.layout.xaxis2.ticktext) == NAMES
 
 

@@ -14,14 +14,14 @@ RANDOM = np.random.default_rng(0)
 NAMES = ["[CLS]", "the", "the", "a&amp;b", "[SEP]"]
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK])
-def test_values_are_drawn_as_they_are_on_a_symmetric_scale(look: object) -> None:
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_values_are_drawn_as_they_are_on_a_symmetric_scale(theme: object) -> None:
     values = RANDOM.normal(size=(5, 7)).astype(np.float32)
-    heatmap = values_heatmap(values, NAMES, 11, "x", look).data[0]
+    heatmap = values_heatmap(values, NAMES, 11, "x", theme).data[0]
     np.testing.assert_array_equal(heatmap.z, values)
     assert heatmap.zmax == -heatmap.zmin == pytest.approx(np.abs(values).max())
     assert heatmap.x[0] == 11
-    assert look.paper in [colour for place, colour in heatmap.colorscale if place == 0.5]
+    assert theme.paper in [colour for place, colour in heatmap.colorscale if place == 0.5]
 
 
 def test_many_values_go_as_steps_of_the_range_with_a_bar_in_real_units() -> None:

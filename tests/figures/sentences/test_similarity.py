@@ -50,12 +50,12 @@ def shares(first: int = 4, second: int = 3) -> TokenPairShares:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("look", [LIGHT, DARK])
-def test_cells_stand_as_typed_on_a_symmetric_scale_of_cosines(look: Any) -> None:
-    figure = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", look)
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_cells_stand_as_typed_on_a_symmetric_scale_of_cosines(theme: Any) -> None:
+    figure = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", theme)
     np.testing.assert_array_equal(figure.data[0].z, SIMILARITY)
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
-    assert look.paper in [colour for place, colour in figure.layout.coloraxis.colorscale if place == 0.5]
+    assert theme.paper in [colour for place, colour in figure.layout.coloraxis.colorscale if place == 0.5]
 
 
 def test_clustered_cells_are_permuted_on_both_axes_and_keep_their_numbers() -> None:

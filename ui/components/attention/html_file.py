@@ -71,7 +71,7 @@ def file_payload(
         atlas: all heads.
         opened: maps of the heads that are open.
         map_of: makes the map of a layer and head; asked for every one if there is room.
-        more: title, look, special, measures and heads, as for view_payload.
+        more: title, theme, special, measures and heads, as for view_payload.
     """
     layers, heads = atlas.thumbnails.shape[:2]
     if layers * heads * len(atlas.queries) * len(atlas.keys) > FILE_BYTES:

@@ -16,18 +16,18 @@ MEASURES = {
 """Field of HeadMeasures -> its name, its name before a number, factor, decimals, unit."""
 
 
-def colours(look: Theme) -> dict[str, Any]:
+def colours(theme: Theme) -> dict[str, Any]:
     """Every colour that the view uses; the hues of the heads as this theme has them."""
-    own = {colour: look.colours[part] for part, colour in LIGHT.colours.items()}
-    warm = [[2 * float(place) - 1, colour] for place, colour in diverging(look) if float(place) >= 0.5]
+    own = {colour: theme.colours[part] for part, colour in LIGHT.colours.items()}
+    warm = [[2 * float(place) - 1, colour] for place, colour in diverging(theme) if float(place) >= 0.5]
     return {
-        "name": look.name,
-        "paper": look.paper,
-        "text": look.text,
-        "muted": look.muted,
-        "grid": look.grid,
-        "neutral": look.neutral,
-        "scale": sequential(look),
+        "name": theme.name,
+        "paper": theme.paper,
+        "text": theme.text,
+        "muted": theme.muted,
+        "grid": theme.grid,
+        "neutral": theme.neutral,
+        "scale": sequential(theme),
         "tint": warm,
         "hues": [own.get(hue, hue) for hue in HUES],
     }

@@ -55,7 +55,7 @@ def view_payload(
     opened: Sequence[AttentionMap | PooledMap],
     *,
     title: str,
-    look: Theme,
+    theme: Theme,
     special: Collection[int] = (),
     measures: Sequence[str] = tuple(MEASURES),
     heads: Sequence[tuple[int, int]] = ((0, 0),),
@@ -72,7 +72,7 @@ def view_payload(
         atlas: all heads.
         opened: maps of single heads in full; the same reading as the atlas.
         title: what the pictures are of, such as the model's name.
-        look: theme.
+        theme: colours and typeface.
         special: positions of special tokens.
         measures: fields of HeadMeasures in the order in which they are offered.
         heads: (layer, head) of the heads that are shown opened, the main one first.
@@ -87,7 +87,7 @@ def view_payload(
         ValueError: an opened map has another shape than the atlas says, or shows another part.
     """
     name = identity(atlas)
-    header: dict[str, Any] = {"identity": name, "title": escape_controls(title), "look": colours(look)}
+    header: dict[str, Any] = {"identity": name, "title": escape_controls(title), "look": colours(theme)}
     header |= {"heads": [list(head) for head in heads], "answers": answers, "offers": offers, "atlas": None, "maps": []}
     arrays: list[Codes] = []
     if with_atlas:

@@ -159,7 +159,7 @@ def attention_view(
     *,
     key: str,
     title: str,
-    look: Theme,
+    theme: Theme,
     special: Collection[int] = (),
     measures: Sequence[str] = tuple(MEASURES),
     taken: int = 0,
@@ -173,7 +173,7 @@ def attention_view(
         state: what `attention_state` gave for this atlas.
         key: of the view; its place on the page stays the same while the data changes.
         title: what the pictures are of, such as the model's name.
-        look: theme.
+        theme: colours and typeface.
         special: positions of special tokens.
         measures: fields of HeadMeasures in the order in which they are offered.
         taken: how many addresses were taken; the browser takes the state's look with each new one, and to begin with.
@@ -186,7 +186,7 @@ def attention_view(
             [each for each in opened if (each.layer, each.head or 0) in {*state.missing, *state.ahead}],
             offers=not state.holds_atlas and maps_sent_ahead(len(atlas.queries) * len(atlas.keys)) > 0,
             title=title,
-            look=look,
+            theme=theme,
             special=special,
             measures=measures,
             heads=state.heads,

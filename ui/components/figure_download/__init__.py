@@ -32,7 +32,7 @@ _component = st.components.v2.component(
 
 
 def figure_download(
-    chart_key: str, filename: str, title: str, caption: Caption, look: Theme, alt: str = "", again: Any = None
+    chart_key: str, filename: str, title: str, caption: Caption, theme: Theme, alt: str = "", again: Any = None
 ) -> None:
     """The two buttons for a chart.
 
@@ -41,7 +41,7 @@ def figure_download(
         filename: without an ending.
         title: of the picture, for who does not see it.
         caption: stands below the picture.
-        look: theme of the files.
+        theme: that of the files.
         alt: what is seen.
         again: the figure in that theme; None where the chart is saved as it stands on the page.
     """
@@ -52,9 +52,9 @@ def figure_download(
         "caption": caption.line,
         "alt": alt,
         "figure": again.to_json() if again is not None else None,
-        "theme": look.name if again is not None else "",
-        "paper": look.paper,
-        "text": look.text,
+        "theme": theme.name if again is not None else "",
+        "paper": theme.paper,
+        "text": theme.text,
         "font": FILE_FONT,
         "note": STILL,
         "sizes": {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE},

@@ -8,7 +8,7 @@ import streamlit as st
 from bertviz_core.architecture.module_tree import printed
 from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.base.style import theme_named
 from ui import session
 from ui.cache import ledgers
 from ui.components.module_tree import module_tree
@@ -31,7 +31,7 @@ def tree_view(asked: cache.ModelClass) -> None:
         [_drawn(row, tree, run) for row in tree.rows],
         controls.TREE_KEY,
         label,
-        theme(session.theme_name()).colours,
+        theme_named(session.theme_name()).colours,
         depth,
         wanted,
         selected,

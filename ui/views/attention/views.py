@@ -11,7 +11,7 @@ from bertviz_core.attention.probabilities import attention_rows
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.figures.attention.heatmap import UNITS, attention_title, long_figure
 from bertviz_core.figures.base.caption import Caption
-from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.base.style import theme_named
 from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
 from ui import session
@@ -102,7 +102,7 @@ def _heads(trace: Trace) -> None:
         state,
         key=KEY,
         title=trace.model,
-        look=theme(session.theme_name()),
+        theme=theme_named(session.theme_name()),
         special=special,
         taken=store_options(state.look, said, shown),
         on_change=partial(_follow, weights != "rollout"),
@@ -163,7 +163,7 @@ def _downloads(
     trace: Trace, atlas: AttentionAtlas, found: AttentionMap, reading: MapOptions, title: str, special: list[int]
 ) -> None:
     """The whole view as one file that opens without a network, and the opened map as numbers."""
-    look = theme(session.theme_name())
+    theme = theme_named(session.theme_name())
     name, read = file_name(KEY, title), trace.tokens
     texts = tuple(text for text in (read.text, read.pair) if text)
     top = float(found.weights.max(initial=0))
@@ -176,7 +176,7 @@ def _downloads(
             [found],
             lambda layer, head: cache.one_map(trace, layer, head, reading),
             title=trace.model,
-            look=look,
+            theme=theme,
             special=special,
             heads=[(found.layer, found.head or 0)],
         )

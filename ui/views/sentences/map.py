@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
 from bertviz_core.sentences.export import formula_safe
 from bertviz_core.sentences.projection import umap_available
@@ -49,7 +49,7 @@ def map_view(asked: SentenceQuery) -> None:
     values = _values(asked.table.frame[column]) if column else None
     picture = sentence_map_figure(placed, found, column, values)
     title = picture.title
-    figure = picture.drawn(theme(session.theme_name()))
+    figure = picture.drawn(theme_named(session.theme_name()))
     event = st.plotly_chart(
         figure,
         key=KEY,

@@ -118,10 +118,19 @@ class ModelInputs:
         return describe(self.source, self.ledger)
 
     @cached_property
+    def _own_ledger(self) -> Ledger:
+        """The parameters of the class that the checkpoint names, whatever the task."""
+        return source_ledger(self.source, self.settings, None)
+
+    @cached_property
+    def own_architecture(self) -> Architecture:
+        """The sizes of that class."""
+        return describe(self.source, self._own_ledger)
+
+    @cached_property
     def task(self) -> str:
         """The task asked for, or that of the class that the checkpoint names."""
-        own = source_ledger(self.source, self.settings, None)
-        return self.asked.task or task_of_class(self.source.name, self.source.config, own.architecture)
+        return self.asked.task or task_of_class(self.source.name, self.source.config, self._own_ledger.architecture)
 
     @cached_property
     def class_ledger(self) -> Ledger:
@@ -157,10 +166,9 @@ class ModelInputs:
         number = self.asked.number("layer", self.asked.layer, max(layers, 1), layers // 2)
         run = module_shapes(source.name, source.config, self._stated if read is None else read, self.task)
         config = model_config(source.name, source.config).to_dict()
-        model = describe(source, source_ledger(source, self.settings, None))
         self.texts = () if read is None else (read.text, read.pair)
         tree = module_tree(source.name, source.config, self.task, fold=False)
-        return layer_flow(tree, ledger, run, model, config, number)
+        return layer_flow(tree, ledger, run, self.own_architecture, config, number)
 
     @cached_property
     def _terms(self) -> OperationTerms:

@@ -40,7 +40,7 @@ def read(message):
 
 
 def packed(atlas, opened, **more):
-    return read(view_payload(atlas, opened, title="t", look=LIGHT, **more))
+    return read(view_payload(atlas, opened, title="t", theme=LIGHT, **more))
 
 
 def assert_near(found, exact, scale, levels):
@@ -77,12 +77,12 @@ def test_codes_reach_from_none_to_all():
 
 def test_a_base_model_at_512_tokens_stays_below_a_megabyte():
     exact, atlas = atlas_of(512, 12, 12)
-    message = view_payload(atlas, [map_of(exact, atlas, 3, 4)], title="t", look=LIGHT)
+    message = view_payload(atlas, [map_of(exact, atlas, 3, 4)], title="t", theme=LIGHT)
     assert len(message) + len(view.JS) + len(view.CSS) <= 940_000, "the server sends the code along"
     header, weights, total = read(message)
     assert header["maps"][0]["offset"] <= 600_000
     assert total - header["maps"][0]["offset"] == 512 * 512
-    without = view_payload(atlas, [map_of(exact, atlas, 3, 4)], title="t", look=LIGHT, with_atlas=False)
+    without = view_payload(atlas, [map_of(exact, atlas, 3, 4)], title="t", theme=LIGHT, with_atlas=False)
     assert len(without) <= 512 * 512 + 12_000
     assert read(without)[0]["atlas"] is None
 
@@ -158,7 +158,7 @@ def test_the_identity_is_the_content():
 def test_the_theme_brings_every_colour():
     _, atlas = atlas_of(9, 1, 2)
     light = packed(atlas, [])[0]["look"]
-    dark = read(view_payload(atlas, [], title="t", look=DARK))[0]["look"]
+    dark = read(view_payload(atlas, [], title="t", theme=DARK))[0]["look"]
     assert light["scale"][0] == [0, LIGHT.paper]
     assert light["tint"][0] == [0, LIGHT.paper]
     assert light["tint"][-1][0] == 1
@@ -262,7 +262,7 @@ class Elements(HTMLParser):
 
 def test_a_file_lets_nothing_run_but_its_own_code():
     exact, atlas = atlas_of(20, 2, 3)
-    message = file_payload(atlas, [], partial(map_of, exact, atlas), title="</script>", look=LIGHT)
+    message = file_payload(atlas, [], partial(map_of, exact, atlas), title="</script>", theme=LIGHT)
     page = attention_html(message, f"A {EVIL}", "1 < 2 </script>")
     found = Elements(page)
     names = [tag for tag, _ in found.tags]
@@ -283,7 +283,7 @@ def test_a_file_lets_nothing_run_but_its_own_code():
 
 def test_a_file_holds_every_head_where_there_is_room():
     exact, atlas = atlas_of(20, 2, 3, side=5)
-    message = file_payload(atlas, [], partial(map_of, exact, atlas), title="t", look=LIGHT)
+    message = file_payload(atlas, [], partial(map_of, exact, atlas), title="t", theme=LIGHT)
     header, weights, _ = read(message)
     found, levels = weights(header["atlas"], 0, (2, 3, 20, 20))
     assert_near(found, exact, header["atlas"]["scale"], levels)
@@ -292,7 +292,7 @@ def test_a_file_holds_every_head_where_there_is_room():
 
 def test_a_file_of_a_long_text_holds_the_open_heads():
     exact, atlas = atlas_of(400, 6, 7)
-    message = file_payload(atlas, [map_of(exact, atlas, 1, 1)], None, title="t", look=LIGHT, heads=((1, 1),))
+    message = file_payload(atlas, [map_of(exact, atlas, 1, 1)], None, title="t", theme=LIGHT, heads=((1, 1),))
     header, *_ = read(message)
     assert [(each["layer"], each["head"]) for each in header["maps"]] == [(1, 1)]
     assert len(message) < 8_000_000
