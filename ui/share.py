@@ -40,9 +40,9 @@ def take_from_address() -> None:
         del st.query_params[FILES]
     for keys, kind in ((WORDS_OF_PAGE, str), ({"sentences": COLUMNS}, str), (PLACES_OF_PAGE, int)):
         for key in (key for each in keys.values() for key in each if key in st.query_params):
-            found = st.query_params[key]
-            if kind is str or (found.isascii() and found.isdigit() and len(found) < 9):
-                session.store(key, kind(found))
+            value = st.query_params[key]
+            if kind is str or (value.isascii() and value.isdigit() and len(value) < 9):
+                session.store(key, kind(value))
             del st.query_params[key]
 
 

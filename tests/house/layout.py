@@ -12,7 +12,7 @@ MOST_SHORT_FILES = 8
 UNCOUNTED = ("__init__.py", "__main__.py", "results.py", "texts.py")
 PREFIXES = ("cli_", "sentence_", "head_", "attention_")
 MOST_INNER_IMPORTS = 5
-MOST_FOUND = 337
+MOST_FOUND = 60
 
 
 def python_files(root: Path) -> Iterator[Path]:

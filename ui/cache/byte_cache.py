@@ -68,15 +68,15 @@ class ByteCache:
             make: makes the value; what it raises is passed on, and nothing is kept.
             size: bytes of a value; held_nbytes where it is not given.
         """
-        found = self._get(key)
-        if found is not None:
-            return cast(T, found[1])
+        held = self._get(key)
+        if held is not None:
+            return cast(T, held[1])
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            found = self._get(key)
-            if found is not None:
-                return cast(T, found[1])
+            held = self._get(key)
+            if held is not None:
+                return cast(T, held[1])
             try:
                 value = make()
                 self._put(key, value, (size or held_nbytes)(value))
@@ -95,10 +95,10 @@ class ByteCache:
 
     def _get(self, key: Hashable) -> tuple[int, Any] | None:
         with self._lock:
-            found = self._held.get(key)
-            if found is not None:
+            value = self._held.get(key)
+            if value is not None:
                 self._held.move_to_end(key)
-            return found
+            return value
 
     def _put(self, key: Hashable, value: object, nbytes: int) -> None:
         self.make_room(nbytes)

@@ -62,22 +62,22 @@ class TraceCache:
             BertvizError: as bertviz_core.trace.run.trace.
         """
         key = _key(loaded, tokens)
-        found = self._get(key)
-        if found is not None:
-            return found
+        held = self._get(key)
+        if held is not None:
+            return held
         with RUN_LOCK.place(most_waiting) as place:
             its_turn = False
-            while found is None:
+            while held is None:
                 if wanted is not None and not wanted(place.ahead):
                     raise SupersededError
                 if its_turn:
                     self._traces.make_room(expected_nbytes)
-                    found = trace_unlocked(loaded, tokens, tell)
-                    self._put(key, found)
+                    held = trace_unlocked(loaded, tokens, tell)
+                    self._put(key, held)
                 else:
                     its_turn = place.wait(WAIT_S)
-                    found = self._get(key)
-        return found
+                    held = self._get(key)
+        return held
 
     def _get(self, key: Key) -> Trace | None:
         trace: Trace | None = self._traces.get(key)

@@ -152,10 +152,10 @@ def _caption(
 def _named(name: str) -> tuple[str, str]:
     """A model's name and revision; the name alone where its files have gone since what is shown was computed."""
     try:
-        found = ledgers.source(name)
+        source = ledgers.source(name)
     except BertvizError:
         return name, ""
-    return found.name, found.revision
+    return source.name, source.revision
 
 
 def _page(figure: Any, theme: Theme, title: str, caption: Caption) -> str:

@@ -32,8 +32,8 @@ def picture_theme(key: str) -> str:
 
 def chosen_theme() -> str:
     """The theme chosen for all files; "" for that of the page."""
-    found = str(st.session_state.get(_CHOSEN, AS_SHOWN))
-    return "" if found == AS_SHOWN else found
+    chosen = str(st.session_state.get(_CHOSEN, AS_SHOWN))
+    return "" if chosen == AS_SHOWN else chosen
 
 
 def take_theme(name: str) -> None:

@@ -40,14 +40,14 @@ def _options(name: str, given: Sequence[str]) -> dict[str, str]:
     Raises:
         TextError: this figure has no such setting.
     """
-    found = {}
+    options = {}
     for each in given:
         setting, equals, value = each.partition("=")
         if not equals or setting not in all_figures()[name].settings:
             known = ", ".join(f"{known}=" for known in all_figures()[name].settings) or "none"
             raise TextError(f"The figure {name} has no setting {escape_controls(each[:40])!r}; those it has: {known}.")
-        found[setting] = value
-    return found
+        options[setting] = value
+    return options
 
 
 @app.command()

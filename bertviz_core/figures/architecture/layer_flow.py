@@ -181,12 +181,12 @@ def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
 
 def _bottoms(rows: Sequence[FlowRow]) -> list[float]:
     """Where each row begins; a block whose residual line leaves below it stands a little apart."""
-    found, y = [], 0.0
+    bottoms, y = [], 0.0
     for row in rows:
         y += (BLOCK_GAP - GAP) if row.begins else 0.0
-        found.append(y)
+        bottoms.append(y)
         y += _height(row) + GAP
-    return found
+    return bottoms
 
 
 def _height(row: FlowRow) -> float:

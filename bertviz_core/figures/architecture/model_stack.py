@@ -25,37 +25,37 @@ def _embedding_rows(ledger: Ledger) -> list[BlockRow]:
     rows = [row for row in ledger.parameters if row.component == "embeddings" and row.tied_to is None]
     tables = [row for row in rows if len(row.shape) == 2]
     rest = [row for row in rows if len(row.shape) != 2]
-    found = []
+    entries = []
     if tables:
         boxes = [Box(_table_name(row), _shape(row.shape), "embeddings") for row in tables[:MAX_TABLES]]
         if len(tables) > MAX_TABLES:
             boxes[-1] = Box(f"{len(tables) - MAX_TABLES + 1} more tables", "added or projected", "embeddings")
-        found.append(BlockRow(tuple(boxes), sum(row.numel for row in tables), "embeddings", "+"))
+        entries.append(BlockRow(tuple(boxes), sum(row.numel for row in tables), "embeddings", "+"))
     if rest:
-        found.append(BlockRow((Box("layer norm", _shape(rest[0].shape), "layer_norm"),), _sum(rest), "embeddings"))
-    return found
+        entries.append(BlockRow((Box("layer norm", _shape(rest[0].shape), "layer_norm"),), _sum(rest), "embeddings"))
+    return entries
 
 
 def _stack_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:
-    found = []
+    rows = []
     for component in ("encoder", "decoder"):
         layers = [row for row in ledger.layers if row.component == component]
         counted = [row for row in ledger.parameters if row.component == component and row.tied_to is None]
         outside = [row for row in counted if row.layer is None]
         norms = [row for row in outside if "norm" in row.name.lower() or ".ln" in row.name]
-        found += _module_rows([row for row in outside if row not in norms])
+        rows += _module_rows([row for row in outside if row not in norms])
         if layers:
             times = sum(row.applications for row in layers)
             shared = f", {len(layers)} shared" if times != len(layers) else ""
             typical = layers[len(layers) // 2]
             differ = f", layer {typical.layer} drawn" if any(row.total != typical.total for row in layers) else ""
             if component == "encoder":
-                found += _layer_rows(architecture, typical, f"{times} ×{shared}{differ}")
+                rows += _layer_rows(architecture, typical, f"{times} ×{shared}{differ}")
             else:
-                found += _decoder_rows(typical, f"{times} × {component}{differ}")
+                rows += _decoder_rows(typical, f"{times} × {component}{differ}")
         if norms:
-            found.append(BlockRow((Box("final norm", _shape(norms[0].shape), "layer_norm"),), _sum(norms)))
-    return found
+            rows.append(BlockRow((Box("final norm", _shape(norms[0].shape), "layer_norm"),), _sum(norms)))
+    return rows
 
 
 def _module_rows(rows: Sequence[Parameter]) -> list[BlockRow]:
@@ -101,13 +101,13 @@ def _decoder_rows(layer: LayerCount, group: str) -> list[BlockRow]:
 
 
 def _top_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:
-    found = []
+    rows = []
     hidden = architecture.hidden_size
     for name, detail in (("pooler", f"first token, {hidden:,} → {hidden:,}" if hidden else ""), ("task head", "")):
         total = sum(part.total for part in ledger.components if part.name == name)
         if total:
-            found.append(BlockRow((Box(name, detail, name),), total))
-    return found
+            rows.append(BlockRow((Box(name, detail, name),), total))
+    return rows
 
 
 def _table_name(row: Parameter) -> str:

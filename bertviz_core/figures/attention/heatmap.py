@@ -22,48 +22,48 @@ MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
 UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
 
 
-def attention_triptych(found: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme) -> go.Figure:
+def attention_triptych(maps: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme) -> go.Figure:
     """The same head in several readings side by side, each on a scale of its own from 0 to its largest cell.
 
     Args:
-        found: maps over the same tokens.
+        maps: maps over the same tokens.
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
         theme: colours and typeface.
     """
-    figure = make_subplots(rows=1, cols=len(found), horizontal_spacing=0.03, shared_yaxes=True)
+    figure = make_subplots(rows=1, cols=len(maps), horizontal_spacing=0.03, shared_yaxes=True)
     figure.update_layout(layout(theme, escape(title), height=PART_HEIGHT))
-    for column, each in enumerate(found, 1):
+    for column, each in enumerate(maps, 1):
         part = _heatmap(each.weights, "", "", theme).data[0].update(showscale=False)
         figure.add_trace(part, row=1, col=column)
         names = axis_labels(each.keys, special)
         top = float(each.weights.max(initial=0))
         words = f"{WORDS[each.options.weights]}, 0 to {top:.3g}"
         figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, row=1, col=column)
-    rows = token_axis(axis_labels(found[0].queries, special), PART_HEIGHT - 190)
+    rows = token_axis(axis_labels(maps[0].queries, special), PART_HEIGHT - 190)
     figure.update_yaxes(rows, autorange="reversed", showgrid=False)
     return figure.update_layout(template=go.layout.Template(), paper_bgcolor=theme.paper, plot_bgcolor=theme.paper)
 
 
-def attention_heatmap(found: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
+def attention_heatmap(attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
     """A map as it is read: a row per query, a column per key.
 
     Args:
-        found: the map.
+        attention_map: the map.
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
         theme: colours and typeface.
     """
-    names = [axis_labels(axis, special) for axis in (found.queries, found.keys)]
-    figure = _heatmap(found.weights, UNITS[found.options.weights], title, theme)
+    names = [axis_labels(axis, special) for axis in (attention_map.queries, attention_map.keys)]
+    figure = _heatmap(attention_map.weights, UNITS[attention_map.options.weights], title, theme)
     figure.update_xaxes(token_axis(names[1], 760), title="key: looked at", side="bottom", tickangle=-90)
     return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="query: looking", autorange="reversed")
 
 
-def pooled_heatmap(found: PooledMap, title: str, theme: Theme) -> go.Figure:
+def pooled_heatmap(pooled: PooledMap, title: str, theme: Theme) -> go.Figure:
     """A map of a long text: every cell is the largest weight of its block, the axes are positions."""
-    figure = _heatmap(found.weights, "largest weight", title, theme)
-    figure.data[0].update(x=found.column_starts.astype(np.int32), y=found.row_starts.astype(np.int32))
+    figure = _heatmap(pooled.weights, "largest weight", title, theme)
+    figure.data[0].update(x=pooled.column_starts.astype(np.int32), y=pooled.row_starts.astype(np.int32))
     figure.update_xaxes(title="position of the key")
     return figure.update_yaxes(title="position of the query", autorange="reversed")
 
@@ -99,12 +99,12 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
 
 
-def attention_title(found: AttentionMap, model: str) -> str:
+def attention_title(attention_map: AttentionMap, model: str) -> str:
     """What a map is, for a slide."""
-    if found.options.weights == "rollout":
-        return f"Attention rollout up to layer {found.layer} - {model}"
-    words = "Attention" if found.options.weights == "attention" else "Value-weighted attention"
-    return f"{words} of layer {found.layer}, head {found.head} - {model}"
+    if attention_map.options.weights == "rollout":
+        return f"Attention rollout up to layer {attention_map.layer} - {model}"
+    words = "Attention" if attention_map.options.weights == "attention" else "Value-weighted attention"
+    return f"{words} of layer {attention_map.layer}, head {attention_map.head} - {model}"
 
 
 @figure(

@@ -22,20 +22,20 @@ LONG_TEXT = 48
 """Of more tokens weak lines are left out sooner, as in the view on the page."""
 
 
-def attention_lines(found: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
+def attention_lines(attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
     """A line per cell whose weight is more than a small share of the largest.
 
     Args:
-        found: the map.
+        attention_map: the map.
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
         theme: colours and typeface.
     """
-    most = max(found.weights.shape)
-    top, least = float(found.weights.max(initial=0)) or 1.0, 0.1 if most > LONG_TEXT else 0.02
+    most = max(attention_map.weights.shape)
+    top, least = float(attention_map.weights.max(initial=0)) or 1.0, 0.1 if most > LONG_TEXT else 0.02
     height = min(MOST, max(LEAST, AROUND + ROW * most))
     figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
-    share = found.weights / np.float32(top)
+    share = attention_map.weights / np.float32(top)
     steps = np.where(share > least, np.minimum(share * STEPS, STEPS - 1).astype(np.int64), -1)
     first_hue = theme.colours["embeddings"]  # of the heads' hues the first, as this theme has it
     for step in range(STEPS):
@@ -44,9 +44,11 @@ def attention_lines(found: AttentionMap, special: Collection[int], title: str, t
             figure.add_scatter(**_run(queries, keys, (step + 1) / STEPS, first_hue))
     figure.add_scatter(x=[None], y=[None], yaxis="y2", mode="markers", hoverinfo="skip")  # an axis needs a trace
     rows = {"range": [most - 0.5, -0.5], "showgrid": False, "zeroline": False, "automargin": True}
-    left, right = (token_axis(axis_labels(axis, special), height - AROUND) for axis in (found.queries, found.keys))
+    left, right = (
+        token_axis(axis_labels(axis, special), height - AROUND) for axis in (attention_map.queries, attention_map.keys)
+    )
     beside = {"font": {"size": TEXT_SIZE}, "standoff": 12}
-    words = f"{UNITS[found.options.weights]}, lines from {least * top:.2g} to {top:.3g}"
+    words = f"{UNITS[attention_map.options.weights]}, lines from {least * top:.2g} to {top:.3g}"
     return figure.update_layout(
         xaxis={"range": [0, 1], "showticklabels": False, "showgrid": False, "fixedrange": True, "title": words},
         yaxis={**rows, **left, "title": {"text": "query: looking", **beside}},

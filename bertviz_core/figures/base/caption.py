@@ -63,8 +63,8 @@ def caption_of(
 
 def colour_range(figure: go.Figure) -> str:
     """Unit and ends of every colour bar of a figure, "cosine, −1 to 1"; "" where it has none."""
-    found = [f"{_unescaped(unit)}, {low} to {high}" for unit, low, high in _scales(figure)]
-    return "; ".join(dict.fromkeys(found))
+    ranges = [f"{_unescaped(unit)}, {low} to {high}" for unit, low, high in _scales(figure)]
+    return "; ".join(dict.fromkeys(ranges))
 
 
 def spelled(text: str) -> str:

@@ -32,22 +32,22 @@ def pooled(matrix: Matrix, step: int) -> Float[np.ndarray, "squares_down squares
     padded[: matrix.shape[0], : matrix.shape[1]] = matrix
     squares = padded.reshape(rows // step, step, columns // step, step)
     high, low = squares.max(axis=(1, 3)), squares.min(axis=(1, 3))
-    found: np.ndarray = np.where(high >= -low, high, low)
-    return found
+    extremes: np.ndarray = np.where(high >= -low, high, low)
+    return extremes
 
 
 def scale_limit(matrix: Matrix) -> float:
     """Magnitude at which the colour scale ends; what is beyond has the last colour."""
-    found = np.abs(matrix[np.isfinite(matrix)])
-    if not found.size:
+    sizes = np.abs(matrix[np.isfinite(matrix)])
+    if not sizes.size:
         return 1.0
-    return float(np.percentile(found, SHARE_IN_RANGE)) or float(found.max()) or 1.0
+    return float(np.percentile(sizes, SHARE_IN_RANGE)) or float(sizes.max()) or 1.0
 
 
 def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
     """The cells as steps of the range from -limit to limit; what is no number is drawn as 0."""
-    found: np.ndarray = (np.clip(np.nan_to_num(cells / limit), -1, 1) * STEPS).round().astype(np.int8)
-    return found
+    stepped: np.ndarray = (np.clip(np.nan_to_num(cells / limit), -1, 1) * STEPS).round().astype(np.int8)
+    return stepped
 
 
 def signed_axis(limit: float, title: str, theme: Theme) -> dict[str, Any]:

@@ -81,9 +81,9 @@ def figure(
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
         if name in DECLARED:
             raise ValueError(f"two figures are called {name!r}")
-        found = DeclaredFigure(name, chart, description, tuple(settings), make)
-        DECLARED[name] = found
-        return found
+        spec = DeclaredFigure(name, chart, description, tuple(settings), make)
+        DECLARED[name] = spec
+        return spec
 
     return declared
 

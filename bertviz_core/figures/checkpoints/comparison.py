@@ -29,12 +29,12 @@ MOST_GAPS = 64
 """Columns up to which a line parts them; more would be more line than colour."""
 
 
-def histogram_pair(found: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
+def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title: str, theme: Theme) -> go.Figure:
     """One tensor in two checkpoints: on the left its values in both, on the right the differences."""
     figure = go.Figure(layout=layout(theme, escape(title), height=380, bargap=0))
     for model, histogram, colour, dash in zip(
         models,
-        (found.first, found.second),
+        (histograms.first, histograms.second),
         (theme.colours["embeddings"], theme.colours["task head"]),
         ("solid", "dot"),
         strict=True,
@@ -48,10 +48,10 @@ def histogram_pair(found: ChangeHistograms, models: tuple[str, str], title: str,
             line={"color": colour, "width": 2.5, "dash": dash},
             hovertemplate="%{y:,} values around %{x:.4g}<extra></extra>",
         )
-    edges = found.difference.edges
+    edges = histograms.difference.edges
     figure.add_bar(
         x=(edges[1:] + edges[:-1]) / 2,
-        y=found.difference.counts,
+        y=histograms.difference.counts,
         width=float(edges[1] - edges[0]),
         xaxis="x2",
         yaxis="y2",
@@ -145,10 +145,10 @@ def change_figure(
     return FigureSpec(title, alt, partial(histogram_pair, value_histograms, names, title))
 
 
-def most_changed(found: CheckpointComparison) -> str:
+def most_changed(comparison: CheckpointComparison) -> str:
     """The tensor shown to begin with: the one that moved most."""
-    finite = [each for each in found.tensors if math.isfinite(each.relative_change) and each.first_norm > 0]
-    return max(finite or found.tensors, key=lambda each: each.relative_change).name
+    finite = [each for each in comparison.tensors if math.isfinite(each.relative_change) and each.first_norm > 0]
+    return max(finite or comparison.tensors, key=lambda each: each.relative_change).name
 
 
 @figure("cosines", "checkpoint_cosines", "two models' hidden states of a text", ("other",))

@@ -172,8 +172,8 @@ def report_figure(report: LoadReport) -> FigureSpec:
 @figure("task-head", "checkpoint_head", "what a task's head adds (--task)", ("labels",))
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
     """The tree of a class with a head beside that of the base model."""
-    found = head_difference
-    title = f"{found.architecture} beside {found.base_architecture} - {found.model}"
-    alt = f"Module tree of {found.architecture}, the lines of the head marked"
-    caption = f"{title}: {found.base_total:,} and {found.total:,} parameters."
-    return FigureSpec(title, alt, partial(head_tree, found, title), caption)
+    difference = head_difference
+    title = f"{difference.architecture} beside {difference.base_architecture} - {difference.model}"
+    alt = f"Module tree of {difference.architecture}, the lines of the head marked"
+    caption = f"{title}: {difference.base_total:,} and {difference.total:,} parameters."
+    return FigureSpec(title, alt, partial(head_tree, difference, title), caption)

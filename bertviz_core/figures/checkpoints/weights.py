@@ -172,9 +172,9 @@ def _add_cells(
 
 
 def _largest(grid: TensorGrid) -> float:
-    found = np.abs(np.concatenate([grid.values.reshape(-1), grid.outside_values]))
-    found = found[np.isfinite(found)]
-    return float(found.max(initial=0)) or 1.0
+    sizes = np.abs(np.concatenate([grid.values.reshape(-1), grid.outside_values]))
+    sizes = sizes[np.isfinite(sizes)]
+    return float(sizes.max(initial=0)) or 1.0
 
 
 def _powers(values: Float[np.ndarray, "rows columns"], top: float) -> Float[np.ndarray, "rows columns"]:
@@ -259,5 +259,5 @@ def drawn_range(tensor: TensorStatistics, deviation: float | None) -> tuple[floa
     curve = 3 * deviation if deviation is not None else 0.0
     low = max(tensor.minimum, tensor.mean - spread)
     high = min(tensor.maximum, tensor.mean + spread)
-    found = (min(low, -curve), max(high, curve)) if curve else (low, high)
-    return found if all(map(math.isfinite, found)) else (tensor.minimum, tensor.maximum)
+    limits = (min(low, -curve), max(high, curve)) if curve else (low, high)
+    return limits if all(map(math.isfinite, limits)) else (tensor.minimum, tensor.maximum)

@@ -22,14 +22,14 @@ BETWEEN = 0.03
 """Space between two of the four maps, as a share of the width."""
 
 
-def product_maps(found: FusedVsPerHead, names: Sequence[str], title: str, theme: Theme) -> go.Figure:
+def product_maps(products: FusedVsPerHead, names: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """All heads' vectors of all tokens twice: above from one product, below from one per head, on one scale."""
-    heads, seq, dim = found.fused.shape
-    limit = scale_limit(found.fused.reshape(-1, dim))
+    heads, seq, dim = products.fused.shape
+    limit = scale_limit(products.fused.reshape(-1, dim))
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     figure.update_layout(coloraxis=signed_axis(limit, "value", theme), margin={"r": 16, "t": 106, "b": 8})
-    step = pool_step(found.fused.size, MOST_CELLS // 2)
-    for row, values in enumerate((found.fused, found.per_head)):
+    step = pool_step(products.fused.size, MOST_CELLS // 2)
+    for row, values in enumerate((products.fused, products.per_head)):
         cells = steps(pooled(values.transpose(1, 0, 2).reshape(seq, heads * dim), step), limit)
         places = {"x0": (step - 1) / 2, "dx": step, "y0": (step - 1) / 2, "dy": step}
         axes = {"xaxis": "x", "yaxis": "y2" if row else "y"}

@@ -73,11 +73,11 @@ def _parts(total: int, heads: int, size: int, cut: Cut) -> list[_Part]:
     bounds = [(head * size, (head + 1) * size) for head in range(heads)]
     bounds += [(heads * size, total)] if total > heads * size else []
     gap = GAP * size
-    length, found = total + gap * (len(bounds) - 1), []
+    length, parts = total + gap * (len(bounds) - 1), []
     for index, (low, high) in enumerate(bounds):
         shift = index * gap
-        found.append(_Part(low, high, ((low + shift) / length, (high + shift) / length)))
-    return found
+        parts.append(_Part(low, high, ((low + shift) / length, (high + shift) / length)))
+    return parts
 
 
 def _add_part(figure: go.Figure, cells: Any, part: _Part, index: int, step: int, by_rows: bool) -> None:
@@ -146,11 +146,11 @@ def _lines(
 
     cuts = range(1, heads + (parts[0].high > heads * size)) if len(parts) == 1 else ()
     thin = {"color": theme.text, "width": 1}
-    found = [box(each * size - 0.5, each * size - 0.5, along, thin) for each in cuts]
+    lines = [box(each * size - 0.5, each * size - 0.5, along, thin) for each in cuts]
     index = head if len(parts) > 1 else 0
     axis = along if index == 0 else f"{along}{index + 1}"
     thick = {"color": theme.colours["attention"], "width": 3}
-    return [*found, box(head * size - 0.5, (head + 1) * size - 0.5, axis, thick)]
+    return [*lines, box(head * size - 0.5, (head + 1) * size - 0.5, axis, thick)]
 
 
 CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one matrix": "whole"}

@@ -25,7 +25,7 @@ GROUPS = 7
 
 
 def sentence_scatter(
-    found: SentenceMap,
+    placed: SentenceMap,
     sentences: Sequence[str],
     title: str,
     theme: Theme,
@@ -35,7 +35,7 @@ def sentence_scatter(
     """Every sentence as a point; its index travels along as customdata, so that a selection can be listed.
 
     Args:
-        found: the points.
+        placed: the points.
         sentences: their sentences.
         title: stands alone on a slide.
         theme: colours and typeface.
@@ -45,12 +45,12 @@ def sentence_scatter(
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     numbers = drawn_points(len(sentences))
     texts = [sentence_text(text, 24) for text in sentences] if len(sentences) <= LABELLED else None
-    sides = label_sides(found.points[None], texts) if texts else None
+    sides = label_sides(placed.points[None], texts) if texts else None
     for name, chosen, marker in _groups(numbers, values, column, theme):
         figure.add_trace(
             go.Scatter(
-                x=found.points[chosen, 0].astype(np.float32),
-                y=found.points[chosen, 1].astype(np.float32),
+                x=placed.points[chosen, 0].astype(np.float32),
+                y=placed.points[chosen, 1].astype(np.float32),
                 mode="markers+text" if texts else "markers",
                 name=sentence_text(name, 30),
                 showlegend=bool(name),
@@ -64,15 +64,15 @@ def sentence_scatter(
             )
         )
     words = ["first axis", "second axis"]
-    if found.explained is not None:
-        shares = [f"{share:.1%}" for share in found.explained.tolist()]
+    if placed.explained is not None:
+        shares = [f"{share:.1%}" for share in placed.explained.tolist()]
         words = [
             f"{place} component, {share} of the variance"
             for place, share in zip(("first", "second"), shares, strict=True)
         ]
     figure.update_xaxes(title=words[0])
     if texts:
-        low, high = float(found.points[:, 0].min()), float(found.points[:, 0].max())
+        low, high = float(placed.points[:, 0].min()), float(placed.points[:, 0].max())
         room = ROOM * (high - low or 1.0)
         figure.update_xaxes(range=[low - room, high + room])
     figure.update_yaxes(title=words[1])

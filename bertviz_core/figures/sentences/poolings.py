@@ -27,16 +27,17 @@ COLUMNS = 5
 """Most layers that have a column of small maps."""
 
 
-def pooling_lines(found: PoolingComparison, title: str, theme: Theme) -> go.Figure:
+def pooling_lines(comparison: PoolingComparison, title: str, theme: Theme) -> go.Figure:
     """Mean and spread of the cosines of all pairs, a line per pooling over the layers."""
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1)
     figure.update_layout(layout(theme, escape(title), height=HEIGHT))
     for column, (values, word) in enumerate(
-        ((found.mean_cosine, "mean cosine of two sentences"), (found.spread, "spread of these cosines")), start=1
+        ((comparison.mean_cosine, "mean cosine of two sentences"), (comparison.spread, "spread of these cosines")),
+        start=1,
     ):
-        for index, pooling in enumerate(found.poolings):
+        for index, pooling in enumerate(comparison.poolings):
             figure.add_scatter(
-                x=list(found.layers),
+                x=list(comparison.layers),
                 y=values[index].astype(np.float32),
                 name=POOLING_WORDS[pooling],
                 legendgroup=pooling,
@@ -48,34 +49,36 @@ def pooling_lines(found: PoolingComparison, title: str, theme: Theme) -> go.Figu
                 row=1,
                 col=column,
             )
-        figure.update_xaxes(title="layer", dtick=max(1, len(found.layers) // 12), showgrid=False, row=1, col=column)
+        figure.update_xaxes(
+            title="layer", dtick=max(1, len(comparison.layers) // 12), showgrid=False, row=1, col=column
+        )
         figure.update_yaxes(title=word, rangemode="tozero", row=1, col=column)
     _plain_axes(figure, theme)
     return figure.update_layout(margin={"t": 84, "b": 8, "r": 16})
 
 
-def pooling_maps(found: PoolingComparison, title: str, theme: Theme) -> go.Figure:
+def pooling_maps(comparison: PoolingComparison, title: str, theme: Theme) -> go.Figure:
     """Small maps of all pairs: a row per pooling, a column for some of the layers; what does not exist is left out.
 
     Raises:
         ValueError: the comparison holds no matrices.
     """
-    if found.matrices is None:
+    if comparison.matrices is None:
         raise ValueError("the comparison holds no matrices")
-    columns = shown_columns(len(found.layers))
-    rows = len(found.poolings)
+    columns = shown_columns(len(comparison.layers))
+    rows = len(comparison.poolings)
     figure = make_subplots(
         rows=rows,
         cols=len(columns),
-        row_titles=[POOLING_WORDS[pooling] for pooling in found.poolings],
-        column_titles=[f"layer {found.layers[column]}" for column in columns],
+        row_titles=[POOLING_WORDS[pooling] for pooling in comparison.poolings],
+        column_titles=[f"layer {comparison.layers[column]}" for column in columns],
         horizontal_spacing=0.02,
         vertical_spacing=0.03,
     )
     figure.update_layout(layout(theme, escape(title), height=110 + 150 * rows))
     for row in range(rows):
         for place, column in enumerate(columns):
-            cells = found.matrices[row, column]
+            cells = comparison.matrices[row, column]
             if not np.isnan(cells).any():
                 figure.add_heatmap(
                     z=cells.astype(np.float32),
@@ -111,9 +114,9 @@ def _plain_axes(figure: go.Figure, theme: Theme) -> None:
         )
 
 
-def pooling_and_layer(found: SentenceVectors) -> str:
+def pooling_and_layer(vectors: SentenceVectors) -> str:
     """Pooling, layer and model, for a title."""
-    return f"{POOLING_WORDS[found.pooling]} of layer {found.layer} - {found.model}"
+    return f"{POOLING_WORDS[vectors.pooling]} of layer {vectors.layer} - {vectors.model}"
 
 
 @figure("poolings", "sentences_poolings", "sentences under every pooling and layer")

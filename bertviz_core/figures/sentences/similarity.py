@@ -140,23 +140,23 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
-def neighbour_bars(found: Neighbours, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
+def neighbour_bars(neighbours: Neighbours, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """The sentences nearest to a query, the nearest at the top, as bars of their score."""
-    numbers = found.index.tolist()
+    numbers = neighbours.index.tolist()
     names = sentence_labels(numbers, [sentences[number] for number in numbers])
     height = max(240, 110 + 34 * len(numbers))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_bar(
-        x=found.score.astype(np.float32),
+        x=neighbours.score.astype(np.float32),
         y=np.arange(len(numbers), dtype=np.int32),
         orientation="h",
         marker={"color": HUES[0]},
-        text=[f"{score:.4f}" for score in found.score.tolist()],
+        text=[f"{score:.4f}" for score in neighbours.score.tolist()],
         textposition="auto",
         customdata=[sentence_text(sentences[number], HOVERED) for number in numbers],
         hovertemplate="%{customdata}: %{x:.4f}<extra></extra>",
     )
-    figure.update_xaxes(title=MEASURE_WORDS[found.measure], rangemode="tozero")
+    figure.update_xaxes(title=MEASURE_WORDS[neighbours.measure], rangemode="tozero")
     sentence_rows(figure, names, height - 100)
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
 

@@ -20,21 +20,21 @@ TOTALS = 0.16
 """Share of the picture that the totals beside the cells take."""
 
 
-def pair_heatmap(found: TokenPairShares, unit: Unit, title: str, theme: Theme) -> go.Figure:
+def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) -> go.Figure:
     """What every pair of tokens, or of words, adds to the cosine; totals of rows and columns stand beside them.
 
     Args:
-        found: the cosine as a sum.
+        shares: the cosine as a sum.
         unit: whether a row is a token or a word.
         title: stands alone on a slide.
         theme: colours and typeface.
     """
     if unit == "tokens":
-        cells, rows, columns = found.cells, found.first_tokens, found.second_tokens
-        row_totals, column_totals = found.first_totals, found.second_totals
+        cells, rows, columns = shares.cells, shares.first_tokens, shares.second_tokens
+        row_totals, column_totals = shares.first_totals, shares.second_totals
     else:
-        cells, rows, columns = found.word_cells, found.first_words, found.second_words
-        row_totals, column_totals = found.first_word_totals, found.second_word_totals
+        cells, rows, columns = shares.word_cells, shares.first_words, shares.second_words
+        row_totals, column_totals = shares.first_word_totals, shares.second_word_totals
     names, others = [token_text(row) for row in rows], [token_text(column) for column in columns]
     height = max(SMALLEST, min(LARGEST, 190 + ROW * len(names)))
     figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
@@ -85,8 +85,8 @@ def _add_totals(
 @figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)", ("cells",))
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
     """The cosine of two sentences as a sum over pairs of their tokens or words."""
-    found = pair_shares
-    pooling = POOLING_WORDS[found.pooling]
-    title = f"{unit.capitalize()[:-1]} pairs of {found.total:.4f}, {pooling} of layer {found.layer} - {model_name}"
+    shares = pair_shares
+    pooling = POOLING_WORDS[shares.pooling]
+    title = f"{unit.capitalize()[:-1]} pairs of {shares.total:.4f}, {pooling} of layer {shares.layer} - {model_name}"
     alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
-    return FigureSpec(title, alt, partial(pair_heatmap, found, unit, title))
+    return FigureSpec(title, alt, partial(pair_heatmap, shares, unit, title))

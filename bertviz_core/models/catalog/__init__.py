@@ -57,11 +57,11 @@ class TypeFacts:
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
     """The catalogue, short name -> entry, family by family."""
-    found = {}
+    catalogue = {}
     for path in sorted((FOLDER / "configs").glob("*.json")):
         for name, row in orjson.loads(path.read_bytes()).items():
-            found[name] = CatalogueEntry(name, row["hub_id"], row["title"], tuple(row["aliases"]), row["config"])
-    return found
+            catalogue[name] = CatalogueEntry(name, row["hub_id"], row["title"], tuple(row["aliases"]), row["config"])
+    return catalogue
 
 
 def find(name: str) -> CatalogueEntry | None:

@@ -136,7 +136,7 @@ def _renames(*identifiers: str) -> list[dict[str, Any]]:
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
     from transformers.core_model_loading import Chunk, WeightRenaming
 
-    steps: list[Any] = next((found for key in identifiers if (found := get_checkpoint_conversion_mapping(key))), [])
+    steps: list[Any] = next((renames for key in identifiers if (renames := get_checkpoint_conversion_mapping(key))), [])
     rows = []
     for step in steps:
         if type(step) is WeightRenaming:
@@ -165,11 +165,11 @@ def _not_trained(base: Any, config_class: Any) -> tuple[list[str], list[str]]:
     return sorted(frozen), sorted(buffers)
 
 
-def _is_model_class(found: Any) -> bool:
+def _is_model_class(value: Any) -> bool:
     """Whether it is a model's class, and not the stand-in for one whose packages are not installed."""
     import transformers
 
-    return isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
+    return isinstance(value, type) and issubclass(value, transformers.PreTrainedModel)
 
 
 def _starred(name: str) -> str:
@@ -179,10 +179,10 @@ def _starred(name: str) -> str:
 def _ties(name: str) -> dict[str, str]:
     import transformers
 
-    found: Any = getattr(transformers, name, None)
-    if not _is_model_class(found):
+    model_class: Any = getattr(transformers, name, None)
+    if not _is_model_class(model_class):
         return {}
-    ties = {_literal(alias): _literal(source) for alias, source in (found._tied_weights_keys or {}).items()}
+    ties = {_literal(alias): _literal(source) for alias, source in (model_class._tied_weights_keys or {}).items()}
     return {alias: source for alias, source in ties.items() if alias and source}
 
 

@@ -65,8 +65,8 @@ def read(name: str) -> Tokens | None:
 
 def shapes(of: ModelClass) -> ShapeRun:
     """Shapes of the session's text through the modules of a class; of a stated length without a tokenizer."""
-    found = read(of.name)
-    return _shapes(source_key(of.name), of.task, _text(found), found)
+    run = read(of.name)
+    return _shapes(source_key(of.name), of.task, _text(run), run)
 
 
 def layer_count(of: ModelClass) -> int:
@@ -76,14 +76,14 @@ def layer_count(of: ModelClass) -> int:
 
 def flow(of: ModelClass, layer: int) -> LayerFlow:
     """The way through one layer of a class."""
-    found = read(of.name)
-    return _flow(source_key(of.name), of.task, _text(found), layer, found)
+    reading = read(of.name)
+    return _flow(source_key(of.name), of.task, _text(reading), layer, reading)
 
 
 def whole_config(name: str) -> Mapping[str, Any]:
     """All values of a model's config, those that its file leaves out included."""
-    found: Mapping[str, Any] = model_config(name, ledgers.source(name).config).to_dict()
-    return found
+    config: Mapping[str, Any] = model_config(name, ledgers.source(name).config).to_dict()
+    return config
 
 
 def most_tokens(name: str) -> int | None:
@@ -112,9 +112,9 @@ def memory(name: str, holding: Holding, batches: tuple[int, ...], lengths: tuple
     return _memory(source_key(name), holding, batches, lengths)
 
 
-def _text(found: Tokens | None) -> tuple[str, str | None] | None:
+def _text(tokens: Tokens | None) -> tuple[str, str | None] | None:
     """What results on the session's text are kept by; None without a tokenizer."""
-    return None if found is None else (found.text, found.pair)
+    return None if tokens is None else (tokens.text, tokens.pair)
 
 
 @cached_by_bytes()

@@ -29,8 +29,8 @@ def selected_module(ids: Sequence[str], words: Callable[[str], str]) -> str:
     """The module whose details are shown, also set by a click in the tree; "" is the model itself."""
     if st.session_state.get("looked_at", "") not in ids:
         st.session_state["looked_at"] = ""
-    found = st.selectbox("Module looked at", ids, key="looked_at", format_func=words, **BOUND)
-    return str(found or "")
+    module = st.selectbox("Module looked at", ids, key="looked_at", format_func=words, **BOUND)
+    return str(module or "")
 
 
 def selected_row() -> str:
@@ -40,9 +40,9 @@ def selected_row() -> str:
 
 def take_module() -> None:
     """Make the clicked row the module looked at."""
-    found = st.session_state[TREE_KEY].get("module")
-    if found is not None:
-        st.session_state["looked_at"] = str(found)
+    module = st.session_state[TREE_KEY].get("module")
+    if module is not None:
+        st.session_state["looked_at"] = str(module)
 
 
 def drawn_layer(layers: int) -> int:

@@ -86,8 +86,8 @@ def cost_view(asked: cache.ModelClass) -> None:
         causal = cache.design(asked).kind == "decoder"
         words.markdown(texts.cost_words(terms, crossing, limit, counts, causal))
     else:
-        found = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
-        st.info(escape_markdown(f"{texts.NOT_COVERED} PyTorch counts {found or 'no run short enough'}."))
+        listed = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
+        st.info(escape_markdown(f"{texts.NOT_COVERED} PyTorch counts {listed or 'no run short enough'}."))
     explained("architecture_cost", *texts.COST)
     _memory(name, limit)
 

@@ -99,8 +99,8 @@ def store_options(look: ViewOptions, said: int | None, shown: Shown) -> int:
 
 
 def _restored_options() -> RestoredOptions:
-    found = st.session_state.get(RESTORED_KEY)
-    return found if isinstance(found, RestoredOptions) else RestoredOptions()
+    restored = st.session_state.get(RESTORED_KEY)
+    return restored if isinstance(restored, RestoredOptions) else RestoredOptions()
 
 
 def position_range(label: str, key: str, seq: int) -> tuple[int, int]:

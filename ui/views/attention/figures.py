@@ -19,13 +19,13 @@ KEY = "attention_heads"
 """Key of the view that the figures belong to."""
 
 
-def frame_of(found: AttentionMap) -> pd.DataFrame:
+def frame_of(attention_map: AttentionMap) -> pd.DataFrame:
     """A map as a table: a row per query, a column per key, and what is hidden."""
-    columns = [f"{place} {label}" for place, label in enumerate(found.keys.labels)]
-    frame = pd.DataFrame(found.weights, columns=columns)
-    frame.insert(0, "query", [f"{place} {label}" for place, label in enumerate(found.queries.labels)])
-    if found.hidden_share.any():
-        frame["hidden"] = found.hidden_share
+    columns = [f"{place} {label}" for place, label in enumerate(attention_map.keys.labels)]
+    frame = pd.DataFrame(attention_map.weights, columns=columns)
+    frame.insert(0, "query", [f"{place} {label}" for place, label in enumerate(attention_map.queries.labels)])
+    if attention_map.hidden_share.any():
+        frame["hidden"] = attention_map.hidden_share
     return frame
 
 
@@ -49,12 +49,12 @@ def measures_frame(atlas: AttentionAtlas) -> pd.DataFrame:
     return frame
 
 
-def folded_head(found: AttentionMap, trace: Trace, lines: bool) -> None:
+def folded_head(attention_map: AttentionMap, trace: Trace, lines: bool) -> None:
     """The opened head as a figure of its own, for a slide: a map, or lines where the view draws those."""
     with folded("The opened head as a figure", f"{KEY}_figure") as place:
         if place.open:
-            spec = lines_figure(found, trace) if lines else attention_map_figure(found, trace)
-            figure_block(spec, spec.title, frame_of(found), numbers="in files", texts=trace.tokens)
+            spec = lines_figure(attention_map, trace) if lines else attention_map_figure(attention_map, trace)
+            figure_block(spec, spec.title, frame_of(attention_map), numbers="in files", texts=trace.tokens)
 
 
 def folded_readings(trace: Trace, layer: int, head: int, reading: MapOptions) -> None:

@@ -48,11 +48,14 @@ def long_view(trace: Trace) -> None:
         layer, head = layer_select(trace.num_hidden_layers), head_select(trace.num_attention_heads)
         top, bottom = position_range("Queries", "queries", seq)
         left, right = position_range("Keys", "keys", seq)
-    found = cache.part_map(trace, layer, head, (top, bottom, left, right))
-    block = (-(-(bottom - top) // len(found.row_starts)), -(-(right - left) // len(found.column_starts)))
-    spec = long_figure(found, trace)
-    table = pd.DataFrame(found.weights, columns=[f"from {start}" for start in found.column_starts])
-    table.insert(0, "query from", found.row_starts)
+    attention_map = cache.part_map(trace, layer, head, (top, bottom, left, right))
+    block = (
+        -(-(bottom - top) // len(attention_map.row_starts)),
+        -(-(right - left) // len(attention_map.column_starts)),
+    )
+    spec = long_figure(attention_map, trace)
+    table = pd.DataFrame(attention_map.weights, columns=[f"from {start}" for start in attention_map.column_starts])
+    table.insert(0, "query from", attention_map.row_starts)
     caption = f"{spec.title}. Largest weight of {block[0]} × {block[1]} cells."
     words = figure_block(spec, spec.title, table, numbers="in files", caption=caption, texts=trace.tokens)
     words.caption(
@@ -109,12 +112,12 @@ def _heads(trace: Trace) -> None:
     )
     if long:
         return
-    found = cache.one_map(trace, layer, head, reading)
-    title = attention_title(found, trace.model)
+    attention_map = cache.one_map(trace, layer, head, reading)
+    title = attention_title(attention_map, trace.model)
     _exact(trace, reading, state)
-    _hidden(found)
-    _downloads(trace, atlas, found, reading, title, special)
-    folded_head(found, trace, state.look.lines)
+    _hidden(attention_map)
+    _downloads(trace, atlas, attention_map, reading, title, special)
+    folded_head(attention_map, trace, state.look.lines)
     folded_atlas(atlas, trace)
     folded_readings(trace, layer, head, reading)
     explained(KEY, explanation(reading), CODE[reading.weights].format(layer=layer, head=head))
@@ -137,22 +140,24 @@ def _exact(trace: Trace, reading: MapOptions, state: ViewState) -> None:
     if state.cell is None:
         return
     layer, head, query, key = state.cell
-    found = cache.one_map(trace, layer, head, reading)
-    row = found.weights[query]
-    total = f"; the row shows {row.sum():.4f} and hides {found.hidden_share[query]:.4f}"
+    attention_map = cache.one_map(trace, layer, head, reading)
+    row = attention_map.weights[query]
+    total = f"; the row shows {row.sum():.4f} and hides {attention_map.hidden_share[query]:.4f}"
     st.markdown(
         f"Layer {layer}{'' if reading.weights == 'rollout' else f', head {head}'}: "
-        f"{query} **{escape_markdown(found.queries.labels[query])}** looks at {key} "
-        f"**{escape_markdown(found.keys.labels[key])}** "
+        f"{query} **{escape_markdown(attention_map.queries.labels[query])}** looks at {key} "
+        f"**{escape_markdown(attention_map.keys.labels[key])}** "
         f"with **{row[key]:.7f}**{total}."
     )
 
 
-def _hidden(found: AttentionMap) -> None:
+def _hidden(attention_map: AttentionMap) -> None:
     """What is not shown, where something is not."""
-    share = found.hidden_share
+    share = attention_map.hidden_share
     if share.any():
-        words = "of each row lies" if found.options.weights != "value-weighted" else "of the norms of each row lie"
+        words = (
+            "of each row lies" if attention_map.options.weights != "value-weighted" else "of the norms of each row lie"
+        )
         st.markdown(
             f"On keys that are not shown {words} between **{share.min():.4f}** and **{share.max():.4f}**, "
             f"on average **{share.mean():.4f}**. Nothing is renormalised."
@@ -160,25 +165,30 @@ def _hidden(found: AttentionMap) -> None:
 
 
 def _downloads(
-    trace: Trace, atlas: AttentionAtlas, found: AttentionMap, reading: MapOptions, title: str, special: list[int]
+    trace: Trace,
+    atlas: AttentionAtlas,
+    attention_map: AttentionMap,
+    reading: MapOptions,
+    title: str,
+    special: list[int],
 ) -> None:
     """The whole view as one file that opens without a network, and the opened map as numbers."""
     theme = theme_named(session.theme_name())
     name, read = file_name(KEY, title), trace.tokens
     texts = tuple(text for text in (read.text, read.pair) if text)
-    top = float(found.weights.max(initial=0))
+    top = float(attention_map.weights.max(initial=0))
     colours = f"{UNITS[reading.weights]}, 0 to {top:.3g} in the opened head"
     caption = Caption(LABELS[reading.weights], ((trace.model, trace.revision),), texts, colours).line
 
     def page() -> str:
         payload = file_payload(
             atlas,
-            [found],
+            [attention_map],
             lambda layer, head: cache.one_map(trace, layer, head, reading),
             title=trace.model,
             theme=theme,
             special=special,
-            heads=[(found.layer, found.head or 0)],
+            heads=[(attention_map.layer, attention_map.head or 0)],
         )
         return attention_html(payload, title, caption)
 
@@ -193,9 +203,14 @@ def _downloads(
             on_click="ignore",
         )
         st.download_button(
-            "CSV", lambda: csv_text(frame_of(found)), f"{name}.csv", "text/csv", key=f"{KEY}_csv", on_click="ignore"
+            "CSV",
+            lambda: csv_text(frame_of(attention_map)),
+            f"{name}.csv",
+            "text/csv",
+            key=f"{KEY}_csv",
+            on_click="ignore",
         )
-    folded_table(KEY, frame_of(found), title)
+    folded_table(KEY, frame_of(attention_map), title)
 
 
 def _progress(trace: Trace) -> Progress:

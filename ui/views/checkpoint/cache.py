@@ -37,10 +37,10 @@ def checkpoint(name: str) -> Checkpoint:
     return open_checkpoint(source(name), settings())
 
 
-def statistics(found: Checkpoint) -> CheckpointStatistics:
+def statistics(checkpoint: Checkpoint) -> CheckpointStatistics:
     """Statistics of every tensor of a checkpoint."""
-    key = ("statistics", found.name, found.revision)
-    return _made(key, found.nbytes, lambda tell: checkpoint_statistics(found, tell))
+    key = ("statistics", checkpoint.name, checkpoint.revision)
+    return _made(key, checkpoint.nbytes, lambda tell: checkpoint_statistics(checkpoint, tell))
 
 
 def comparison(first: Checkpoint, second: Checkpoint) -> CheckpointComparison:
@@ -49,9 +49,9 @@ def comparison(first: Checkpoint, second: Checkpoint) -> CheckpointComparison:
     return _made(key, first.nbytes + second.nbytes, lambda tell: compare_checkpoints(first, second, tell))
 
 
-def histogram(found: Checkpoint, name: str, low: float, high: float) -> Histogram:
+def histogram(checkpoint: Checkpoint, name: str, low: float, high: float) -> Histogram:
     """The values of one tensor between two ends."""
-    return _histogram(found.name, found.revision, name, low, high, found)
+    return _histogram(checkpoint.name, checkpoint.revision, name, low, high, checkpoint)
 
 
 def changes(first: Checkpoint, name: str, second: Checkpoint, second_name: str) -> ChangeHistograms:

@@ -39,42 +39,50 @@ def behaviour_view(name: str, other: str) -> None:
     def tell(done: int, layers: int) -> None:
         place.progress(done / layers, f"Attention of layer {done} of {layers}")
 
-    found = behaviour(first, second, tell)
+    measured = behaviour(first, second, tell)
     place.empty()
-    for notice in found.notices:
+    for notice in measured.notices:
         st.warning(escape_markdown(notice))
-    _cosines(found)
-    _divergences(found)
+    _cosines(measured)
+    _divergences(measured)
     explained("checkpoint_behaviour", *BEHAVIOUR)
 
 
-def _cosines(found: Behaviour) -> None:
-    if found.cosines is None:
+def _cosines(behaviour: Behaviour) -> None:
+    if behaviour.cosines is None:
         return
-    last = found.cosines[-1]
-    frame = pd.DataFrame(found.cosines, columns=[f"{place} {token}" for place, token in enumerate(found.tokens.tokens)])
-    frame.insert(0, "layer", range(len(found.cosines)))
-    filename = f"cosine {found.first} {found.second}"
-    words = figure_block(cosines_figure(found), filename, frame, texts=found.tokens, models=models_of(found))
+    last = behaviour.cosines[-1]
+    frame = pd.DataFrame(
+        behaviour.cosines, columns=[f"{place} {token}" for place, token in enumerate(behaviour.tokens.tokens)]
+    )
+    frame.insert(0, "layer", range(len(behaviour.cosines)))
+    filename = f"cosine {behaviour.first} {behaviour.second}"
+    words = figure_block(
+        cosines_figure(behaviour), filename, frame, texts=behaviour.tokens, models=models_of(behaviour)
+    )
     words.markdown(f"Mean cosine at the last row **{float(last.mean()):.4f}**, smallest **{float(last.min()):.4f}**.")
 
 
-def _divergences(found: Behaviour) -> None:
-    if found.divergences is None:
+def _divergences(behaviour: Behaviour) -> None:
+    if behaviour.divergences is None:
         return
-    layer, head = divmod(int(found.divergences.argmax()), found.divergences.shape[1])
-    largest = float(found.divergences[layer, head])
+    layer, head = divmod(int(behaviour.divergences.argmax()), behaviour.divergences.shape[1])
+    largest = float(behaviour.divergences[layer, head])
     where = f"largest at layer {layer}, head {head}: **{largest:.4f}** nats" if largest else "0 in every head"
-    frame = pd.DataFrame(found.divergences, columns=[f"head {head}" for head in range(found.divergences.shape[1])])
-    frame.insert(0, "layer", range(len(found.divergences)))
-    filename = f"divergence {found.first} {found.second}"
-    words = figure_block(divergences_figure(found), filename, frame, texts=found.tokens, models=models_of(found))
+    frame = pd.DataFrame(
+        behaviour.divergences, columns=[f"head {head}" for head in range(behaviour.divergences.shape[1])]
+    )
+    frame.insert(0, "layer", range(len(behaviour.divergences)))
+    filename = f"divergence {behaviour.first} {behaviour.second}"
+    words = figure_block(
+        divergences_figure(behaviour), filename, frame, texts=behaviour.tokens, models=models_of(behaviour)
+    )
     words.markdown(f"Jensen-Shannon divergence, mean over the tokens that look; {where}. It is at most ln 2 = 0.6931.")
 
 
-def models_of(found: CheckpointComparison | Behaviour) -> tuple[str, ...]:
+def models_of(comparison: CheckpointComparison | Behaviour) -> tuple[str, ...]:
     """Names of the models compared."""
-    return tuple(dict.fromkeys((found.first, found.second)))
+    return tuple(dict.fromkeys((comparison.first, comparison.second)))
 
 
 MAP = "checkpoint_changes"
@@ -93,32 +101,32 @@ def compare_view(name: str) -> None:
     elif first.folder == second.folder:
         st.info(EQUAL, icon=":material/info:")
     if side == "weights":
-        found = cache.comparison(first, second)
-        _names(found)
-        _weights(first, second, found)
+        comparison = cache.comparison(first, second)
+        _names(comparison)
+        _weights(first, second, comparison)
     else:
         behaviour_view(name, other)
 
 
-def _names(found: CheckpointComparison) -> None:
+def _names(comparison: CheckpointComparison) -> None:
     """How many tensors meet, and which do not."""
-    equal = sum(each.changed == 0 and each.relative_change == 0 for each in found.tensors)
+    equal = sum(each.changed == 0 and each.relative_change == 0 for each in comparison.tensors)
     with st.container(horizontal=True):
-        whole = number(found.relative_change) if found.tensors else "–"
+        whole = number(comparison.relative_change) if comparison.tensors else "–"
         st.metric("Relative change", whole, help="Of all numbers together that both hold.")
-        st.metric("Tensors in both", f"{len(found.tensors):,}", help="Of one shape, whatever their number format.")
+        st.metric("Tensors in both", f"{len(comparison.tensors):,}", help="Of one shape, whatever their number format.")
         st.metric("Unchanged", f"{equal:,}", help="Every number of them is the same.")
-        st.metric("Added", f"{len(found.added):,}", help=f"Only in {found.second}.")
-        st.metric("Removed", f"{len(found.removed):,}", help=f"Only in {found.first}.")
-        st.metric("Resized", f"{len(found.resized):,}", help="In both, with another shape.")
-    for model, prefix in zip((found.first, found.second), found.prefixes, strict=True):
+        st.metric("Added", f"{len(comparison.added):,}", help=f"Only in {comparison.second}.")
+        st.metric("Removed", f"{len(comparison.removed):,}", help=f"Only in {comparison.first}.")
+        st.metric("Resized", f"{len(comparison.resized):,}", help="In both, with another shape.")
+    for model, prefix in zip((comparison.first, comparison.second), comparison.prefixes, strict=True):
         if prefix:
             st.markdown(
                 f"Names of {escape_markdown(model)} are read without their prefix **{escape_markdown(prefix)}**"
             )
-    rows = [("added", each.name, "", _shape(each.shape)) for each in found.added]
-    rows += [("removed", each.name, _shape(each.shape), "") for each in found.removed]
-    rows += [("resized", each.name, _shape(each.first), _shape(each.second)) for each in found.resized]
+    rows = [("added", each.name, "", _shape(each.shape)) for each in comparison.added]
+    rows += [("removed", each.name, _shape(each.shape), "") for each in comparison.removed]
+    rows += [("resized", each.name, _shape(each.first), _shape(each.second)) for each in comparison.resized]
     if rows:
         with folded(f"{len(rows):,} tensors that have no partner of their shape", "checkpoint_names"):
             numbers_table(
@@ -128,32 +136,36 @@ def _names(found: CheckpointComparison) -> None:
 
 @st.fragment
 @shown_to_user()
-def _weights(first: Checkpoint, second: Checkpoint, found: CheckpointComparison) -> None:
+def _weights(first: Checkpoint, second: Checkpoint, comparison: CheckpointComparison) -> None:
     """The map of relative changes, the clicked tensor and the table."""
-    if not found.tensors:
+    if not comparison.tensors:
         st.info("The two have no tensor of one name and shape, so nothing can be subtracted.", icon=":material/info:")
         return
     with st.container(horizontal=True):
         logarithmic = checkpoint_controls.scale_choice()
         order = checkpoint_controls.order_choice()
-    grid = tensor_grid([each.location for each in found.tensors], [each.relative_change for each in found.tensors])
+    grid = tensor_grid(
+        [each.location for each in comparison.tensors], [each.relative_change for each in comparison.tensors]
+    )
     grid = sorted_grid(grid, *order)
-    spec = changes_figure(grid, found, logarithmic)
-    filename = f"change from {found.first} to {found.second}"
-    with figure_block(spec, filename, changes_frame(found), models=models_of(found)):
+    spec = changes_figure(grid, comparison, logarithmic)
+    filename = f"change from {comparison.first} to {comparison.second}"
+    with figure_block(spec, filename, changes_frame(comparison), models=models_of(comparison)):
         cell = cell_click(MAP)
         st.caption("Click a cell to see its tensor below.")
         if grid.left_out:
             st.caption(f"{grid.left_out:,} more tensors stand in the table.")
     checkpoint_controls.take_cell(checkpoint_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
-    by_name = {each.name: each for each in found.tensors}
-    chosen = by_name[checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(found))]
-    _tensor(first, second, found, chosen)
+    by_name = {each.name: each for each in comparison.tensors}
+    chosen = by_name[
+        checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(comparison))
+    ]
+    _tensor(first, second, comparison, chosen)
     value = chosen.relative_change
     explained(MAP, COMPARE[0], COMPARE[1].format(first=chosen.name, second=chosen.second_name, value=value))
 
 
-def _tensor(first: Checkpoint, second: Checkpoint, found: CheckpointComparison, change: TensorChange) -> None:
+def _tensor(first: Checkpoint, second: Checkpoint, comparison: CheckpointComparison, change: TensorChange) -> None:
     """One tensor in both: numbers in a row, values and differences as histograms."""
     with st.container(horizontal=True):
         st.metric("Relative change", number(change.relative_change), help="Norm of the difference over the first norm.")
@@ -168,22 +180,22 @@ def _tensor(first: Checkpoint, second: Checkpoint, found: CheckpointComparison, 
     frame["first"], frame["second"] = drawn.first.counts, drawn.second.counts
     frame["difference from"], frame["difference to"] = steps[:-1], steps[1:]
     frame["differences"] = drawn.difference.counts
-    filename = f"change of {change.name} {found.second}"
-    figure_block(change_figure(drawn, change, found), filename, frame, models=models_of(found))
+    filename = f"change of {change.name} {comparison.second}"
+    figure_block(change_figure(drawn, change, comparison), filename, frame, models=models_of(comparison))
 
 
-def changes_frame(found: CheckpointComparison) -> pd.DataFrame:
+def changes_frame(comparison: CheckpointComparison) -> pd.DataFrame:
     """A row per tensor that both hold."""
     return pd.DataFrame(
         {
-            "tensor": [each.name for each in found.tensors],
-            "shape": [_shape(each.shape) for each in found.tensors],
-            "relative change": [each.relative_change for each in found.tensors],
-            "norm of the difference": [each.difference_norm for each in found.tensors],
-            "first norm": [each.first_norm for each in found.tensors],
-            "second norm": [each.second_norm for each in found.tensors],
-            "largest difference": [each.largest_difference for each in found.tensors],
-            "numbers changed": [each.changed for each in found.tensors],
+            "tensor": [each.name for each in comparison.tensors],
+            "shape": [_shape(each.shape) for each in comparison.tensors],
+            "relative change": [each.relative_change for each in comparison.tensors],
+            "norm of the difference": [each.difference_norm for each in comparison.tensors],
+            "first norm": [each.first_norm for each in comparison.tensors],
+            "second norm": [each.second_norm for each in comparison.tensors],
+            "largest difference": [each.largest_difference for each in comparison.tensors],
+            "numbers changed": [each.changed for each in comparison.tensors],
         }
     )
 

@@ -29,8 +29,8 @@ STATES = ("all", "matched", "new", "wrong shape", "tied", "unused", "ignored")
 
 def own_task(architecture: str, tasks: Sequence[str]) -> str:
     """The task that a checkpoint was saved for, by the class that its config names."""
-    found = next((task for end, task in HEADS.items() if architecture.endswith(end)), "base")
-    return found if found in tasks else tasks[0]
+    task_name = next((task for end, task in HEADS.items() if architecture.endswith(end)), "base")
+    return task_name if task_name in tasks else tasks[0]
 
 
 def load_task_select(tasks: Sequence[str], own: str) -> str:
@@ -44,7 +44,7 @@ def load_task_select(tasks: Sequence[str], own: str) -> str:
 
 def labels_input(stated: int) -> int | None:
     """How many labels the classification head has; None for as many as the config states."""
-    found = st.number_input(
+    labels = st.number_input(
         "Labels",
         1,
         MAX_LABELS,
@@ -55,7 +55,7 @@ def labels_input(stated: int) -> int | None:
         help="Classes that the head tells apart; leave it empty for the number that the config states.",
         **BOUND,
     )
-    return None if found is None else int(found)
+    return None if labels is None else int(labels)
 
 
 def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
@@ -82,7 +82,7 @@ def other_select(first: str, names: Sequence[str]) -> str:
     default = _likest(first, names)
     if st.session_state.get(OTHER) == "":
         del st.session_state[OTHER]
-    found = st.selectbox(
+    other = st.selectbox(
         "Compare with",
         names,
         index=names.index(default),
@@ -91,7 +91,7 @@ def other_select(first: str, names: Sequence[str]) -> str:
         help="A second checkpoint whose weights are on this machine: choose one, or type a folder's name or a Hub id.",
         **BOUND,
     )
-    return str(found or default)
+    return str(other or default)
 
 
 def statistic_choice() -> str:

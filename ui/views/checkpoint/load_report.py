@@ -24,9 +24,9 @@ MAX_ROWS = 20_000
 
 def origin(name: str) -> str:
     """One line about the checkpoint: its class and where it comes from."""
-    found = ledgers.source(name)
-    saved = (found.config.get("architectures") or [found.model_type])[0]
-    return f"{saved}, {'its file is here' if found.has_weights else 'its file is not on this machine'}"
+    source = ledgers.source(name)
+    saved = (source.config.get("architectures") or [source.model_type])[0]
+    return f"{saved}, {'its file is here' if source.has_weights else 'its file is not on this machine'}"
 
 
 def report_view(name: str) -> None:

@@ -27,15 +27,15 @@ MAP = "checkpoint_weights"
 
 def weights_view(name: str) -> None:
     """What is in the tensors of a checkpoint, and whether it looks healthy."""
-    found = cache.checkpoint(name)
-    statistics = cache.statistics(found)
-    _findings(found, statistics)
-    _tensors(found, statistics)
+    checkpoint = cache.checkpoint(name)
+    statistics = cache.statistics(checkpoint)
+    _findings(checkpoint, statistics)
+    _tensors(checkpoint, statistics)
 
 
-def _findings(found: Checkpoint, statistics: CheckpointStatistics) -> None:
+def _findings(checkpoint: Checkpoint, statistics: CheckpointStatistics) -> None:
     """Signs of trouble, or what was looked for in vain."""
-    signs = diagnose_weights(statistics, found.config)
+    signs = diagnose_weights(statistics, checkpoint.config)
     for sign in signs:
         st.warning(escape_markdown(sign.sentence), icon=":material/warning:")
     if not signs:
@@ -49,7 +49,7 @@ def _findings(found: Checkpoint, statistics: CheckpointStatistics) -> None:
 
 @st.fragment
 @shown_to_user()
-def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
+def _tensors(checkpoint: Checkpoint, statistics: CheckpointStatistics) -> None:
     """The map, the clicked tensor and the table."""
     statistic = controls.statistic_choice()
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
@@ -69,10 +69,10 @@ def _tensors(found: Checkpoint, statistics: CheckpointStatistics) -> None:
     by_name = statistics.by_name()
     if by_name:
         chosen = controls.tensor_select(controls.TENSOR, list(by_name), first_matrix(statistics))
-        _values(found, statistics, by_name[chosen])
+        _values(checkpoint, statistics, by_name[chosen])
 
 
-def _values(found: Checkpoint, statistics: CheckpointStatistics, tensor: TensorStatistics) -> None:
+def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: TensorStatistics) -> None:
     """One tensor: its numbers in a row, its values as a histogram."""
     with st.container(horizontal=True):
         st.metric("Shape", "×".join(map(str, tensor.shape)) or "1", help=f"{tensor.numel:,} numbers, {tensor.dtype}.")
@@ -87,7 +87,7 @@ def _values(found: Checkpoint, statistics: CheckpointStatistics, tensor: TensorS
         return
     deviation = drawn_deviation(statistics, tensor)
     low, high = drawn_range(tensor, deviation)
-    histogram = cache.histogram(found, tensor.name, low, high)
+    histogram = cache.histogram(checkpoint, tensor.name, low, high)
     edges = histogram.edges.tolist()
     frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "count": histogram.counts})
     words = figure_block(

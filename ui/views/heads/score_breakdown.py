@@ -76,12 +76,12 @@ def _checks(cell: CellBreakdown) -> None:
 
 
 def _remarks(score: ScoreBreakdown) -> list[str]:
-    found = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
+    remarks = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
     if score.query_factor != 1:
-        found.append(f"This family multiplies the query with {score.query_factor:.4g} before the product.")
+        remarks.append(f"This family multiplies the query with {score.query_factor:.4g} before the product.")
     if score.is_remainder:
-        found.append(REMAINDER.format(name=score.added_name))
-    return found
+        remarks.append(REMAINDER.format(name=score.added_name))
+    return remarks
 
 
 def _mix(cell: CellBreakdown, trace: Trace) -> None:

@@ -112,16 +112,16 @@ def products_view(name: str) -> None:
         layer = cell_controls.layer_select(cache.layers(name))
         wanted: tuple[Block, ...] = ("query", "key", "value")
         block = controls.choice("Projection", wanted, "product", help=OWNERS)
-    found = cache.products(name, controls.text(), controls.pair(), layer, block)
+    products = cache.products(name, controls.text(), controls.pair(), layer, block)
     tokens = models.tokens(name, controls.text(), controls.pair())
-    heads, seq, dim = found.fused.shape
-    _times(found)
+    heads, seq, dim = products.fused.shape
+    _times(products)
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
-    frame = pd.DataFrame(found.fused.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
+    frame = pd.DataFrame(products.fused.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
     frame.insert(0, "token", list(tokens.tokens))
-    code = PRODUCTS_CODE.format(layer=layer, inputs=found.inputs.shape, heads=heads, dim=dim)
+    code = PRODUCTS_CODE.format(layer=layer, inputs=products.inputs.shape, heads=heads, dim=dim)
     figure_block(
-        products_figure(found, tokens, layer, block, name),
+        products_figure(products, tokens, layer, block, name),
         f"{SYMBOLS[block]} products layer {layer} {name}",
         frame,
         texts=tokens,
@@ -129,26 +129,27 @@ def products_view(name: str) -> None:
     )
 
 
-def _times(found: FusedVsPerHead) -> None:
-    heads, seq, dim = found.fused.shape
-    width, rows = found.inputs.shape[1], heads * dim
-    difference = f"{found.max_difference:.1e}" if found.max_difference else "0"
+def _times(products: FusedVsPerHead) -> None:
+    heads, seq, dim = products.fused.shape
+    width, rows = products.inputs.shape[1], heads * dim
+    difference = f"{products.max_difference:.1e}" if products.max_difference else "0"
     with st.container(horizontal=True):
         st.metric("Largest difference", difference, help="Of all numbers of both ways; float32 has about 7 digits.")
         st.metric(
             "One product",
-            _duration(found.fused_seconds, found.per_head_seconds),
-            help=f"({seq}, {width}) times ({width}, {rows}), cut into ({heads}, {seq}, {dim}). Median of {found.runs}.",
+            _duration(products.fused_seconds, products.per_head_seconds),
+            help=f"({seq}, {width}) times ({width}, {rows}), cut into ({heads}, {seq}, {dim}). "
+            f"Median of {products.runs}.",
         )
         st.metric(
             f"{heads} products",
-            _duration(found.per_head_seconds, found.per_head_seconds),
-            help=f"{heads} times ({seq}, {width}) times ({width}, {dim}). Median of {found.runs}.",
+            _duration(products.per_head_seconds, products.per_head_seconds),
+            help=f"{heads} times ({seq}, {width}) times ({width}, {dim}). Median of {products.runs}.",
         )
-        ratio = found.per_head_seconds / found.fused_seconds if found.fused_seconds else 1.0
+        ratio = products.per_head_seconds / products.fused_seconds if products.fused_seconds else 1.0
         st.metric("The many take", f"{ratio:.1f} times", help="As long as the one. That is why libraries keep one.")
-        if found.model_difference is not None:
-            own = f"{found.model_difference:.1e}" if found.model_difference else "0"
+        if products.model_difference is not None:
+            own = f"{products.model_difference:.1e}" if products.model_difference else "0"
             st.metric("To the model's own", own, help="Largest difference to what the model itself computed.")
 
 
@@ -173,15 +174,15 @@ def norms_view(name: str) -> None:
     words.caption("A small norm says that the numbers are small, not that the head is of no use.")
 
 
-def _parameters(found: HeadParameters, parts: HeadProjections) -> None:
+def _parameters(parameters: HeadParameters, parts: HeadProjections) -> None:
     with st.container(horizontal=True):
         for block in BLOCKS:
             blocks = parts.blocks(block)
             biased = block != "output" and parts.bias(block) is not None
             shape = " × ".join(str(size) for size in blocks.shape[1:])
-            words = f"{shape}{f' + {blocks.shape[1]} biases' if biased else ''}; {found.heads[block]} such blocks."
-            st.metric(f"{SYMBOLS[block]} of a head", count(found.per_head[block]), help=words)
+            words = f"{shape}{f' + {blocks.shape[1]} biases' if biased else ''}; {parameters.heads[block]} such blocks."
+            st.metric(f"{SYMBOLS[block]} of a head", count(parameters.per_head[block]), help=words)
         st.metric(
-            "Of no head", count(found.outside_heads), help="The bias of the output, and columns that read no head."
+            "Of no head", count(parameters.outside_heads), help="The bias of the output, and columns that read no head."
         )
-        st.metric("All four, layer 0", count(found.total), help="Every block of every head, and what no head has.")
+        st.metric("All four, layer 0", count(parameters.total), help="Every block of every head, and what no head has.")

@@ -71,11 +71,11 @@ def _values(trace: Trace, begun: FirstChart) -> None:
     else:
         st.caption("Click a cell for its exact value.")
     outliers = outlier_dimensions(trace.hidden_states)
-    found = ", ".join(
+    listed = ", ".join(
         f"{dimension} (up to {peak:.1f} standard deviations)"
         for dimension, peak in zip(outliers.dimensions.tolist()[:6], outliers.peak.tolist(), strict=False)
     )
-    st.markdown(f"Outlier dimensions: **{found or 'none'}**.", help=outliers.rule)
+    st.markdown(f"Outlier dimensions: **{listed or 'none'}**.", help=outliers.rule)
     frame = pd.DataFrame(values, columns=[f"{first + index}" for index in range(window)])
     frame.insert(0, "token", list(trace.tokens.tokens))
     download_row(picture, key, f"hidden states layer {layer} {trace.model}", title, frame, trace.tokens)

@@ -72,13 +72,13 @@ def upload() -> Any:
 
     Streamlit is told no types: for a name of another ending it would show an error of its own.
     """
-    found: Any = st.file_uploader(
+    uploaded: Any = st.file_uploader(
         "CSV, TSV, Parquet or text file",
         key="sentence_upload",
         on_change=_forget_file,
         label_visibility="collapsed",
     )
-    return found
+    return uploaded
 
 
 def most_megabytes() -> int:
@@ -98,8 +98,8 @@ def _forget_file() -> None:
 
 def kept_file() -> tuple[str, str] | None:
     """(name, digest) of the file that this session handed over, also after a visit to another page."""
-    found: tuple[str, str] | None = st.session_state.get("sentence_file")
-    return found
+    kept: tuple[str, str] | None = st.session_state.get("sentence_file")
+    return kept
 
 
 def keep_file(name: str, digest: str) -> None:
@@ -122,8 +122,8 @@ def pooling_choice(own: Pooling, has_pooler: bool) -> Pooling | None:
     """How many vectors become one; None for the model's own way, which is preselected and named."""
     others = [each for each in POOLINGS if each != own and (has_pooler or each != "pooler")]
     words = {**POOLING_WORDS, RECOMMENDED: f"{POOLING_WORDS[own]} (recommended)"}
-    found = choice("Pooling", [RECOMMENDED, *others], "pooling", format_func=lambda each: words[each])
-    return next((each for each in others if each == found), None)
+    pooling = choice("Pooling", [RECOMMENDED, *others], "pooling", format_func=lambda each: words[each])
+    return next((each for each in others if each == pooling), None)
 
 
 def prompt_select(prompts: Mapping[str, str], own: str) -> str:
@@ -156,10 +156,10 @@ def layer_slider(layers: int, fixed: bool) -> int | None:
     if st.session_state.get("pooled_layer", 0) > layers:
         st.session_state["pooled_layer"] = layers
     words = "0 is the embedding output. The pooler output is made from the last."
-    found = int(
+    layer = int(
         st.slider("Layer", 0, layers, layers, key="pooled_layer", help=words, disabled=fixed, width=160, **BOUND)
     )
-    return None if fixed or found == layers else found
+    return None if fixed or layer == layers else layer
 
 
 def measure_choice() -> Measure:
@@ -223,11 +223,11 @@ def pair_numbers(count: int) -> tuple[int, int]:
         for key, default in (("first_sentence", 1), ("second_sentence", 2)):
             if not 0 <= int(st.session_state.get(key, -1)) < count:
                 st.session_state[key] = default - 1
-        found = [
+        numbers = [
             st.number_input(label, 1, count, int(st.session_state[key]) + 1, step=1, key=f"{key}_number")
             for label, key in (("One sentence", "first_sentence"), ("The other", "second_sentence"))
         ]
-    return int(found[0]) - 1, int(found[1]) - 1
+    return int(numbers[0]) - 1, int(numbers[1]) - 1
 
 
 def explain_pair(first: int, second: int) -> None:
@@ -301,8 +301,8 @@ def inside_polygon(
 
 def _place(point: Any) -> int:
     """A point's place in the list, which travels along with it."""
-    found = point.get("customdata")
-    return int(found[0] if isinstance(found, list) else found) if found is not None else -1
+    place = point.get("customdata")
+    return int(place[0] if isinstance(place, list) else place) if place is not None else -1
 
 
 def first_row(count: int, shown: int) -> int:

@@ -101,9 +101,9 @@ def _table(digest: str, name: str, column: str | None) -> SentenceTable:
         place.caption(words)
         return True
 
-    found = read_upload(name, _content(digest, None), settings(), column, still_wanted)
+    table = read_upload(name, _content(digest, None), settings(), column, still_wanted)
     place.empty()
-    return found
+    return table
 
 
 LONG_LIST = 2_000

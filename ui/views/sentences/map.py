@@ -38,16 +38,16 @@ MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "
 
 def map_view(asked: SentenceQuery) -> None:
     """Every sentence as a point; a lasso lists what it encircles."""
-    found = asked.vectors()
-    if len(found.sentences) < 3:
+    vectors = asked.vectors()
+    if len(vectors.sentences) < 3:
         st.info("A map needs at least three sentences.", icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         method = controls.map_method(umap_available())
         column = controls.colour_column([str(each) for each in asked.table.frame.columns])
-    placed = cache.placed(asked.key, method, found)
+    placed = cache.placed(asked.key, method, vectors)
     values = _values(asked.table.frame[column]) if column else None
-    picture = sentence_map_figure(placed, found, column, values)
+    picture = sentence_map_figure(placed, vectors, column, values)
     title = picture.title
     figure = picture.drawn(theme_named(session.theme_name()))
     event = st.plotly_chart(
@@ -60,8 +60,8 @@ def map_view(asked: SentenceQuery) -> None:
         alt=picture.alt,
     )
     st.caption(_note(placed))
-    shown = len(drawn_points(len(found.sentences)))
-    if shown < len(found.sentences):
+    shown = len(drawn_points(len(vectors.sentences)))
+    if shown < len(vectors.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
     chosen = controls.selected_points(event, placed.points)
     if chosen:
@@ -69,9 +69,9 @@ def map_view(asked: SentenceQuery) -> None:
         numbers_table(_listed(asked, chosen), "The encircled sentences", 240)
     else:
         st.caption("Draw a line around points to list their sentences; double-click to let go.")
-    frame = _frame(placed, found, column, values)
-    filename = f"sentence map {found.pooling} layer {found.layer} {found.model}"
-    download_row(picture, KEY, filename, title, frame, found.sentences)
+    frame = _frame(placed, vectors, column, values)
+    filename = f"sentence map {vectors.pooling} layer {vectors.layer} {vectors.model}"
+    download_row(picture, KEY, filename, title, frame, vectors.sentences)
     folded_table(KEY, frame, title)
     explained(KEY, *HOW[method])
 
@@ -101,8 +101,8 @@ def _listed(asked: SentenceQuery, chosen: list[int]) -> pd.DataFrame:
     return pd.concat([frame, beside.set_axis(names, axis=1).set_index(frame.index)], axis=1)
 
 
-def _frame(placed: SentenceMap, found: SentenceVectors, column: str, values: list[Any] | None) -> pd.DataFrame:
-    frame = pd.DataFrame({"sentence": list(found.sentences)})
+def _frame(placed: SentenceMap, vectors: SentenceVectors, column: str, values: list[Any] | None) -> pd.DataFrame:
+    frame = pd.DataFrame({"sentence": list(vectors.sentences)})
     frame[["first", "second"]] = placed.points
     if values is not None:
         frame[_free(column, {*frame.columns})] = values

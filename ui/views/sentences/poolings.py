@@ -27,16 +27,19 @@ def pooling_view(asked: SentenceQuery) -> None:
     if len(sentences) < 2:
         st.info("Poolings are compared by the cosines of pairs: add a second sentence.", icon=":material/info:")
         return
-    found = cache.compared(asked.model, sentences)
-    if len(sentences) > len(found.sentences):
-        st.caption(f"Compared are the first {len(found.sentences)} of {len(sentences):,} sentences.")
+    comparison = cache.compared(asked.model, sentences)
+    if len(sentences) > len(comparison.sentences):
+        st.caption(f"Compared are the first {len(comparison.sentences)} of {len(sentences):,} sentences.")
     words = figure_block(
-        poolings_figure(found, asked.model), f"poolings {asked.model}", _frame(found), texts=found.sentences
+        poolings_figure(comparison, asked.model),
+        f"poolings {asked.model}",
+        _frame(comparison),
+        texts=comparison.sentences,
     )
-    words.markdown(f"{WHY_CLS}{_read(found)}")
-    words.caption(escape_markdown(found.note))
-    if found.matrices is not None:
-        _maps(found, asked.model)
+    words.markdown(f"{WHY_CLS}{_read(comparison)}")
+    words.caption(escape_markdown(comparison.note))
+    if comparison.matrices is not None:
+        _maps(comparison, asked.model)
         st.caption("Rows and columns are the sentences in their order; the pooler reads the last layer only.")
     explained(
         "sentences_poolings",
@@ -50,40 +53,40 @@ def pooling_view(asked: SentenceQuery) -> None:
     )
 
 
-def _maps(found: PoolingComparison, model: str) -> None:
+def _maps(comparison: PoolingComparison, model: str) -> None:
     """The cosines of all pairs, a small map for every pooling and layer."""
-    spec = pooling_maps_figure(found, model)
-    figure_block(spec, f"pooling maps {model}", _cells(found), numbers="in files", texts=found.sentences)
+    spec = pooling_maps_figure(comparison, model)
+    figure_block(spec, f"pooling maps {model}", _cells(comparison), numbers="in files", texts=comparison.sentences)
 
 
-def _read(found: PoolingComparison) -> str:
+def _read(comparison: PoolingComparison) -> str:
     """The numbers of the last layer in words."""
-    last = len(found.layers) - 1
+    last = len(comparison.layers) - 1
     words = [
-        f"{POOLING_WORDS[pooling]} {found.mean_cosine[row, last]:.4f} ± {found.spread[row, last]:.4f}"
-        for row, pooling in enumerate(found.poolings)
-        if np.isfinite(found.mean_cosine[row, last])
+        f"{POOLING_WORDS[pooling]} {comparison.mean_cosine[row, last]:.4f} ± {comparison.spread[row, last]:.4f}"
+        for row, pooling in enumerate(comparison.poolings)
+        if np.isfinite(comparison.mean_cosine[row, last])
     ]
     return f"Here, at the last layer: **{', '.join(words)}** (mean ± spread)."
 
 
-def _frame(found: PoolingComparison) -> pd.DataFrame:
+def _frame(comparison: PoolingComparison) -> pd.DataFrame:
     rows = [
-        (POOLING_WORDS[pooling], layer, float(found.mean_cosine[row, place]), float(found.spread[row, place]))
-        for row, pooling in enumerate(found.poolings)
-        for place, layer in enumerate(found.layers)
-        if np.isfinite(found.mean_cosine[row, place])
+        (POOLING_WORDS[pooling], layer, float(comparison.mean_cosine[row, place]), float(comparison.spread[row, place]))
+        for row, pooling in enumerate(comparison.poolings)
+        for place, layer in enumerate(comparison.layers)
+        if np.isfinite(comparison.mean_cosine[row, place])
     ]
     return pd.DataFrame(rows, columns=["pooling", "layer", "mean cosine", "spread"])
 
 
-def _cells(found: PoolingComparison) -> pd.DataFrame:
+def _cells(comparison: PoolingComparison) -> pd.DataFrame:
     """Every cell of every map as a row."""
-    matrices = found.matrices if found.matrices is not None else np.zeros((0, 0, 0, 0), dtype=np.float32)
+    matrices = comparison.matrices if comparison.matrices is not None else np.zeros((0, 0, 0, 0), dtype=np.float32)
     places = np.argwhere(np.isfinite(matrices))
     frame = pd.DataFrame(places, columns=["pooling", "layer", "sentence", "and sentence"])
-    frame["pooling"] = [POOLING_WORDS[found.poolings[row]] for row in places[:, 0].tolist()]
-    frame["layer"] = [found.layers[place] for place in places[:, 1].tolist()]
+    frame["pooling"] = [POOLING_WORDS[comparison.poolings[row]] for row in places[:, 0].tolist()]
+    frame["layer"] = [comparison.layers[place] for place in places[:, 1].tolist()]
     frame[["sentence", "and sentence"]] += 1
     frame["cosine"] = matrices[tuple(places.T)]
     return frame

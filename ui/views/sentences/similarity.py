@@ -61,75 +61,75 @@ class SentenceQuery:
 
     def vectors(self) -> SentenceVectors:
         """Vectors of the sentences; the page ends here until they are there."""
-        found = cache.vectors(self.model, self.table.sentences, self.plan, self.dtype)
-        for notice in found.notices:
+        sentence_vectors = cache.vectors(self.model, self.table.sentences, self.plan, self.dtype)
+        for notice in sentence_vectors.notices:
             st.caption(escape_markdown(notice))
-        return found
+        return sentence_vectors
 
 
 def similarity_view(asked: SentenceQuery) -> None:
     """Every sentence against every other, or blocks of them where they are many."""
-    found = asked.vectors()
-    (_blocks if len(found.sentences) > EVERY_PAIR else _every_pair)(asked, found)
-    _closest(asked, found)
-    explained("sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.measure, found.pooling))
+    vectors = asked.vectors()
+    (_blocks if len(vectors.sentences) > EVERY_PAIR else _every_pair)(asked, vectors)
+    _closest(asked, vectors)
+    explained("sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.measure, vectors.pooling))
 
 
-def _every_pair(asked: SentenceQuery, found: SentenceVectors) -> None:
-    cells = similarity_matrix(found.vectors, asked.measure)
+def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+    cells = similarity_matrix(vectors.vectors, asked.measure)
     clusters = None
     if asked.clustered and len(cells) > 1:
-        cosines = cells if asked.measure == "cosine" else similarity_matrix(found.vectors)
+        cosines = cells if asked.measure == "cosine" else similarity_matrix(vectors.vectors)
         clusters = cluster_order(cosines)
     order = np.arange(len(cells)) if clusters is None else clusters.order
     word = MEASURE_WORDS[asked.measure]
     ordered = cells[np.ix_(order, order)]
     frame = pd.DataFrame(ordered, columns=[f"{number + 1}" for number in order.tolist()])
-    frame.insert(0, "sentence", [found.sentences[number] for number in order.tolist()])
+    frame.insert(0, "sentence", [vectors.sentences[number] for number in order.tolist()])
     frame.insert(0, "number", [number + 1 for number in order.tolist()])
-    spec = pairs_figure(cells, found, asked.measure, clusters)
-    filename = f"sentence {word} {found.pooling} layer {found.layer} {found.model}"
-    with figure_block(spec, filename, frame, texts=found.sentences):
+    spec = pairs_figure(cells, vectors, asked.measure, clusters)
+    filename = f"sentence {word} {vectors.pooling} layer {vectors.layer} {vectors.model}"
+    with figure_block(spec, filename, frame, texts=vectors.sentences):
         cell = cell_click(spec.chart)
         if cell and max(cell) < len(order):
-            _one_cell(int(order[cell[0]]), int(order[cell[1]]), cells, found, word)
+            _one_cell(int(order[cell[0]]), int(order[cell[1]]), cells, vectors, word)
         else:
             st.caption("Click a cell for its exact value and the two sentences.")
 
 
-def _one_cell(row: int, column: int, cells: np.ndarray, found: SentenceVectors, word: str) -> None:
+def _one_cell(row: int, column: int, cells: np.ndarray, vectors: SentenceVectors, word: str) -> None:
     """The clicked cell in words, and the way to what makes it so."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"{word[0].upper()}{word[1:]} **{cells[row, column]:.7f}**: {row + 1} "
-            f"*{escape_markdown(found.sentences[row][:200])}* and {column + 1} "
-            f"*{escape_markdown(found.sentences[column][:200])}*"
+            f"*{escape_markdown(vectors.sentences[row][:200])}* and {column + 1} "
+            f"*{escape_markdown(vectors.sentences[column][:200])}*"
         )
         st.button("Why alike?", key="explain_pair", on_click=controls.explain_pair, args=(row, column))
 
 
-def _blocks(asked: SentenceQuery, found: SentenceVectors) -> None:
-    summary = cache.in_blocks(asked.key, BLOCKS, found)
+def _blocks(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+    summary = cache.in_blocks(asked.key, BLOCKS, vectors)
     st.caption(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
         "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
     )
     frame = pd.DataFrame(summary.similarity, columns=[f"block {block + 1}" for block in range(len(summary.sizes))])
     frame.insert(0, "sentences", summary.sizes)
-    frame.insert(0, "nearest to its middle", [found.sentences[index] for index in summary.examples.tolist()])
-    spec = blocks_figure(summary, found)
-    filename = f"sentence blocks {found.pooling} layer {found.layer} {found.model}"
-    with figure_block(spec, filename, frame, texts=found.sentences):
+    frame.insert(0, "nearest to its middle", [vectors.sentences[index] for index in summary.examples.tolist()])
+    spec = blocks_figure(summary, vectors)
+    filename = f"sentence blocks {vectors.pooling} layer {vectors.layer} {vectors.model}"
+    with figure_block(spec, filename, frame, texts=vectors.sentences):
         cell = cell_click(spec.chart)
         if cell and max(cell) < len(summary.sizes):
-            _clicked_block(cell, summary, found)
+            _clicked_block(cell, summary, vectors)
 
 
-def _clicked_block(cell: tuple[int, int], summary: BlockSummary, found: SentenceVectors) -> None:
+def _clicked_block(cell: tuple[int, int], summary: BlockSummary, vectors: SentenceVectors) -> None:
     """The sentences of the two blocks of a clicked cell."""
     st.markdown(f"Block {cell[0] + 1} with block {cell[1] + 1}: mean cosine **{summary.similarity[cell]:.7f}**")
     members = [(block, index) for block in dict.fromkeys(cell) for index in _members(summary, block)]
-    rows = [(block + 1, index + 1, found.sentences[index]) for block, index in members]
+    rows = [(block + 1, index + 1, vectors.sentences[index]) for block, index in members]
     numbers_table(pd.DataFrame(rows, columns=["block", "number", "sentence"]), "Sentences of the blocks", 240)
 
 
@@ -139,26 +139,26 @@ def _members(summary: BlockSummary, block: int) -> list[int]:
     return [int(index) for index in summary.order[start : start + size]]
 
 
-def _closest(asked: SentenceQuery, found: SentenceVectors) -> None:
-    if len(found.sentences) < 2:
+def _closest(asked: SentenceQuery, vectors: SentenceVectors) -> None:
+    if len(vectors.sentences) < 2:
         st.caption("One sentence has no pairs: add another to compare it with.")
         return
     st.markdown("**Closest pairs**")
     place = st.empty()
 
     def tell(done: int, total: int) -> None:
-        if len(found.sentences) > SEARCHED_AT_ONCE:
+        if len(vectors.sentences) > SEARCHED_AT_ONCE:
             place.progress(done / total, text="Comparing every sentence with every other")
 
-    pairs = cache.closest(asked.key, LISTED_PAIRS, asked.measure, found, tell)
+    pairs = cache.closest(asked.key, LISTED_PAIRS, asked.measure, vectors, tell)
     place.empty()
-    numbers_table(_pair_frame(pairs, found), "The closest pairs, the most alike first", 240)
+    numbers_table(_pair_frame(pairs, vectors), "The closest pairs, the most alike first", 240)
 
 
-def _pair_frame(pairs: ScoredPairs, found: SentenceVectors) -> pd.DataFrame:
+def _pair_frame(pairs: ScoredPairs, vectors: SentenceVectors) -> pd.DataFrame:
     rows = zip(pairs.score.tolist(), pairs.first.tolist(), pairs.second.tolist(), strict=True)
     return pd.DataFrame(
-        [(score, one + 1, found.sentences[one], other + 1, found.sentences[other]) for score, one, other in rows],
+        [(score, one + 1, vectors.sentences[one], other + 1, vectors.sentences[other]) for score, one, other in rows],
         columns=[MEASURE_WORDS[pairs.measure], "number", "sentence", "and number", "and sentence"],
     )
 
@@ -169,26 +169,26 @@ def query_view(asked: SentenceQuery) -> None:
         query = controls.query_input()
         prompts = cache.prompts(asked.plan)
         prompt = controls.query_prompt_select(prompts, asked.plan.prompt) if prompts else asked.plan.prompt
-    found = asked.vectors()
+    vectors = asked.vectors()
     if not query:
         st.info(
             "Type a sentence: its nearest in the list will stand here, with their scores.", icon=":material/search:"
         )
         return
     one = cache.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
-    near = nearest(one.vectors[0], found.vectors, min(NEIGHBOURS, len(found.sentences)), asked.measure)
+    near = nearest(one.vectors[0], vectors.vectors, min(NEIGHBOURS, len(vectors.sentences)), asked.measure)
     rows = zip(near.score.tolist(), near.index.tolist(), strict=True)
     frame = pd.DataFrame(
-        [(score, index + 1, found.sentences[index]) for score, index in rows],
+        [(score, index + 1, vectors.sentences[index]) for score, index in rows],
         columns=[MEASURE_WORDS[near.measure], "number", "sentence"],
     )
-    filename = f"nearest sentences {found.pooling} layer {found.layer} {found.model}"
+    filename = f"nearest sentences {vectors.pooling} layer {vectors.layer} {vectors.model}"
     figure_block(
-        query_figure(near, found, query),
+        query_figure(near, vectors, query),
         filename,
         frame,
         numbers="open",
-        texts=found.sentences,
+        texts=vectors.sentences,
         explanation=(
             "The query becomes a vector as the sentences do, and is compared with each of them. A high score says "
             "that the model sees them alike, which need not be what a reader means: look at negation.",

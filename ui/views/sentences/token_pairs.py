@@ -26,28 +26,28 @@ def pair_view(asked: SentenceQuery) -> None:
             f"{first + 1} *{escape_markdown(sentences[first][:300])}*  \n{second + 1} "
             f"*{escape_markdown(sentences[second][:300])}*"
         )
-    found = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
+    shares = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
     units: tuple[Unit, ...] = ("tokens", "words")
     with st.container(horizontal=True, vertical_alignment="center"):
         unit = widgets_controls.choice("Cells", units, "cells", label_visibility="collapsed")
-        st.markdown(_sum_words(found))
-    if not found.exact:
-        st.warning(f"An approximation. {escape_markdown(found.note)}")
-    spec = token_pairs_figure(found, unit, asked.model)
-    filename = f"{unit[:-1]} pairs {found.pooling} layer {found.layer} {asked.model}"
-    words = figure_block(spec, filename, _cells(found, unit), texts=(sentences[first], sentences[second]))
-    if found.exact:
-        words.caption(escape_markdown(found.note))
+        st.markdown(_sum_words(shares))
+    if not shares.exact:
+        st.warning(f"An approximation. {escape_markdown(shares.note)}")
+    spec = token_pairs_figure(shares, unit, asked.model)
+    filename = f"{unit[:-1]} pairs {shares.pooling} layer {shares.layer} {asked.model}"
+    words = figure_block(spec, filename, _cells(shares, unit), texts=(sentences[first], sentences[second]))
+    if shares.exact:
+        words.caption(escape_markdown(shares.note))
     if asked.measure != "cosine":
         words.caption("The cells add up to the cosine, whatever measure is chosen above.")
     with st.container(key="halves_pair"):
         left, right = st.columns([3, 4])
     with left:
         st.markdown("**Pairs that add most**")
-        numbers_table(_top(found), "Pairs of tokens by what they add", 280)
+        numbers_table(_top(shares), "Pairs of tokens by what they add", 280)
     with right:
         st.markdown("**What each word adds**")
-        numbers_table(_words(found), "Words of both sentences and what they add", 280)
+        numbers_table(_words(shares), "Words of both sentences and what they add", 280)
     explained(
         spec.chart,
         "The mean of the tokens' vectors is a sum, so the cosine of two means is one too: "
@@ -60,46 +60,51 @@ def pair_view(asked: SentenceQuery) -> None:
     )
 
 
-def _sum_words(found: TokenPairShares) -> str:
+def _sum_words(shares: TokenPairShares) -> str:
     """The score as a sum: its largest terms, and the rest of the cells as one."""
-    terms = found.top[:SUMMED]
+    terms = shares.top[:SUMMED]
     words = [
-        f"{pair.share:.4f} :gray[({escape_markdown(found.first_tokens[pair.first])} · "
-        f"{escape_markdown(found.second_tokens[pair.second])})]"
+        f"{pair.share:.4f} :gray[({escape_markdown(shares.first_tokens[pair.first])} · "
+        f"{escape_markdown(shares.second_tokens[pair.second])})]"
         for pair in terms
     ]
     # Of what is printed, so that the line adds up for one who adds it up.
-    rest = round(found.total, 4) - sum(round(pair.share, 4) for pair in terms)
-    others = found.cells.size - len(terms)
-    sign = "=" if found.exact else "≈"
-    line = f"**{found.score:.4f}** {sign} {' + '.join(words)} + {rest:.4f} :gray[(the other {others:,} pairs)]"
-    return line if found.exact else f"{line}; the cells add up to {found.total:.4f}"
+    rest = round(shares.total, 4) - sum(round(pair.share, 4) for pair in terms)
+    others = shares.cells.size - len(terms)
+    sign = "=" if shares.exact else "≈"
+    line = f"**{shares.score:.4f}** {sign} {' + '.join(words)} + {rest:.4f} :gray[(the other {others:,} pairs)]"
+    return line if shares.exact else f"{line}; the cells add up to {shares.total:.4f}"
 
 
-def _top(found: TokenPairShares) -> pd.DataFrame:
+def _top(shares: TokenPairShares) -> pd.DataFrame:
     rows = [
-        (found.first_tokens[pair.first], found.second_tokens[pair.second], pair.share, pair.share / (found.total or 1))
-        for pair in found.top[:LISTED]
+        (
+            shares.first_tokens[pair.first],
+            shares.second_tokens[pair.second],
+            pair.share,
+            pair.share / (shares.total or 1),
+        )
+        for pair in shares.top[:LISTED]
     ]
     frame = pd.DataFrame(rows, columns=["token", "and token", "adds", "share of the sum"])
     frame["share of the sum"] = [f"{share:.1%}" for share in frame["share of the sum"]]
     return frame
 
 
-def _words(found: TokenPairShares) -> pd.DataFrame:
+def _words(shares: TokenPairShares) -> pd.DataFrame:
     sides = (
-        ("first", found.first_words, found.first_word_totals.tolist()),
-        ("second", found.second_words, found.second_word_totals.tolist()),
+        ("first", shares.first_words, shares.first_word_totals.tolist()),
+        ("second", shares.second_words, shares.second_word_totals.tolist()),
     )
     rows = [(side, word, total) for side, words, totals in sides for word, total in zip(words, totals, strict=True)]
     return pd.DataFrame(rows, columns=["sentence", "word", "adds"])
 
 
-def _cells(found: TokenPairShares, unit: Unit) -> pd.DataFrame:
+def _cells(shares: TokenPairShares, unit: Unit) -> pd.DataFrame:
     cells, rows, columns = (
-        (found.cells, found.first_tokens, found.second_tokens)
+        (shares.cells, shares.first_tokens, shares.second_tokens)
         if unit == "tokens"
-        else (found.word_cells, found.first_words, found.second_words)
+        else (shares.word_cells, shares.first_words, shares.second_words)
     )
     frame = pd.DataFrame(cells, columns=[f"{place} {name}" for place, name in enumerate(columns)])
     frame.insert(0, unit[:-1], list(rows))

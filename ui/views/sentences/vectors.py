@@ -24,25 +24,25 @@ WITH_SIDE_FILE = {"CSV": csv_bytes, ".npy": npy_bytes}
 
 def vectors_view(asked: SentenceQuery) -> None:
     """The vectors as rows of numbers, a window of sentences at a time, and the whole of them as files."""
-    found = asked.vectors()
-    first = controls.first_row(len(found.sentences), ROWS)
-    rows, sentences = found.vectors[first : first + ROWS], found.sentences[first : first + ROWS]
-    frame = pd.DataFrame(rows, columns=[f"{dimension}" for dimension in range(found.dimensions)])
+    vectors = asked.vectors()
+    first = controls.first_row(len(vectors.sentences), ROWS)
+    rows, sentences = vectors.vectors[first : first + ROWS], vectors.sentences[first : first + ROWS]
+    frame = pd.DataFrame(rows, columns=[f"{dimension}" for dimension in range(vectors.dimensions)])
     frame.insert(0, "sentence", list(sentences))
     words = figure_block(
-        vectors_figure(found, first),
-        f"vectors shown {found.pooling} layer {found.layer} {found.model}",
+        vectors_figure(vectors, first),
+        f"vectors shown {vectors.pooling} layer {vectors.layer} {vectors.model}",
         frame,
         texts=sentences,
         explanation=(
             "A row is the vector of a sentence: its tokens' vectors of one layer made one by the pooling, then what "
             "the checkpoint's own modules add. Where it is brought to length 1, the squares of a row add up to 1.",
-            similarity_code("dot", found.pooling).rpartition("\n")[0],
+            similarity_code("dot", vectors.pooling).rpartition("\n")[0],
         ),
     )
     with words:
         cell = cell_click(KEY)
-        if cell and cell[0] < len(rows) and cell[1] < found.dimensions:
+        if cell and cell[0] < len(rows) and cell[1] < vectors.dimensions:
             row, dimension = cell
             st.markdown(
                 f"Sentence {first + row + 1} *{escape_markdown(sentences[row][:200])}*, dimension {dimension}: "
@@ -50,25 +50,25 @@ def vectors_view(asked: SentenceQuery) -> None:
             )
         else:
             st.caption("Click a cell for its exact value.")
-        _downloads(found)
+        _downloads(vectors)
 
 
-def _downloads(found: SentenceVectors) -> None:
+def _downloads(vectors: SentenceVectors) -> None:
     """All vectors as files that name model, revision, pooling and layer, in a JSON file where there is no room."""
-    name = re.sub(r"[^\w.-]+", "-", f"vectors {found.model} {found.pooling} layer {found.layer}").strip("-")
-    shape = f"({len(found.sentences):,}, {found.dimensions:,})"
+    name = re.sub(r"[^\w.-]+", "-", f"vectors {vectors.model} {vectors.pooling} layer {vectors.layer}").strip("-")
+    shape = f"({len(vectors.sentences):,}, {vectors.dimensions:,})"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"All vectors, `{shape}`:", width="content")
         kind = "application/vnd.apache.parquet"
         parquet = f"{name}.parquet"
         st.download_button(
-            "Parquet", lambda: parquet_bytes(found), parquet, kind, key=f"{KEY}_all_parquet", on_click="ignore"
+            "Parquet", lambda: parquet_bytes(vectors), parquet, kind, key=f"{KEY}_all_parquet", on_click="ignore"
         )
         for label in WITH_SIDE_FILE:
             ending = label.lower().lstrip(".")
             st.download_button(
                 label,
-                partial(packed, found, label, name),
+                partial(packed, vectors, label, name),
                 f"{name}-{ending}.zip",
                 "application/zip",
                 key=f"{KEY}_all_{ending}",
@@ -77,11 +77,11 @@ def _downloads(found: SentenceVectors) -> None:
             )
 
 
-def packed(found: SentenceVectors, label: str, name: str) -> bytes:
+def packed(vectors: SentenceVectors, label: str, name: str) -> bytes:
     """The vectors in a format and, beside them, what made them, in one zip file."""
     target = io.BytesIO()
     inside = f"{name}.{label.lower().lstrip('.')}"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr(inside, WITH_SIDE_FILE[label](found))
-        archive.writestr(f"{inside}.json", about_json(found))
+        archive.writestr(inside, WITH_SIDE_FILE[label](vectors))
+        archive.writestr(f"{inside}.json", about_json(vectors))
     return target.getvalue()

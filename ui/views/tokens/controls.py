@@ -19,23 +19,23 @@ def token_position(tokens: Tokens) -> int:
     if not 0 <= int(st.session_state.get("token") or 0) <= most:
         del st.session_state["token"]
     # A number and not the token itself: what is chosen stands in the address, where no text belongs.
-    found = st.number_input(
+    position = st.number_input(
         f"Position of the token, 0 to {most}", 0, most, longest_piece(tokens), step=1, key="token", **BOUND
     )
-    return int(found or 0)
+    return int(position or 0)
 
 
 def take_token(component_key: str) -> None:
     """Make the clicked piece of the text the token looked at."""
-    found = st.session_state[component_key].get("token")
-    if found is not None:
-        st.session_state["token"] = int(found)
+    token = st.session_state[component_key].get("token")
+    if token is not None:
+        st.session_state["token"] = int(token)
 
 
 def tokenizer_select(here: Sequence[str], own: str) -> str | None:
     """The second tokenizer: those on this machine, or any other by name; None until one is chosen."""
     others = [name for name in here if name != own]
-    found = st.selectbox(
+    tokenizer = st.selectbox(
         "Second tokenizer",
         others or [name for name in model_names() if name != own],
         index=0 if others else None,
@@ -45,4 +45,4 @@ def tokenizer_select(here: Sequence[str], own: str) -> str | None:
         help="Models whose tokenizer is on this machine; a folder below the models folder or a Hub id can be typed.",
         **BOUND,
     )
-    return str(found) if found else None
+    return str(tokenizer) if tokenizer else None

@@ -76,8 +76,10 @@ def _special_lines(name: str, tokens: Tokens) -> list[str]:
     """One sentence for each special token that is there, under the model's own spelling."""
     roles = models.special_tokens(name)
     present = zip(tokens.tokens, (tokens.special | tokens.unknown).tolist(), strict=True)
-    found = dict.fromkeys(token for token, marked in present if marked)
-    return [f"**{escape_markdown(token)}** {ROLES[roles[token]]}" for token in found if roles.get(token) in ROLES]
+    marked_tokens = dict.fromkeys(token for token, marked in present if marked)
+    return [
+        f"**{escape_markdown(token)}** {ROLES[roles[token]]}" for token in marked_tokens if roles.get(token) in ROLES
+    ]
 
 
 def _type_lines(tokens: Tokens) -> list[str]:
@@ -225,19 +227,19 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
     """The nearest rows of the embedding table to one token's row, as bars and table."""
     token, token_id = tokens.tokens[position], int(tokens.input_ids[position])
     try:
-        found = models.nearest(name, token_id)
-        spelled = models.spelled(name, found.ids.tolist())
+        nearest = models.nearest(name, token_id)
+        spelled = models.spelled(name, nearest.ids.tolist())
     except BertvizError as error:
         st.info(escape_markdown(f"The neighbours of a token need the model's weights. {error}"))
         return
     short = shortened(escape_controls(token), 24)
     frame = pd.DataFrame(
-        {"token": list(spelled), "id": found.ids, "cosine": found.cosine.round(4), "norm": found.norms.round(4)}
+        {"token": list(spelled), "id": nearest.ids, "cosine": nearest.cosine.round(4), "norm": nearest.norms.round(4)}
     )
-    spec = nearest_figure(found, spelled, token, name)
+    spec = nearest_figure(nearest, spelled, token, name)
     words = figure_block(spec, f"nearest to {short} {name}", frame, numbers="in files", texts=tokens)
     words.markdown(
-        f"Row {token_id} of the embedding table, **{escape_markdown(short)}**, has the norm **{found.norm:.4f}**."
+        f"Row {token_id} of the embedding table, **{escape_markdown(short)}**, has the norm **{nearest.norm:.4f}**."
     )
     with folded("The neighbours as a table", f"{CHART_KEY}_table"):
         form = {"id": "%d", "cosine": "%.4f", "norm": "%.4f"}

@@ -69,7 +69,7 @@ class AttentionInputs(RunInputs):
     @cached_property
     def atlas(self) -> AttentionAtlas:
         """All heads at a glance."""
-        found, norms = self._attending, None
+        atlas, norms = self._attending, None
         if self._reading.weights == "value-weighted":
-            norms = np.stack([value_norms(self.loaded, found, layer) for layer in range(found.num_hidden_layers)])
-        return attention_atlas(found, self._reading, norms)
+            norms = np.stack([value_norms(self.loaded, atlas, layer) for layer in range(atlas.num_hidden_layers)])
+        return attention_atlas(atlas, self._reading, norms)

@@ -49,9 +49,9 @@ class CheckpointInputs(ModelInputs):
     @cached_property
     def report(self) -> LoadReport:
         """What of each component comes from the file."""
-        found = source_load_report(self.source, self.asked.task or "base", self.settings, self._labels)
-        self.notices = (found.suggestion,)
-        return found
+        load_report = source_load_report(self.source, self.asked.task or "base", self.settings, self._labels)
+        self.notices = (load_report.suggestion,)
+        return load_report
 
     @cached_property
     def head_difference(self) -> HeadDifference:
@@ -74,16 +74,16 @@ class CheckpointInputs(ModelInputs):
     @cached_property
     def statistic_grid(self) -> TensorGrid:
         """That number of every tensor."""
-        found = self._statistics
-        return tensor_grid([each.location for each in found.tensors], statistic_numbers(found, self.statistic))
+        statistics = self._statistics
+        return tensor_grid(
+            [each.location for each in statistics.tensors], statistic_numbers(statistics, self.statistic)
+        )
 
     def _tensor_name(self, setting: str, names: list[str], default: str) -> str:
-        found = self.asked.more.get(setting, default)
-        if found not in names:
-            raise TextError(
-                f"There is no tensor {escape_controls(found[:80])!r} here; give a name such as {default!r}."
-            )
-        return found
+        name = self.asked.more.get(setting, default)
+        if name not in names:
+            raise TextError(f"There is no tensor {escape_controls(name[:80])!r} here; give a name such as {default!r}.")
+        return name
 
     @cached_property
     def tensor(self) -> TensorStatistics:
@@ -119,11 +119,11 @@ class CheckpointInputs(ModelInputs):
     def comparison(self) -> CheckpointComparison:
         """What changed from the first checkpoint to the second."""
         first, second = self._checkpoint, self._second
-        found = compare_checkpoints(first, second)
-        if not found.tensors:
+        compared = compare_checkpoints(first, second)
+        if not compared.tensors:
             raise TextError(f"{self.asked.model!r} and {self._other!r} have no tensor of one name and shape.")
         self.models = tuple(dict.fromkeys((each.name, each.revision) for each in (first, second)))
-        return found
+        return compared
 
     @cached_property
     def logarithmic(self) -> bool:
@@ -133,8 +133,8 @@ class CheckpointInputs(ModelInputs):
     @cached_property
     def change_grid(self) -> TensorGrid:
         """How far each tensor moved."""
-        found = self.comparison.tensors
-        return tensor_grid([each.location for each in found], [each.relative_change for each in found])
+        tensors = self.comparison.tensors
+        return tensor_grid([each.location for each in tensors], [each.relative_change for each in tensors])
 
     @cached_property
     def tensor_change(self) -> TensorChange:
@@ -159,23 +159,23 @@ class CheckpointInputs(ModelInputs):
             trace(load_model(source, self.settings), read)
             for source, read in zip(sources, (first, second), strict=True)
         )
-        found = behaviour(one, other)
+        measured = behaviour(one, other)
         self.models = tuple(dict.fromkeys((each.name, each.revision) for each in sources))
-        self.texts, self.notices = (found.tokens.text, found.tokens.pair), found.notices
-        return found
+        self.texts, self.notices = (measured.tokens.text, measured.tokens.pair), measured.notices
+        return measured
 
     @cached_property
     def state_behaviour(self) -> Behaviour:
         """Two models on a text, with hidden states that can be compared."""
-        found = self._behaviour
-        if found.cosines is None:
-            raise TextError(f"The hidden states of {found.first!r} and {found.second!r} have no rows in common.")
-        return found
+        measured = self._behaviour
+        if measured.cosines is None:
+            raise TextError(f"The hidden states of {measured.first!r} and {measured.second!r} have no rows in common.")
+        return measured
 
     @cached_property
     def attention_behaviour(self) -> Behaviour:
         """Two models on a text, with heads that can be compared."""
-        found = self._behaviour
-        if found.divergences is None:
-            raise TextError(f"The attention of {found.first!r} and {found.second!r} has no heads in common.")
-        return found
+        measured = self._behaviour
+        if measured.divergences is None:
+            raise TextError(f"The attention of {measured.first!r} and {measured.second!r} has no heads in common.")
+        return measured

@@ -60,18 +60,18 @@ class HeadInputs(RunInputs):
     def products(self) -> FusedVsPerHead:
         """One product that is cut beside one product per head."""
         read = self.tokens
-        found = compare_fused_and_per_head(self.loaded, read, self.layer, self.multiplied)
+        compared = compare_fused_and_per_head(self.loaded, read, self.layer, self.multiplied)
         self.notices = (*self.loaded.notices, *read.notices)
-        return found
+        return compared
 
     @cached_property
     def cell(self) -> CellBreakdown:
         """One cell of attention, from two vectors to a weight."""
-        model, found = self.loaded, self.trace
-        layer = self.asked.number("layer", self.asked.layer, found.num_hidden_layers, 0)
-        parts = layer_heads(model, found, layer)
+        model, broken_down = self.loaded, self.trace
+        layer = self.asked.number("layer", self.asked.layer, broken_down.num_hidden_layers, 0)
+        parts = layer_heads(model, broken_down, layer)
         head = self.asked.number("head", self.asked.head, parts.projections.num_heads, 0)
-        longest = longest_piece(found.tokens)
-        query = self.asked.place("query", len(found.tokens), longest)
-        key = self.asked.place("key", len(found.tokens), max(longest - 1, 0))
-        return break_down_cell(model, found, layer, head, query, key, parts)
+        longest = longest_piece(broken_down.tokens)
+        query = self.asked.place("query", len(broken_down.tokens), longest)
+        key = self.asked.place("key", len(broken_down.tokens), max(longest - 1, 0))
+        return break_down_cell(model, broken_down, layer, head, query, key, parts)

@@ -66,9 +66,9 @@ class ModelInputs:
     @cached_property
     def source(self) -> ModelSource:
         """The model that was named first."""
-        found = self._of(self.asked.model)
-        self.models = ((found.name, found.revision),)
-        return found
+        model_source = self._of(self.asked.model)
+        self.models = ((model_source.name, model_source.revision),)
+        return model_source
 
     @cached_property
     def model_name(self) -> str:
@@ -145,8 +145,8 @@ class ModelInputs:
     @cached_property
     def position_limit(self) -> int | None:
         """Tokens that the model has positions for; None for one without a count of positions."""
-        found = position_limit(model_config(self.source.name, self.source.config).to_dict())
-        return None if found is None else found.tokens
+        limit = position_limit(model_config(self.source.name, self.source.config).to_dict())
+        return None if limit is None else limit.tokens
 
     @cached_property
     def _read(self) -> Tokens | None:

@@ -59,9 +59,9 @@ class RunInputs(ModelInputs):
     def trace(self) -> Trace:
         """What the model makes of it."""
         read = self.tokens
-        found = trace(self.loaded, read)
-        self.notices = (*read.notices, *found.notices)
-        return found
+        held = trace(self.loaded, read)
+        self.notices = (*read.notices, *held.notices)
+        return held
 
     @cached_property
     def state(self) -> int:

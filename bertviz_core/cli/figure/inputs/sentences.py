@@ -64,9 +64,9 @@ class SentenceInputs(RunInputs):
     @cached_property
     def vectors(self) -> SentenceVectors:
         """The vectors of the sentences."""
-        found = self._encoded(self._sentences)
-        self.texts, self.notices = found.sentences, (self._plan.reason, *found.notices)
-        return found
+        sentence_vectors = self._encoded(self._sentences)
+        self.texts, self.notices = sentence_vectors.sentences, (self._plan.reason, *sentence_vectors.notices)
+        return sentence_vectors
 
     @cached_property
     def similarity_measure(self) -> Measure:
@@ -102,9 +102,9 @@ class SentenceInputs(RunInputs):
     @cached_property
     def neighbours(self) -> Neighbours:
         """The sentences that are nearest to the query."""
-        wanted, found = self.query, self.vectors
-        count = min(NEIGHBOURS, len(found.sentences))
-        return nearest(self._encoded((wanted,)).vectors[0], found.vectors, count, self.similarity_measure)
+        wanted, closest = self.query, self.vectors
+        count = min(NEIGHBOURS, len(closest.sentences))
+        return nearest(self._encoded((wanted,)).vectors[0], closest.vectors, count, self.similarity_measure)
 
     @cached_property
     def sentence_map(self) -> SentenceMap:
@@ -127,9 +127,9 @@ class SentenceInputs(RunInputs):
             raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
         plan, tokenizer = self._plan, self.tokenizer
         first, second = (trace(self.loaded, sentence_tokens(tokenizer, each, plan)) for each in given)
-        found = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))
-        self.texts, self.notices = given, (plan.reason, found.note)
-        return found
+        shares = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))
+        self.texts, self.notices = given, (plan.reason, shares.note)
+        return shares
 
     @cached_property
     def unit(self) -> Unit:
@@ -143,6 +143,6 @@ class SentenceInputs(RunInputs):
         if len(given) < 2:
             raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
         longest = recommended(self.source, self.settings).max_seq_length
-        found = pooling_comparison(self.loaded, self.tokenizer, given, max_seq_length=longest)
-        self.texts, self.notices = found.sentences, (found.note,)
-        return found
+        compared = pooling_comparison(self.loaded, self.tokenizer, given, max_seq_length=longest)
+        self.texts, self.notices = compared.sentences, (compared.note,)
+        return compared
