@@ -109,7 +109,7 @@ def test_families_without_maps_say_why(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_families_that_shorten_the_text_are_refused(name: str) -> None:
-    assert "one row of one width per token" in family_run(name).refusal
+    assert "one row of equal width per token" in family_run(name).refusal
 
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
