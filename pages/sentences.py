@@ -30,7 +30,7 @@ for notice in plan.notices:
 views = {
     "Similarity": similarity_view,
     "Poolings": pooling_view,
-    "Why alike?": pair_view,
+    "Token contributions": pair_view,
     "Query": query_view,
     "Map": map_view,
     "Vectors": vectors_view,

@@ -77,7 +77,7 @@ def _panel(page: str) -> None:
         st.caption("The text is left out, since addresses end in logs.")
     if page == "sentences" and session.stored("source") == "file":
         held = session.stored("sentence_file")
-        words = f"The file {escape_markdown(held[0])} is" if held else "A file that is handed over is"
+        words = f"The file {escape_markdown(held[0])} is" if held else "An uploaded file is"
         st.caption(f"{words} no part of a link: whoever opens it is asked for the file, and then sees the same view.")
 
 

@@ -46,7 +46,7 @@ PAGES = {
     },
     "heads": {
         "One matrix": ["heads_matrix"],
-        "Same numbers": ["heads_products"],
+        "One product or twelve": ["heads_products"],
         "One cell": ["heads_cell", "heads_mix"],
         "All heads": ["heads_norms"],
     },
@@ -54,7 +54,7 @@ PAGES = {
     "sentences": {
         "Similarity": ["sentences_similarity"],
         "Poolings": ["sentences_poolings", "sentences_pooling_maps"],
-        "Why alike?": ["sentences_pair"],
+        "Token contributions": ["sentences_pair"],
         "Query": [],
         "Map": ["sentences_map"],
         "Vectors": ["sentences_vectors"],

@@ -20,7 +20,7 @@ def test_a_clicked_cell_is_named_and_leads_to_its_pairs_of_tokens(page: Page, se
     page.mouse.move(*cell)
     page.wait_for_selector(".hoverlayer .hovertext")
     page.mouse.click(*cell)
-    page.get_by_role("button", name="Why alike?").last.click()
+    page.get_by_role("button", name="Token contributions").last.click()
     expect(page.get_by_text("(the other")).to_be_visible()
     expect(page.locator(".js-plotly-plot .gtitle", has_text="Token pairs of")).to_have_count(1)
 

@@ -88,7 +88,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "matrix --layer 2 --head 5 --set matrix=output": ((), ("heads", {"at": "2", "head": "5", "matrix": "output"})),
     "products --layer 1 --set product=value": (
         (TEXT,),
-        ("heads", {"heads": "Same numbers", "at": "1", "product": "value"}),
+        ("heads", {"heads": "One product or twelve", "at": "1", "product": "value"}),
     ),
     "cell --layer 2 --head 5 --set key=1": (
         (TEXT,),
@@ -118,7 +118,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "pooling-maps": (PAIRS, ("sentences", {"compare": "Poolings"})),
     "pair --layer 3 --pooling max --set cells=words": (
         PAIRS[:2],
-        ("sentences", {"compare": "Why alike?", "pooled_layer": "3", "pooling": "max", "cells": "words"}),
+        ("sentences", {"compare": "Token contributions", "pooled_layer": "3", "pooling": "max", "cells": "words"}),
     ),
     "query --set query_sentence=Water": (PAIRS, ("sentences", {"compare": "Query", "query_sentence": "Water"})),
     "map": (PAIRS, ("sentences", {"compare": "Map"})),
@@ -315,7 +315,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("hidden", MODEL, TEXT, "--first", "384"), "0 to 383"),
         (("hidden", MODEL), "none"),
         (("hidden", MODEL, "a", "b"), "2 came"),
-        (("sentences", MODEL), "none came"),
+        (("sentences", MODEL), "none was given"),
         (("sentences", MODEL, "a", "b", "--pooling", "sum"), "sum"),
         (("poolings", MODEL, "a"), "second sentence"),
         (("models", MODEL), "name the others"),

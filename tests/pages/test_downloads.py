@@ -74,7 +74,7 @@ VIEWS = {
     ),
     "products": of_text(
         "heads",
-        {"heads": "Same numbers", "at": "1"},
+        {"heads": "One product or twelve", "at": "1"},
         f"heads-W_q-products-layer-1-{MODEL}",
         colours="value, ≤ −",
     ),
@@ -104,7 +104,7 @@ VIEWS = {
     ),
     "alike": View(
         "sentences",
-        {"compare": "Why alike?"},
+        {"compare": "Token contributions"},
         (f"sentences-token-pairs-mean-layer-6-{MODEL}",),
         " and “",
         "adds to the cosine, −",

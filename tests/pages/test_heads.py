@@ -21,7 +21,7 @@ from tests.pages.opened import SHELL, _decoded, drawn, opened, said
 
 TEXT = "I love my pet python."
 LAYER, HEAD, QUERY, KEY = 3, 5, 5, 2
-VIEWS = ("One matrix", "Same numbers", "One cell", "All heads")
+VIEWS = ("One matrix", "One product or twelve", "One cell", "All heads")
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_shapes_are_written_at_every_step() -> None:
 
 
 def test_one_product_and_many_agree_with_the_model(own: Any, outputs: Any) -> None:
-    at = opened("heads", heads="Same numbers", at="1", product="value")
+    at = opened("heads", heads="One product or twelve", at="1", product="value")
     with torch.inference_mode():
         expected = own.encoder.layer[1].attention.self.value(outputs.hidden_states[1])[0].numpy()
     limit = np.percentile(np.abs(expected), 99.8)
@@ -95,7 +95,7 @@ def test_one_product_and_many_agree_with_the_model(own: Any, outputs: Any) -> No
     metrics = {metric.label: metric.value for metric in at.metric}
     assert float(metrics["Largest difference"]) <= 1e-5
     assert float(metrics["To the model's own"]) <= 1e-5
-    assert {"One product", "12 products", "The many take"} <= metrics.keys()
+    assert {"One product", "12 products", "Per-head slowdown"} <= metrics.keys()
 
 
 def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
@@ -139,7 +139,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
         np.testing.assert_allclose(maps[3][layer], columns, rtol=1e-5)
     metrics = {metric.label: metric.value for metric in at.metric}
     assert metrics["W_q of a head"] == "12,320"
-    assert metrics["All four, layer 0"] == "591,360"
+    assert metrics["Total, layer 0"] == "591,360"
 
 
 @pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])
@@ -199,7 +199,7 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\u202eabc", "word " * 2_000])
-@pytest.mark.parametrize("view", ["Same numbers", "One cell"])
+@pytest.mark.parametrize("view", ["One product or twelve", "One cell"])
 def test_no_text_breaks_the_page(text: str, view: str) -> None:
     at = AppTest.from_file(str(SHELL), default_timeout=120)
     at.switch_page("../pages/heads.py")

@@ -176,16 +176,16 @@ def test_a_sentence_of_the_list_is_nearest_to_itself() -> None:
 
 
 def test_the_cells_of_token_pairs_add_up_to_the_cosine(own: np.ndarray) -> None:
-    at = opened("sentences", compare="Why alike?")
+    at = opened("sentences", compare="Token contributions")
     assert z(at).sum() == pytest.approx(own[0] @ own[1], abs=1e-5)
     assert f"{own[0] @ own[1]:.4f}" in words(at)
-    by_words = opened("sentences", compare="Why alike?", cells="words")
+    by_words = opened("sentences", compare="Token contributions", cells="words")
     assert z(by_words).sum() == pytest.approx(own[0] @ own[1], abs=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["[CLS]", "pooler output"])
 def test_an_approximation_is_labelled(pooling: str) -> None:
-    at = opened("sentences", compare="Why alike?", pooling=pooling)
+    at = opened("sentences", compare="Token contributions", pooling=pooling)
     assert any("An approximation" in each.value for each in at.warning)
 
 
@@ -200,7 +200,7 @@ def test_the_vectors_are_the_models(own: np.ndarray) -> None:
 
 
 def test_no_sentence_stands_in_the_address_and_a_link_that_carries_one_is_honoured() -> None:
-    at = opened("sentences", sentences="One.\nTwo.", compare="Why alike?")
+    at = opened("sentences", sentences="One.\nTwo.", compare="Token contributions")
     assert at.text_area(key="sentences").value == "One.\nTwo."
     assert not any("One" in str(value) for value in at.query_params.values())
 
@@ -214,7 +214,12 @@ def test_an_example_is_named_in_the_address() -> None:
 
 @pytest.mark.parametrize(
     ("text", "view"),
-    [("", "Similarity"), (" \n\n", "Map"), *(("One.", view) for view in VIEWS), ("One.\n\nOne.", "Why alike?")],
+    [
+        ("", "Similarity"),
+        (" \n\n", "Map"),
+        *(("One.", view) for view in VIEWS),
+        ("One.\n\nOne.", "Token contributions"),
+    ],
 )
 def test_no_list_breaks_a_view(view: str, text: str) -> None:
     at = typed(text, compare=view)

@@ -43,7 +43,7 @@ def test_the_default_text_is_read_by_the_bundled_model() -> None:
     assert pieces(at) == ["[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]"]
     assert metrics(at) == {
         "Tokens": "8",
-        "At most": "512",
+        "Token limit": "512",
         "Words": "6",
         "Pieces": "6",
         "Special": "2",

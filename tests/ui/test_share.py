@@ -48,7 +48,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("representations", {"states": "Change", "map": "against its own input"}, {}),
     ("representations", {"states": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
     ("heads", {"at": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
-    ("heads", {"heads": "Same numbers", "product": "key"}, {}),
+    ("heads", {"heads": "One product or twelve", "product": "key"}, {}),
     ("heads", {"heads": "One cell", "at": 3, "head": 7, "query": 2, "key": 1}, {}),
     ("attention", {"at": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
     ("attention", {"weights": "value-weighted", "part": "A to B"}, PAIR),
@@ -58,7 +58,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {"example": "negation", "pooling": "[CLS]", "pooled_layer": 3, "measure": "dot product", "order": "clustered"},
         {},
     ),
-    ("sentences", {"compare": "Why alike?", "cells": "words"}, {}),
+    ("sentences", {"compare": "Token contributions", "cells": "words"}, {}),
     ("sentences", {"compare": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
 ]
@@ -104,14 +104,14 @@ def test_a_link_restores_what_was_typed() -> None:
     assert (at.session_state["text"], at.session_state["pair"]) == (PAIR["text"], PAIR["pair"])
     assert set(at.query_params) == {"states"}
     places = {"first_sentence": "2", "second_sentence": "1"}
-    at = opened("sentences", compare="Why alike?", sentences="One.\nTwo.\nThree.", **places)
+    at = opened("sentences", compare="Token contributions", sentences="One.\nTwo.\nThree.", **places)
     assert at.text_area(key="sentences").value == "One.\nTwo.\nThree."
     assert [box.value for box in at.selectbox if box.key in places] == [2, 1]
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "1e9", "99999999999", "²", ""])
 def test_a_place_that_is_no_number_is_left_out(value: str) -> None:
-    at = opened("sentences", compare="Why alike?", first_sentence=value)
+    at = opened("sentences", compare="Token contributions", first_sentence=value)
     assert not at.exception
     assert "first_sentence" not in at.query_params
 
@@ -151,7 +151,7 @@ def test_what_everyone_begins_with_is_not_carried() -> None:
 
 def test_typed_words_are_carried_on_their_own_page_alone() -> None:
     words = {"sentences": "One.\nTwo.\nThree.", "first_sentence": "2"}
-    at = opened("sentences", compare="Why alike?", **words)
+    at = opened("sentences", compare="Token contributions", **words)
     assert carried(at, include=True) == [*words.items(), ("second_sentence", "1")]
     at.switch_page("../pages/tokens.py")
     assert carried(at, include=True) == []
@@ -168,4 +168,4 @@ def test_a_text_too_long_for_an_address_is_told_in_one_sentence() -> None:
 def test_a_file_is_no_part_of_a_link() -> None:
     at = opened("sentences", source="file", text="Mine.")
     assert carried(at, include=True) == [("text", "Mine.")]
-    assert "file that is handed over is no part" in " ".join(each.value for each in at.caption)
+    assert "uploaded file is no part" in " ".join(each.value for each in at.caption)

@@ -56,8 +56,8 @@ def attention_heatmap(attention_map: AttentionMap, special: Collection[int], tit
     """
     names = [axis_labels(axis, special) for axis in (attention_map.queries, attention_map.keys)]
     figure = _heatmap(attention_map.weights, UNITS[attention_map.options.weights], title, theme)
-    figure.update_xaxes(token_axis(names[1], 760), title="key: looked at", side="bottom", tickangle=-90)
-    return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="query: looking", autorange="reversed")
+    figure.update_xaxes(token_axis(names[1], 760), title="Key (attended to)", side="bottom", tickangle=-90)
+    return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="Query (attending)", autorange="reversed")
 
 
 def pooled_heatmap(pooled: PooledMap, title: str, theme: Theme) -> go.Figure:
@@ -124,7 +124,7 @@ def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpe
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
     """The raw weights, the value-weighted ones and the rollout, side by side."""
     first = reading_maps[0]
-    title = f"Layer {first.layer}, head {first.head or 0}: three readings - {trace.model}"
+    title = f"Layer {first.layer}, head {first.head or 0}: attention, value-weighted, rollout - {trace.model}"
     special = np.flatnonzero(trace.tokens.special).tolist()
     alt = f"{title}: queries by keys, three maps"
     return FigureSpec(title, alt, partial(attention_triptych, reading_maps, special, title))

@@ -51,11 +51,11 @@ def attention_lines(attention_map: AttentionMap, special: Collection[int], title
     words = f"{UNITS[attention_map.options.weights]}, lines from {least * top:.2g} to {top:.3g}"
     return figure.update_layout(
         xaxis={"range": [0, 1], "showticklabels": False, "showgrid": False, "fixedrange": True, "title": words},
-        yaxis={**rows, **left, "title": {"text": "query: looking", **beside}},
+        yaxis={**rows, **left, "title": {"text": "Query (attending)", **beside}},
         yaxis2={
             **rows,
             **right,
-            "title": {"text": "key: looked at", **beside},
+            "title": {"text": "Key (attended to)", **beside},
             "overlaying": "y",
             "side": "right",
             "tickfont": {"size": TEXT_SIZE - 1},

@@ -250,10 +250,10 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     return FigureSpec(title, alt, partial(cell_arithmetic, cell, token_labels(trace.tokens), title))
 
 
-@figure("mix", "heads_mix", "what a head hands on (--layer, --head)", ("query", "key"))
+@figure("mix", "heads_mix", "the output of a head (--layer, --head)", ("query", "key"))
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """What a head hands on for one query."""
-    title = f"What the head hands on: {mix_place(cell, trace)}"
+    title = f"Output of the head: {mix_place(cell, trace)}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
     return FigureSpec(title, alt, partial(head_output, cell, title))
 

@@ -151,7 +151,7 @@ def _flow(
     return layer_flow(tree, _class_ledger(key, task), run, model, config, layer)
 
 
-@cached_by_bytes("Following the shapes")
+@cached_by_bytes("Tracing shapes")
 def _shapes(
     key: SourceKey,
     task: str,
@@ -173,7 +173,7 @@ def _counts(key: SourceKey, lengths: tuple[int, ...]) -> dict[int, int]:
     return counted(key.name, ledgers.source(key.name).config, lengths)
 
 
-@cached_by_bytes("Measuring memory on runs without values")
+@cached_by_bytes("Estimating memory")
 def _memory(
     key: SourceKey,
     holding: Holding,

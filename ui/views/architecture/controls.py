@@ -29,7 +29,7 @@ def selected_module(ids: Sequence[str], words: Callable[[str], str]) -> str:
     """The module whose details are shown, also set by a click in the tree; "" is the model itself."""
     if st.session_state.get("looked_at", "") not in ids:
         st.session_state["looked_at"] = ""
-    module = st.selectbox("Module looked at", ids, key="looked_at", format_func=words, **BOUND)
+    module = st.selectbox("Selected module", ids, key="looked_at", format_func=words, **BOUND)
     return str(module or "")
 
 

@@ -50,11 +50,11 @@ NOT_COVERED = (
 )
 MEMORY: Mapping[Holding, str] = {
     "inference": (
-        "Counted is the fullest moment of one forward pass without gradients: all tensors alive at once, float32, "
-        "attention computed step by step. Long texts are ruled by the scores, which grow with the square of the length."
+        "Peak memory of one forward pass without gradients: all tensors alive at once, float32, "
+        "attention computed step by step. For long texts the scores dominate, which grow with the square of the length."
     ),
     "training": (
-        "Counted is everything that one forward pass keeps for the backward pass, float32, attention computed step by "
+        "Memory of everything that one forward pass keeps for the backward pass, float32, attention computed step by "
         "step, dropout off. Gradients of the weights and the optimizer's state come on top."
     ),
 }
@@ -142,7 +142,7 @@ def cost_words(
     if crossing.tokens is not None:
         beyond = f", beyond the {limit:,} that it reads" if limit and crossing.tokens > limit else ""
         lines.append(
-            f"Attention's own work reaches that of the feed-forward blocks at **{crossing.tokens:,} tokens**{beyond}."
+            f"Attention costs more than the feed-forward blocks beyond **{crossing.tokens:,} tokens**{beyond}."
         )
     costs = multiply_adds(terms, list(counts))
     rest = [

@@ -7,7 +7,7 @@ from bertviz_core.attention.rollout import ROLLOUT_RULE
 LABELS: dict[Weights, str] = {
     "attention": "Each cell is the attention weight: how much of the key's value goes into the query's new vector. "
     "Rows sum to 1. Not importance: values differ.",
-    "value-weighted": "Each cell is the length of what is handed over: the weight times the length of the key's "
+    "value-weighted": "Each cell is the norm of the weighted value vector: the weight times the length of the key's "
     "transformed value. Rows do not sum to 1.",
     "rollout": "Each cell is the share of an input token in a token's vector after this layer, if weights and "
     "residuals were all there is. Rows sum to 1.",

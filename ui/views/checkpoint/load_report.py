@@ -33,7 +33,7 @@ def report_view(name: str) -> None:
     """The report for a task that the reader chooses, or why there is none; the head's difference in any case."""
     tasks = ledgers.tasks(name)
     if not tasks:
-        raise UnsupportedModelError(f"transformers has no class of {name!r} for any of the tasks that are told here.")
+        raise UnsupportedModelError(f"transformers has no class of {name!r} for any of the supported tasks.")
     config = ledgers.source(name).config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = load_task_select(tasks, own_task((config.get("architectures") or [""])[0], tasks))

@@ -44,7 +44,7 @@ def _findings(checkpoint: Checkpoint, statistics: CheckpointStatistics) -> None:
     st.caption(f"{read}: {'; '.join(CHECKED)}.")
     if statistics.unread:
         count, first = len(statistics.unread), escape_markdown(statistics.unread[0])
-        st.caption(f"Not read, being in a format without plain numbers: {count:,} ({first}, ...).")
+        st.caption(f"Skipped, since the number format is not supported: {count:,} ({first}, ...).")
 
 
 @st.fragment

@@ -71,7 +71,7 @@ def _products(
     return compare_fused_and_per_head(_model, models.tokens(name, text, pair), layer, block)
 
 
-@cached_by_bytes("Listening to the layer")
+@cached_by_bytes("Running the layer")
 def _heads(
     name: str, revision: str, text: str, pair: str | None, layer: int, _model: LoadedModel, _trace: Trace
 ) -> LayerHeads:

@@ -85,8 +85,8 @@ def _remarks(score: ScoreBreakdown) -> list[str]:
 
 
 def _mix(cell: CellBreakdown, trace: Trace) -> None:
-    """What goes back: the mix of the values, through the head's columns of W_o."""
-    st.header("What goes back", anchor=False)
+    """The head's output: the mix of the values, through the head's columns of W_o."""
+    st.header("Head output (added to the residual stream)", anchor=False)
     mix = cell.output
     frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
     filename = f"what goes back {mix_place(cell, trace)}"

@@ -19,7 +19,7 @@ def question(heads: int | None) -> str:
 MEANING: dict[Block, str] = {
     "query": "W_q turns a token's vector into its query, what it looks for.",
     "key": "W_k turns a token's vector into its key, what it offers to be found by.",
-    "value": "W_v turns a token's vector into its value, what it hands on.",
+    "value": "W_v turns a token's vector into its value: what other tokens receive from it.",
     "output": "W_o turns the mixes of all heads, side by side, back into one vector of the hidden size.",
 }
 MATRIX_WORDS = (

@@ -147,7 +147,11 @@ def _times(products: FusedVsPerHead) -> None:
             help=f"{heads} times ({seq}, {width}) times ({width}, {dim}). Median of {products.runs}.",
         )
         ratio = products.per_head_seconds / products.fused_seconds if products.fused_seconds else 1.0
-        st.metric("The many take", f"{ratio:.1f} times", help="As long as the one. That is why libraries keep one.")
+        st.metric(
+            "Per-head slowdown",
+            f"{ratio:.1f}×",
+            help="Time of one product per head over that of one product. That is why libraries keep one.",
+        )
         if products.model_difference is not None:
             own = f"{products.model_difference:.1e}" if products.model_difference else "0"
             st.metric("To the model's own", own, help="Largest difference to what the model itself computed.")
@@ -183,6 +187,8 @@ def _parameters(parameters: HeadParameters, parts: HeadProjections) -> None:
             words = f"{shape}{f' + {blocks.shape[1]} biases' if biased else ''}; {parameters.heads[block]} such blocks."
             st.metric(f"{SYMBOLS[block]} of a head", count(parameters.per_head[block]), help=words)
         st.metric(
-            "Of no head", count(parameters.outside_heads), help="The bias of the output, and columns that read no head."
+            "Outside any head",
+            count(parameters.outside_heads),
+            help="The bias of the output, and columns that read no head.",
         )
-        st.metric("All four, layer 0", count(parameters.total), help="Every block of every head, and what no head has.")
+        st.metric("Total, layer 0", count(parameters.total), help="Every block of every head, and what no head has.")

@@ -46,7 +46,7 @@ def token_range(count: int, shown: int) -> tuple[int, int]:
     first, last = st.slider("Tokens", 0, count - 1, (0, shown - 1), key="tokens", help=words, **BOUND)
     if last - first >= MOST_TOKENS:
         last = first + MOST_TOKENS - 1
-        st.caption(f"Drawn are the tokens {first} to {last}; at most {MOST_TOKENS} are drawn at once.")
+        st.caption(f"Showing tokens {first} to {last}; at most {MOST_TOKENS} are drawn at once.")
     return int(first), int(last)
 
 

@@ -19,7 +19,7 @@ RECOMMENDED = "recommended"
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
 LONGEST_NAME = 100
-VIEWS = ("Similarity", "Poolings", "Why alike?", "Query", "Map", "Vectors")
+VIEWS = ("Similarity", "Poolings", "Token contributions", "Query", "Map", "Vectors")
 
 
 def source_choice() -> str:
@@ -232,7 +232,7 @@ def pair_numbers(count: int) -> tuple[int, int]:
 
 def explain_pair(first: int, second: int) -> None:
     """Open the view that says why these two are alike."""
-    st.session_state.update(first_sentence=first, second_sentence=second, compare="Why alike?")
+    st.session_state.update(first_sentence=first, second_sentence=second, compare="Token contributions")
     st.session_state.update(first_sentence_number=first + 1, second_sentence_number=second + 1)
 
 
@@ -248,7 +248,7 @@ def query_input() -> str:
 
 def map_method(with_umap: bool) -> MapMethod:
     """How points are placed; nothing to choose where only one way is installed."""
-    return choice("Placed by", MAP_METHODS, "placed", format_func=str.upper) if with_umap else "pca"
+    return choice("Projection", MAP_METHODS, "placed", format_func=str.upper) if with_umap else "pca"
 
 
 def colour_column(columns: Sequence[str]) -> str:

@@ -68,7 +68,7 @@ def map_view(asked: SentenceQuery) -> None:
         st.markdown(f"**{len(chosen):,} sentences encircled**")
         numbers_table(_listed(asked, chosen), "The encircled sentences", 240)
     else:
-        st.caption("Draw a line around points to list their sentences; double-click to let go.")
+        st.caption("Draw a line around points to list their sentences; double-click to clear.")
     frame = _frame(placed, vectors, column, values)
     filename = f"sentence map {vectors.pooling} layer {vectors.layer} {vectors.model}"
     download_row(picture, KEY, filename, title, frame, vectors.sentences)

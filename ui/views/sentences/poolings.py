@@ -29,7 +29,7 @@ def pooling_view(asked: SentenceQuery) -> None:
         return
     comparison = cache.compared(asked.model, sentences)
     if len(sentences) > len(comparison.sentences):
-        st.caption(f"Compared are the first {len(comparison.sentences)} of {len(sentences):,} sentences.")
+        st.caption(f"Only the first {len(comparison.sentences)} of {len(sentences):,} sentences are compared.")
     words = figure_block(
         poolings_figure(comparison, asked.model),
         f"poolings {asked.model}",

@@ -105,7 +105,7 @@ def _one_cell(row: int, column: int, cells: np.ndarray, vectors: SentenceVectors
             f"*{escape_markdown(vectors.sentences[row][:200])}* and {column + 1} "
             f"*{escape_markdown(vectors.sentences[column][:200])}*"
         )
-        st.button("Why alike?", key="explain_pair", on_click=controls.explain_pair, args=(row, column))
+        st.button("Token contributions", key="explain_pair", on_click=controls.explain_pair, args=(row, column))
 
 
 def _blocks(asked: SentenceQuery, vectors: SentenceVectors) -> None:

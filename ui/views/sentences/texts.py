@@ -10,7 +10,8 @@ SIMILARITY: Mapping[Measure, str] = {
     "at 1. The tree joins, step by step, the two clusters whose mean distance (1 - cosine) is least (average linkage). "
     "Cosines of different models, poolings or layers cannot be compared by their height.",
     "dot": "Every sentence becomes one vector; the dot product grows with the lengths of both. Where the vectors are "
-    "brought to length 1 it is the cosine. Sentence numbers begin at 1. The tree is made from the cosine.",
+    "for vectors normalised to unit length it is the cosine. Sentence numbers begin at 1. The tree is made from the "
+    "cosine.",
     "euclidean": "Every sentence becomes one vector; the Euclidean distance is the length of their difference, 0 on "
     "the diagonal: small is alike. Sentence numbers begin at 1. The tree is made from the cosine.",
 }

@@ -36,7 +36,8 @@ def vectors_view(asked: SentenceQuery) -> None:
         texts=sentences,
         explanation=(
             "A row is the vector of a sentence: its tokens' vectors of one layer made one by the pooling, then what "
-            "the checkpoint's own modules add. Where it is brought to length 1, the squares of a row add up to 1.",
+            "the checkpoint's own modules add. Where vectors are normalised to unit length, the squares of a row add "
+            "up to 1.",
             similarity_code("dot", vectors.pooling).rpartition("\n")[0],
         ),
     )

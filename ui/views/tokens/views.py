@@ -150,7 +150,7 @@ def sizes(tokens: Tokens) -> None:
         words = len({place for place in numbered if place[1] is not None})
     with st.container(horizontal=True):
         st.metric("Tokens", count(len(tokens)), help="Rows that the model reads, special tokens included.")
-        st.metric("At most", count(tokens.limit), help=f"What sets this: {escape_markdown(tokens.limit_reason)}.")
+        st.metric("Token limit", count(tokens.limit), help=f"What sets this: {escape_markdown(tokens.limit_reason)}.")
         st.metric("Words", count(words), help="What the tokenizer takes for words before it cuts them into pieces.")
         st.metric("Pieces", count(own), help="Tokens of the text itself.")
         st.metric("Special", count(int(tokens.special.sum())), help="Tokens that stand for no word.")

@@ -44,7 +44,7 @@ class SentenceInputs(RunInputs):
     @cached_property
     def _sentences(self) -> tuple[str, ...]:
         if not self.asked.texts:
-            raise TextError("This figure compares sentences, and none came; give them in quotes behind the model.")
+            raise TextError("This figure compares sentences and none was given; give them in quotes behind the model.")
         return tuple(repair_surrogates(each) for each in self.asked.texts)
 
     @cached_property
@@ -95,7 +95,7 @@ class SentenceInputs(RunInputs):
         wanted = repair_surrogates(self.asked.more.get("query_sentence", "")).strip()
         if not wanted:
             raise TextError(
-                "This figure shows what is nearest to a query, and none came; give --set query_sentence=TEXT."
+                "This figure shows what is nearest to a query and none was given; give --set query_sentence=TEXT."
             )
         return wanted
 

@@ -4,7 +4,7 @@ const REST_MS = 250, MOST_HEADS = 8;
 const LONG_TEXT = 48; // beyond, most weights are small: they are lifted, and weak lines are hidden
 const KINDS = {
   attention: { name: "Attention", unit: "attention, share of a row" },
-  "value-weighted": { name: "Value-weighted attention", unit: "length of what is handed over" },
+  "value-weighted": { name: "Value-weighted attention", unit: "norm of the weighted value vector" },
   rollout: { name: "Attention rollout", unit: "share through all layers" },
 };
 
