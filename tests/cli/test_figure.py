@@ -1,6 +1,7 @@
 """`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request.
 
-Covers `bertviz_core/cli/figure/*.py`.
+Covers `bertviz_core/cli/figure/*.py`, `bertviz_core/cli/figure/inputs/*.py`, `bertviz_core/figures/base/spec.py`,
+`bertviz_core/figures/registry.py`.
 """
 
 import asyncio

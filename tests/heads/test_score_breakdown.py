@@ -1,6 +1,6 @@
 """One cell by hand: in every family its row is the model's own attention, and all heads together its layer's output.
 
-Covers `bertviz_core/heads/value_norms.py`.
+Covers `bertviz_core/heads/weights.py`.
 """
 
 from functools import cache

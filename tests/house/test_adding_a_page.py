@@ -50,7 +50,7 @@ def length_bars(lengths: PieceLengths, theme: Theme) -> go.Figure:
 
 import streamlit as st
 
-from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.piece_lengths import length_bars
 from bertviz_core.trace.piece_lengths import piece_lengths
 from bertviz_core.trace.results import Tokens
@@ -59,7 +59,7 @@ from ui import session
 
 def bars(tokens: Tokens) -> None:
     """Draw the bars of a text."""
-    st.plotly_chart(length_bars(piece_lengths(tokens), theme(session.theme_name())), key="lengths_bars")
+    st.plotly_chart(length_bars(piece_lengths(tokens), theme_named(session.theme_name())), key="lengths_bars")
 ''',
     "pages/lengths.py": '''"""Lengths: how long is a token?"""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from jaxtyping import TypeCheckError
 
-from bertviz_core.figures.base.style import theme
+from bertviz_core.figures.base.style import theme_named
 from bertviz_core.text import quoted
 from tests.house.layout import python_files
 
@@ -30,6 +30,6 @@ def test_every_module_of_the_library_is_checked() -> None:
 
 
 def test_a_wrong_type_is_refused() -> None:
-    for function in (theme, quoted):
+    for function in (theme_named, quoted):
         with pytest.raises(TypeCheckError):
             function(3)  # type: ignore[arg-type]  # wrong on purpose

@@ -23,6 +23,7 @@ from bertviz_core.models.catalog.generate import model_type_row
 from bertviz_core.models.families import FAMILIES, Family, family
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
+from bertviz_core.parameters import naming
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
@@ -79,10 +80,18 @@ def pet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     tiny_tokenizer().save_pretrained(tmp_path / "pet")
     yield tmp_path / "pet"
     catalog.type_facts.cache_clear()
+    forget_names()
+
+
+def forget_names() -> None:
+    """Roles of names are remembered by family; a row that comes later changes them."""
+    naming._classify.cache_clear()
+    naming._role_of_form.cache_clear()
 
 
 def feed_forward(folder: Path, settings: Settings) -> set[int]:
     """Parameters of the feed-forward part, by layer."""
+    forget_names()
     return {row.feed_forward for row in source_ledger(folder_source("pet", folder), settings).layers}
 
 

@@ -13,7 +13,7 @@ import transformers
 
 from bertviz_core.models import catalog
 from bertviz_core.models.catalog.generate import TABLE, TEXT_TASKS, model_type_row, model_type_ties, table_bytes
-from bertviz_core.models.families import FAMILIES, TEXT_FAMILIES
+from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.parameters.components import component_of, part_of
 from bertviz_core.parameters.ledger import header_ledger
@@ -135,7 +135,7 @@ def test_the_packaged_table_is_that_of_the_installed_library() -> None:
 
 def test_text_models_are_packaged_and_nothing_else() -> None:
     table = orjson.loads(TABLE.read_bytes())
-    assert {*FAMILIES, *TEXT_FAMILIES} <= set(table["types"])
+    assert {*FAMILIES} <= set(table["types"])
     assert [name for name, row in table["types"].items() if TEXT_TASKS.isdisjoint(row["tasks"])] == []
     assert {"vit", "whisper", "clip", "pegasus"} <= set(table["other_types"])
 

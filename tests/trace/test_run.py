@@ -1,7 +1,7 @@
 """Runs that never mix, never lie about what they ran, and a cache that keeps to its budget.
 
-Covers `bertviz_core/models/recording.py`, `bertviz_core/trace/arrays.py`, `bertviz_core/trace/cost.py`,
-`bertviz_core/trace/inputs.py`, `ui/cache/traces.py`.
+Covers `bertviz_core/progress.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/arrays.py`,
+`bertviz_core/trace/cost.py`, `bertviz_core/trace/inputs.py`, `ui/cache/traces.py`.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Files of a figure: complete in themselves, with their caption, and no text in them becomes a tag.
 
-Covers `bertviz_core/figures/base/caption.py`, `bertviz_core/figures/base/picture.py`.
+Covers `bertviz_core/figures/base/caption.py`, `bertviz_core/figures/base/spec.py`.
 """
 
 import re
