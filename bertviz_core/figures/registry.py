@@ -19,7 +19,7 @@ PAGES = (
     "attention",
     "sentences",
 )
-"""In the order in which the dashboard has them."""
+"""In the order in which the dashboard has them; figures of any other page come last."""
 
 
 @cache
@@ -28,5 +28,7 @@ def all_figures() -> Mapping[str, DeclaredFigure[...]]:
     for module in walk_packages(figures.__path__, f"{figures.__name__}."):
         import_module(module.name)
     places = {page: place for place, page in enumerate(PAGES)}
-    by_page = sorted(DECLARED.values(), key=lambda each: (places[each.chart.partition("_")[0]], each.name))
+    by_page = sorted(
+        DECLARED.values(), key=lambda each: (places.get(each.chart.partition("_")[0], len(PAGES)), each.name)
+    )
     return {each.name: each for each in by_page}

@@ -95,7 +95,7 @@ VIEWS = {
     "beside": of_text(
         "attention",
         {"at": "2", "head": "7"},
-        f"attention-Layer-2-head-7-three-readings-{MODEL}",
+        f"attention-Layer-2-head-7-attention-value-weighted-rollout-{MODEL}",
         attention_beside=True,
     ),
     "sentences": View("sentences", {}, (f"sentences-sentence-cosine-mean-layer-6-{MODEL}",), SIX, "cosine, −1 to 1"),

@@ -7,7 +7,6 @@ PLACES = {
     "session.py",
     "lessons/tour.py",
     "widgets/cell_controls.py",
-    "widgets/chart_state.py",
     "widgets/controls.py",
     "widgets/file_theme.py",
     *(f"views/{page}/controls.py" for page in ("architecture", "attention", "checkpoint")),

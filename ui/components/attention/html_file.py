@@ -34,7 +34,7 @@ h1 {{ font-size: 24px; font-weight: 600; margin: 0 0 16px; }}
 
 
 def attention_html(payload: bytes, title: str, caption: str, lang: str = "en") -> str:
-    """One HTML page with the view of this message (attention_payload.view_payload); no request leaves it.
+    """One HTML page with the view of this message (payload.view_payload); no request leaves it.
 
     The message stands in it as base64, so that no token of a text can be read as markup, and the page's own policy
     lets nothing run or load but the code and the style that it carries.

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int, UInt
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Axis, PooledMap
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.text import escape_controls, shortened
-from ui.components.attention.legend import MEASURES, colours, measure
+from ui.components.attention.colours import MEASURES, colours, measure
 
 ATLAS_BYTES = 600_000
 """Most bytes of all thumbnails together: beyond, they are max-pooled once more."""

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from ui.components.attention.legend import MEASURES
+from ui.components.attention.colours import MEASURES
 
 MOST_CHARACTERS = 400
 Head = tuple[int, int]

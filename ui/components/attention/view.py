@@ -17,7 +17,7 @@ from ui.components.attention.browser_state import (
     window_within,
     with_head_first,
 )
-from ui.components.attention.legend import MEASURES
+from ui.components.attention.colours import MEASURES
 from ui.components.attention.payload import identity, view_payload
 from ui.components.attention.url import Head, Range, ViewOptions, from_query
 from ui.session import component_state

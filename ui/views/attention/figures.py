@@ -9,7 +9,7 @@ from bertviz_core.figures.attention.atlas import atlas_figure
 from bertviz_core.figures.attention.heatmap import attention_map_figure, readings_figure
 from bertviz_core.figures.attention.lines import lines_figure
 from bertviz_core.trace.results import Trace
-from ui.components.attention.legend import MEASURES
+from ui.components.attention.colours import MEASURES
 from ui.views.attention import cache
 from ui.views.attention.texts import LABELS
 from ui.widgets.errors import shown_to_user
