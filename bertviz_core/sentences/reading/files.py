@@ -105,8 +105,8 @@ def _series(column: ReadColumn, count: int) -> pd.Series:
     """A column; numbers as numbers where none is missing, a text that many rows repeat in memory once."""
     kinds = {type(value) for value in column.values}
     dtype = next((kind for kind in (bool, int, float) if kinds == {kind}), object)
-    if dtype is int and max(map(abs, column.values), default=0) >= 2**63:  # type: ignore[arg-type]
-        dtype = object
+    if dtype is int and any(abs(value) >= 2**63 for value in column.values if isinstance(value, int)):
+        dtype = object  # NumPy's whole numbers end there
     values = np.array(column.values, dtype=dtype)
     return pd.Series(_expanded(values, np.frombuffer(column.codes, np.int32), count), dtype=dtype)
 
