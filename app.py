@@ -7,11 +7,12 @@ from starlette.middleware import Middleware
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
+from ui.server.auth import check_sign_in
 from ui.server.index_page import IndexPage
 from ui.server.preload import lifespan
 
 try:
-    Settings.from_environment()
+    check_sign_in(Settings.from_environment())
 except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 

@@ -1,5 +1,6 @@
 """The parameter ledger: of the bundled checkpoint against loading it and summing; of a header of 100,000 tensors."""
 
+import gc
 import json
 import math
 import struct
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.timing import Row, median_s, medians_s
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.parameters import parameter_tree_figure
+from bertviz_core.figures.parameters.tree import parameter_tree_figure
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
 from bertviz_core.models.sources import bundled_folder, folder_source, resolve
 from bertviz_core.parameters.ledger import source_ledger
@@ -42,6 +43,7 @@ def _bundled_rows() -> list[Row]:
         return torchinfo.summary(model, verbose=0)
 
     transformers.logging.set_verbosity_error()
+    gc.freeze()  # as the server does after its imports; what they left is otherwise looked through at each collection
 
     def ledger() -> object:
         return source_ledger(source, SETTINGS)

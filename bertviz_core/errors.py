@@ -14,12 +14,16 @@ class CheckpointError(BertvizError):
 
 
 class MissingFilesError(CheckpointError):
-    """A model's weights or tokenizer are on the Hub but not on this machine; `model` is its name."""
+    """A model is known, but its weights or its tokenizer are not on this machine.
 
-    def __init__(self, model: str, words: str) -> None:
+    `model` is its name, `what` is "weights" or "tokenizer".
+    """
+
+    def __init__(self, model: str, what: str, words: str) -> None:
         """The error for a model whose files are missing."""
         super().__init__(words)
         self.model = model
+        self.what = what
 
 
 class UnsupportedModelError(BertvizError):

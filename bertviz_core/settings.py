@@ -73,6 +73,8 @@ class Settings:
     """Such processes that may run at once."""
     lessons_dir: Path | None = None
     """Folder with lessons of one's own, *.yaml; None for the shipped ones alone."""
+    require_sign_in: bool = False
+    """Whether the dashboard is for those alone who sign in; it then does not start without a complete sign-in."""
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
@@ -104,6 +106,7 @@ class Settings:
             child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS),
             max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores()),
             lessons_dir=Path(lessons) if lessons else None,
+            require_sign_in=_switch("INSIDE_BERT_REQUIRE_SIGN_IN", default=False),
         )
 
 

@@ -34,6 +34,15 @@ def is_right_to_left(text: str) -> bool:
     return next((direction != "L" for direction in directions if direction in ("L", "R", "AL")), False)
 
 
+def isolated(text: str) -> str:
+    """The text so that its direction changes nothing around it: set off where any of it is written right to left.
+
+    The marks U+2068 and U+2069 have no width (Unicode Standard Annex 9); escape_controls must come before them.
+    """
+    right_to_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+    return f"\u2068{text}\u2069" if right_to_left else text
+
+
 def quoted(name: str, limit: int = 120) -> str:
     """A name from an untrusted source, quoted, its control characters escaped, cut to a readable length."""
     representation = repr(name if len(name) <= limit else f"{name[:limit]}...")

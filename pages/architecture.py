@@ -7,6 +7,7 @@ from ui.views.architecture import views as architecture_views
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
+from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Architecture", "How is it put together?")
 with shown_to_user():
@@ -22,6 +23,6 @@ views = {
     "Cost": architecture_views.cost_view,
     "Encoder or decoder": architecture_views.encoder_view,
 }
-chosen = controls.choice("View", list(views), "architecture", label_visibility="collapsed")
+chosen = view_choice(list(views))
 with shown_to_user():
     views[chosen](asked)

@@ -8,6 +8,7 @@ from ui.views.attention.views import heads_view, long_view
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Attention", "What does each head look at?")
 with shown_to_user(), st.spinner("Running the model"):
@@ -25,7 +26,7 @@ if trace.attention_source == "eager":
 one, everything = "One head", "All heads"
 if cache.cells(trace) <= cache.ATLAS_CELLS:
     heads_view(trace)
-elif controls.choice("View", [one, everything], "span", label_visibility="collapsed") == one:
+elif view_choice([one, everything]) == one:
     st.caption(f"All {layers * heads} heads at a glance would take about {cache.atlas_words(trace)}.")
     long_view(trace)
 else:

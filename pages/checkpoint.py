@@ -1,20 +1,22 @@
 """Checkpoint: did it really load, for which task, is it healthy, and what changed?"""
 
+import streamlit as st
+
 from ui.views.checkpoint import comparison, load_report, weights
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
+from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Checkpoint", "Did it really load, and for which task?")
 with shown_to_user():
     name = controls.model_name()
     name_model(name, load_report.origin(name))
 
-views = {
-    "Load report": load_report.report_view,
-    "Weights": weights.weights_view,
-    "Two checkpoints": comparison.compare_view,
-}
-chosen = controls.choice("View", list(views), "checkpoint", label_visibility="collapsed")
+views = {"Load report": load_report, "Weights": weights, "Two checkpoints": comparison}
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    chosen = view_choice(list(views))
+    with shown_to_user():
+        settings = views[chosen].settings(name)
 with shown_to_user():
-    views[chosen](name)
+    views[chosen].view(name, *settings)

@@ -7,6 +7,7 @@ from ui.views.heads.texts import question
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
+from ui.widgets.view_and_layer import view_choice
 
 name = controls.model_name()
 name_model = heading("Heads", question(heads_views.head_count(name)))
@@ -20,6 +21,6 @@ views = {
     "One cell": score_breakdown.cell_view,
     "All heads": heads_views.norms_view,
 }
-chosen = controls.choice("View", list(views), "heads", label_visibility="collapsed")
+chosen = view_choice(list(views))
 with shown_to_user():
     views[chosen](name)

@@ -6,11 +6,14 @@ import streamlit as st
 from bertviz_core.figures.architecture.model_stack import stack_figure
 from ui.cache import ledgers
 from ui.lessons import tour
-from ui.views.parameters import texts
+from ui.views.architecture import reproduction, texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, folded
 from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, escape_markdown, glossary, heading
+
+HALF = 0.55
+"""Share of the page's width that the picture takes."""
 
 name_model = heading("Overview", "What is this model, at a glance?")
 with shown_to_user():
@@ -18,7 +21,10 @@ with shown_to_user():
     model = ledgers.architecture(name)
     ledger = ledgers.ledger(name)
 
-name_model(name, f"{model.title}, class {model.architecture}")
+named = f", class {model.architecture}"
+if model.config_class not in ("", model.architecture):
+    named += f", named {model.config_class} by its config"
+name_model(name, f"{model.title}{named}")
 tour.entry()
 
 with st.container(horizontal=True):
@@ -36,9 +42,9 @@ with st.container(key="halves_overview"):
     drawing, card = st.columns([11, 9], gap="medium")
 with drawing:
     picture = stack_figure(model, ledger)
-    chart(picture, "overview_stack")
+    chart(picture, "overview_stack", share=HALF)
 with card:
-    st.header("What the family has and lacks", anchor=False)
+    st.subheader("What this model has", anchor=False)
     for each in model.capabilities:
         st.markdown(
             f"**{escape_markdown(each.name)}:** {escape_markdown(each.answer)}  "
@@ -50,7 +56,7 @@ rows = pd.DataFrame(
     columns=["component", "parameters", "arithmetic"],
 )
 download_row(picture, "overview_stack", f"stack {name}", picture.caption, rows)
-explained("overview_stack", *texts.STACK)
+explained("overview_stack", texts.STACK, reproduction.stack_code(name, ledger))
 
 st.header("What BERT is", anchor=False)
 for line in BERT_IN_FIVE:
@@ -58,11 +64,14 @@ for line in BERT_IN_FIVE:
 
 st.header("Where to look next", anchor=False)
 for file, label, icon in (
-    ("parameters", "Parameters: where are they, and how do they add up?", "donut_large"),
-    ("tokens", "Tokens: what does the model read of your text?", "text_fields"),
-    ("representations", "Representations: how does a token change on its way up?", "grid_on"),
-    ("heads", "Heads: one matrix, many heads: where are they?", "view_week"),
-    ("sentences", "Sentences: how does the model compare sentences?", "notes"),
+    ("parameters", "Parameters: how many, and where?", "donut_large"),
+    ("architecture", "Architecture: how is it put together?", "account_tree"),
+    ("checkpoint", "Checkpoint: what does the file hold?", "inventory_2"),
+    ("tokens", "Tokens: what does the model read?", "text_fields"),
+    ("representations", "Representations: what do layers change?", "grid_on"),
+    ("heads", "Heads: what does one head compute?", "view_week"),
+    ("attention", "Attention: which token looks at which?", "visibility"),
+    ("sentences", "Sentences: which are alike?", "notes"),
 ):
     st.page_link(f"../pages/{file}.py", label=label, icon=f":material/{icon}:")
 

@@ -7,6 +7,7 @@ from ui.views.representations import views as representations_views
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Representations", "How does a token change on its way up?")
 with shown_to_user(), st.spinner("Running the model"):
@@ -18,14 +19,16 @@ for notice in (*trace.tokens.notices, *trace.notices):
     st.warning(escape_markdown(notice))
 
 views = {
-    "Values": representations_views.values_view,
     "Change": representations_views.change_view,
+    "Values": representations_views.values_view,
     "Token similarity": representations_views.similarity_view,
+    "Paths": representations_views.paths_view,
     "Input": input_views.embedding_view,
     "[CLS] and pooler": input_views.pooler_view,
-    "Paths": representations_views.paths_view,
     "One word, two texts": input_views.word_view,
 }
-chosen = controls.choice("View", list(views), "states", label_visibility="collapsed")
+if trace.pooler_output is None:
+    del views["[CLS] and pooler"]
+chosen = view_choice(list(views))
 with shown_to_user():
     views[chosen](trace)

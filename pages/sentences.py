@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from ui.views.sentences import controls as sentences_controls
-from ui.views.sentences import input
-from ui.views.sentences.input import sentence_input, table_summary
+from bertviz_core.text import counted
+from ui.views.sentences.controls import VIEWS
+from ui.views.sentences.input import sentence_input, vector_options
 from ui.views.sentences.map import map_view
 from ui.views.sentences.poolings import pooling_view
 from ui.views.sentences.similarity import SentenceQuery, query_view, similarity_view
@@ -13,19 +13,7 @@ from ui.views.sentences.vectors import vectors_view
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown, heading
-
-name_model = heading("Sentences", "How does the model compare sentences?")
-name = controls.model_name()
-with st.container(key="halves_sentences"):
-    words, ways = st.columns([41, 59], gap="medium")
-with words, shown_to_user():
-    table = sentence_input()
-with ways, shown_to_user():
-    plan, measure, clustered, dtype = input.vector_options(name, len(table.sentences))
-    table_summary(table)
-name_model(name, plan.reason)
-for notice in plan.notices:
-    st.warning(escape_markdown(notice))
+from ui.widgets.view_and_layer import view_choice
 
 views = {
     "Similarity": similarity_view,
@@ -35,5 +23,14 @@ views = {
     "Map": map_view,
     "Vectors": vectors_view,
 }
+name_model = heading("Sentences", "How does the model compare sentences?")
+name = controls.model_name()
+view = view_choice(VIEWS)
+with st.container(horizontal=True, vertical_alignment="bottom"), shown_to_user():
+    table = sentence_input()
+    options = vector_options(view, name, len(table.sentences))
+name_model(name, f"{counted(len(table.sentences), 'sentence')}. {options.plan.reason}")
+for notice in options.plan.notices:
+    st.warning(escape_markdown(notice))
 with shown_to_user():
-    views[sentences_controls.view_choice()](SentenceQuery(name, table, plan, measure, clustered, dtype))
+    views[view](SentenceQuery(name, table, options))

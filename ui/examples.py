@@ -49,3 +49,11 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     ),
 }
 """Name of a set -> what it shows, and its sentences, one per line."""
+
+QUERIES: Mapping[str, str] = {
+    "homonyms": "Where can I open an account?",
+    "paraphrases": "I cannot sign in.",
+    "negation": "This place is not good.",
+    "word order": "A man was bitten by a dog.",
+}
+"""Name of a set -> a sentence whose nearest in the set are worth a look."""

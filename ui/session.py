@@ -10,9 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-from bertviz_core.models import catalog
-from bertviz_core.models.sources import local_names
-from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.figures.base.style import WIDE
+from bertviz_core.models.sources import offers
+from bertviz_core.settings import Settings
 
 TEACHING_SIZES = (
     "bert-tiny",
@@ -29,7 +29,8 @@ DEFAULT_TEXT = "I love my pet python."
 
 PAGE = "tour_page"
 """Key of the session: name of the page that is shown."""
-
+PIXELS = "page_pixels"
+"""Key of the session: how wide the page is."""
 
 first_page_sent = Event()
 """Set when this server has run its first page for a reader."""
@@ -45,12 +46,14 @@ def theme_name() -> str:
     return st.context.theme.type or "light"
 
 
+def page_pixels() -> int:
+    """Width of the reader's page, one of bertviz_core.figures.base.style.WIDTHS."""
+    return int(stored(PIXELS, WIDE))
+
+
 def model_names() -> tuple[str, ...]:
-    """Names offered: the bundled model, local folders, the catalogue; or only those that this instance allows."""
-    current = settings()
-    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
-    names = (DEFAULT_MODEL, *local_names(current), *catalogue)
-    return current.allowed_models or tuple(dict.fromkeys(names))
+    """Names of the models offered, those first that can run a text here."""
+    return tuple(offer.name for offer in offers(settings()))
 
 
 def stored(key: str, default: Any = None) -> Any:

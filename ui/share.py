@@ -33,8 +33,15 @@ DEFAULTS = {"text": session.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "se
 """What everyone begins with, so that no link need carry it."""
 
 
+KEPT = (*TEXTS, "word", "first", "second", "sentences", "query_sentence")
+"""Keys of what a reader typed, which the tab keeps over a reload."""
+LINKED = "texts_of_a_link"
+"""Key of the session: names of the texts that a link brought."""
+
+
 def take_from_address() -> None:
     """What a link carries besides text and pair is taken once; the address keeps none of it after that."""
+    session.store(LINKED, {*session.stored(LINKED, ()), *(key for key in KEPT if key in st.query_params)})
     if FILES in st.query_params:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]

@@ -5,12 +5,17 @@ from pathlib import Path
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
-from ui import session, share
+from ui import arrival, session, share
+from ui.components.glossary import glossary
+from ui.components.navigation import PageLink, page_links
+from ui.components.page_width import page_width
 from ui.lessons import tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
+from ui.widgets.model_select import model_select
+from ui.widgets.view_and_layer import reads_text, take_former_names
 
 theme = theme_named(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(theme), layout="wide")
@@ -33,23 +38,32 @@ groups = {
     ],
 }
 page = st.navigation(groups, position="hidden")
+here = page.url_path or "overview"
+again = arrival.arrive(here)
 require_sign_in()
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
-here = page.url_path or "overview"
 tour.follow_address(here, pages)
+take_former_names(here)
 share.take_from_address()
 with st.sidebar, shown_to_user():
-    # Links of our own: in Streamlit's list of pages, sections are list items outside of a list.
-    with st.container(key="pages", gap=None):
-        for section, entries in groups.items():
-            st.markdown(section)
-            for entry in entries:
-                st.page_link(entry, width="stretch")
-    with st.container(horizontal=True, gap="small"):
+    page_links(
+        [
+            (section, [PageLink(each.title, each.url_path, each.icon[10:-1], each is page) for each in entries])
+            for section, entries in groups.items()
+        ],
+        "pages",
+        again,
+    )
+    with st.container(horizontal=True, gap="xsmall"):
         share.share_button(here)
         tour.lessons_button()
-    controls.model_select()
-    controls.text_inputs()
+        glossary(here)
+    model_select()
+    controls.text_inputs(reads_text(here))
+    tour.keep_texts()
+session.store(session.PIXELS, page_width())
+if again:
+    st.stop()  # the browser opens the whole address now
 tour.step_bar(here, pages)
 page.run()
 session.first_page_sent.set()

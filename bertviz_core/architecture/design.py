@@ -3,8 +3,9 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.architecture.multiply_adds import layer_windows
+from bertviz_core.architecture.multiply_adds import windows
 from bertviz_core.architecture.results import Design, DesignKind
+from bertviz_core.architecture.structure.results import ModelFacts, Order
 from bertviz_core.models.families import family
 from bertviz_core.parameters.results import Ledger
 
@@ -16,12 +17,13 @@ CROSS_ATTENTION = re.compile(r"cross|encoder_attn|encdec|enc_dec", re.I)
 """What families call the modules of their cross-attention."""
 
 
-def design_of(model: "PreTrainedModel", ledger: Ledger) -> Design:
+def design_of(model: "PreTrainedModel", ledger: Ledger, facts: ModelFacts | None = None) -> Design:
     """The design of a model; its values are not needed.
 
     Args:
         model: the class, on whatever device.
         ledger: its parameters.
+        facts: what a run of the class tells; without it no windows are told.
     """
     config = model.config
     kind = _kind(model, ledger)
@@ -39,7 +41,8 @@ def design_of(model: "PreTrainedModel", ledger: Ledger) -> Design:
         decoder_layers=runs["decoder"] if both else alone if kind == "decoder" else 0,
         cross_attention=both or (kind == "decoder" and has_cross),
         mixes=not family(ledger.model_type).has_attention or bool(getattr(model, "_is_stateful", False)),
-        local_layers=0 if both else min(alone, _local_layers(config)),
+        local_layers=0 if both or facts is None else sum(window is not None for window in windows(facts)),
+        order=_order(facts),
     )
 
 
@@ -90,13 +93,7 @@ def _fields(config: "PreTrainedConfig") -> Any:
     return getattr(type(config), "__dataclass_fields__", {})
 
 
-def _local_layers(config: "PreTrainedConfig") -> int:
-    """Layers whose tokens see a window of neighbours only."""
-    values = config.to_dict()
-    windows = layer_windows(values)
-    if windows:
-        return sum(window is not None for window in windows)
-    if not values.get("sliding_window"):
-        return 0
-    kinds = values.get("layer_types")
-    return list(kinds).count("sliding_attention") if kinds else int(values.get("num_hidden_layers") or 0)
+def _order(facts: ModelFacts | None) -> Order:
+    """Where the normalisations of all layers stand; "" where they differ."""
+    orders = {row.order for row in facts.layers} if facts else set()
+    return orders.pop() if len(orders) == 1 else ""

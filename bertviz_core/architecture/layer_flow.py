@@ -1,26 +1,21 @@
 """The data's way through one layer, read off a run: which steps it takes, in which order, with which sizes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from bertviz_core.architecture.multiply_adds import layer_windows
+from bertviz_core.architecture.layer_modules import below, layer_paths, stack_of
 from bertviz_core.architecture.results import Architecture, FlowStep, LayerFlow, ModuleRow, ModuleTree, ShapeRun
+from bertviz_core.architecture.structure.results import Block, LayerFacts, ModelFacts
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.models import catalog
-from bertviz_core.models.families import family
-from bertviz_core.parameters.components import ATTENTION_PARTS, inside_layer, layer_numbers
+from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.results import Ledger, Parameter
 
 ACTIVATION_WORDS = ("gelu", "relu", "silu", "swish", "mish", "tanh", "sigmoid", "activation", "geglu")
 UNDRAWN_CLASSES = ("Dropout", "StableDropout", "Identity")
 """Modules without parameters that a drawing leaves out."""
-PARALLEL_BLOCKS_KEYS = ("use_parallel_residual", "parallel_attn")
-"""Config words of families whose attention and feed-forward block read the same vectors, so that neither comes first
-(Wang and Komatsuzaki 2021, GPT-J); their order in a run says nothing."""
 
 
 def layer_flow(
-    tree: ModuleTree, ledger: Ledger, run: ShapeRun, model: Architecture, config: Mapping[str, Any], layer: int
+    tree: ModuleTree, ledger: Ledger, run: ShapeRun, model: Architecture, facts: ModelFacts | None, layer: int
 ) -> LayerFlow:
     """The steps of one stored layer in the order in which a run took them.
 
@@ -29,7 +24,7 @@ def layer_flow(
         ledger: the ledger of the same class.
         run: shapes of a run of the same class.
         model: sizes of the model.
-        config: its config, defaults included.
+        facts: what a run of the same class tells; without it the steps stand in the order of the run.
         layer: zero-based index among the stored layers of the encoder, or of a decoder that stands alone.
 
     Raises:
@@ -45,61 +40,35 @@ def layer_flow(
         )
     parameters = [row for row in ledger.parameters if below(row.name, paths)]
     steps = layer_steps(paths, rows, parameters, run)
-    order, first_norm = _order(steps)
-    if any(config.get(word) is True for word in PARALLEL_BLOCKS_KEYS):
-        order = ""
     entering = next((run.modules[path].inputs for path in run.modules if path in paths), ())
     hidden = entering[0][1][-1] if entering else model.hidden_size
-    windows = layer_windows(config)
-    counts = {row.layer: row for row in ledger.layers if row.component == stack_of(ledger)}
+    stack = stack_of(ledger)
+    counts = {row.layer: row for row in ledger.layers if row.component == stack}
+    told = facts.layer(stack, layer) if facts else None
+    attention = told.attention if told else None
     return LayerFlow(
         model=tree.model,
         title=model.title,
         layer=layer,
         paths=tuple(paths),
         class_name=", ".join(rows[path].class_name for path in paths),
-        order=order,
-        first_norm=first_norm,
+        order=told.order if told else "",
+        blocks=_drawn_blocks(told, steps, paths),
         steps=steps,
-        softmax=_softmax(model.model_type),
-        gated=_gated(steps),
+        softmax=attention is not None and attention.softmax,
+        scaling=attention.scaling if attention else None,
+        gated=told is not None and told.gated,
         activation=str(model.hidden_act or ""),
         num_attention_heads=model.num_attention_heads,
         head_dim=model.head_dim,
         hidden=hidden,
-        window=windows[layer] if layer < len(windows) else None,
-        positions=next((fact.answer for fact in model.capabilities if fact.name == "Positions"), ""),
+        window=attention.window if attention and attention.window and attention.window.limited else None,
+        positions=attention.positions if attention else (),
         seq=run.seq,
         vectors=entering[0][1][1] if entering and len(entering[0][1]) == 3 else run.seq,
         applications=counts[layer].applications,
         total=sum(rows[path].numel for path in paths),
     )
-
-
-def layer_paths(ledger: Ledger, model_type: str) -> dict[int, tuple[str, ...]]:
-    """Dotted paths of the modules that make each layer: mostly one; several where a family lists its parts one by one.
-
-    XLM has a list of attentions, one of feed-forward blocks and two of normalisations; CANINE has, beside its deep
-    encoder, two short ones: of lists that number the same layers those count that reach as far as the longest.
-    """
-    lists: dict[str, dict[int, str]] = {}
-    stack = stack_of(ledger)
-    for row in layer_numbers([row for row in ledger.parameters if row.component == stack]):
-        location = inside_layer(row.name, model_type) if row.layer is not None else None
-        if location is not None and row.layer is not None:
-            numbers = location[0]
-            lists.setdefault(row.name[: numbers[0].start], {})[row.layer] = row.name[: numbers[-1].stop]
-    longest = max(map(len, lists.values()), default=0)
-    paths_by_layer: dict[int, tuple[str, ...]] = {}
-    for modules in lists.values():
-        for layer, path in modules.items() if len(modules) == longest else ():
-            paths_by_layer[layer] = (*paths_by_layer.get(layer, ()), path)
-    return paths_by_layer
-
-
-def stack_of(ledger: Ledger) -> str:
-    """The component whose layers are drawn: the encoder's, or those of a decoder that stands alone."""
-    return "encoder" if any(row.component == "encoder" for row in ledger.layers) else "decoder"
 
 
 def layer_steps(
@@ -131,11 +100,6 @@ def layer_steps(
                 )
             )
     return tuple(_activations_behind(steps))
-
-
-def below(name: str, paths: Sequence[str]) -> bool:
-    """Whether a name stands below one of these modules."""
-    return any(name.startswith(f"{path}.") for path in paths)
 
 
 def _activations_behind(steps: Sequence[FlowStep]) -> list[FlowStep]:
@@ -187,34 +151,25 @@ def _kind(class_name: str, parameters: Sequence[Parameter], leaf: bool) -> tuple
     return kinds.get(part, part if part == "attention_other" else "other"), part
 
 
-def _order(steps: Sequence[FlowStep]) -> tuple[Any, bool]:
-    """("post-norm", "pre-norm" or "", whether a normalisation comes first), from the order of blocks in the run."""
-    blocks: list[str] = []
-    kinds = {"projection": "a", "attention_output": "a", "attention_other": "a", "mixing": "a", "feed_forward": "f"}
-    for step in steps:
-        block = {**kinds, "norm": "n", "activation": ""}.get(step.kind, "?")
-        if block and (not blocks or blocks[-1] != block):
-            blocks.append(block)
-    shape = "".join(blocks)
-    known = {"anfn": "post-norm", "nanf": "pre-norm", "anf": "pre-norm"}
-    return known.get(shape, ""), shape.startswith("n")
-
-
-def _softmax(model_type: str) -> bool:
-    facts = catalog.type_facts(model_type)
-    row = family(model_type)
-    ordinary = row.has_attention and row.attention_maps in ("probabilities", "scores")
-    return ordinary and (row.own_softmax or (facts is not None and facts.records_attention))
-
-
-def _gated(steps: Sequence[FlowStep]) -> bool:
-    """Whether what leaves the wide half is not what enters the narrow one: two maps in, or one of twice the width."""
-    maps = [step for step in steps if step.kind == "feed_forward" and step.enters and step.leaves]
-    if len(maps) == 3:
-        return maps[0].leaves == maps[1].leaves == maps[2].enters
-    return (
-        len(maps) == 2
-        and maps[0].leaves is not None
-        and maps[1].enters is not None
-        and (maps[0].leaves[-1] == 2 * maps[1].enters[-1])
+def _drawn_blocks(told: LayerFacts | None, steps: Sequence[FlowStep], paths: Sequence[str]) -> tuple[Block, ...]:
+    """The blocks with the names of their steps; none where they leave out a step, or stand side by side."""
+    if told is None or not told.order or told.order == "parallel":
+        return ()
+    cut = len(paths[0]) + 1 if len(paths) == 1 else 0
+    blocks = tuple(
+        Block(
+            block.kinds,
+            *(
+                tuple(name[cut:] for name in names)
+                for names in (
+                    block.norms_before,
+                    block.norms_within,
+                    block.norms_behind,
+                    block.modules,
+                )
+            ),
+        )
+        for block in told.blocks
     )
+    known = {name for block in blocks for name in (*block.modules, *block.norms_behind)}
+    return blocks if all(step.name in known or step.kind in ("activation", "mixing") for step in steps) else ()

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bertviz_core.architecture.capabilities import layer_facts
 from bertviz_core.architecture.dry_run import PROBE_TOKENS, DryModel, dry_model, plain_row, shapes_of
+from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.results import (
     Crossover,
     LayerAttention,
@@ -21,6 +23,7 @@ from bertviz_core.architecture.results import (
     OperationTerms,
     Shape,
 )
+from bertviz_core.architecture.structure.results import ModelFacts, Window
 from bertviz_core.errors import TextError
 from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.ledger import module_ledger
@@ -42,17 +45,29 @@ MIN_COVERED_SHARE = 0.5
 """Share of PyTorch's count that the formula must reach for its lines to be drawn."""
 
 
-def operation_terms(name: str, config: Mapping[str, Any]) -> OperationTerms:
+def operation_terms(name: str, config: Mapping[str, Any], facts: ModelFacts | None = None) -> OperationTerms:
     """The terms of the formula, read off the modules that a run calls; of an encoder-decoder model the encoder.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        facts: what a run of it tells of windows; made anew by default.
 
     Raises:
         UnsupportedModelError: the family cannot be run without its values.
     """
-    return terms_of(dry_model(name, config, encoder=True))
+    told = model_facts(name, config) if facts is None else facts
+    return terms_of(dry_model(name, config, encoder=True), windows(told))
 
 
-def terms_of(dry: DryModel) -> OperationTerms:
-    """The terms of the formula of an encoder without values; see operation_terms."""
+def windows(facts: ModelFacts) -> tuple[Window | None, ...]:
+    """How far a token sees in each layer of the encoder, or of a lone decoder; None for all of the text."""
+    found = [row.attention.window if row.attention else None for row in layer_facts(facts)]
+    return tuple(window if window and window.limited else None for window in found)
+
+
+def terms_of(dry: DryModel, seen: Sequence[Window | None] = ()) -> OperationTerms:
+    """The terms of the formula of an encoder without values; see operation_terms and windows."""
     run = shapes_of(dry, plain_row(dry.model, PROBE_TOKENS))
     ledger = module_ledger(dry.name, dry.model)
     rows = {row.name.rpartition(".")[0]: row for row in ledger.parameters if len(row.shape) > 1}
@@ -73,9 +88,8 @@ def terms_of(dry: DryModel) -> OperationTerms:
         sums["per_text"] += rows[path].numel * row_counts.count(1)
         if row_counts.count(PROBE_TOKENS) + row_counts.count(1) < len(row_counts):
             left_out.append(path)
-    windows = layer_windows(dry.model.config.to_dict())
     attention = tuple(
-        LayerAttention(path, sum(widths[:2]), windows[index] if index < len(windows) else None, widths[2])
+        LayerAttention(path, sum(widths[:2]), seen[index] if index < len(seen) else None, widths[2])
         for index, (path, widths) in enumerate(layers.items())
         if widths[0] and widths[1]
     )
@@ -199,34 +213,15 @@ def curve_lengths(limit: int | None, crossing: int | None, tokens: int) -> list[
     return [int(length) for length in lengths]
 
 
-def layer_windows(config: Mapping[str, Any]) -> tuple[int | None, ...]:
-    """For each layer how many tokens to each side a token attends to; None for all. Empty where no layer has a window.
+def visible_pairs(seq: int, window: Window | None) -> int:
+    """Pairs of tokens (i, j) with j at most so many before and behind i; all of them without a window.
 
-    ModernBERT (Warner et al. 2024, section 2.1.1) alternates global layers with windows of local_attention tokens, half
-    of them to each side; Longformer (Beltagy et al. 2020, section 3.1) has a window in every layer.
-
-    Args:
-        config: all values of the config, those that the file leaves out included.
+    Of pairs that look to one side there are w * (2 * seq - w - 1) / 2 for w tokens, with w at most seq - 1.
     """
-    layers = int(config.get("num_hidden_layers") or 0)
-    if config.get("model_type") == "longformer":
-        sizes = config.get("attention_window") or 512
-        sizes = [sizes] * layers if isinstance(sizes, int) else list(sizes)
-        return tuple(int(size) // 2 for size in sizes)
-    kinds, width = config.get("layer_types"), config.get("local_attention")
-    if not kinds or not width or config.get("model_type") != "modernbert":
-        return ()
-    return tuple(int(width) // 2 if kind == "sliding_attention" else None for kind in kinds)
-
-
-def visible_pairs(seq: int, window: int | None) -> int:
-    """Pairs of tokens (i, j) with |i - j| <= window; all of them without a window.
-
-    seq + 2 * (seq - 1 + ... + seq - w) = seq + w * (2 * seq - w - 1), with w at most seq - 1.
-    """
-    if window is None or window >= seq:
+    if window is None or not window.limited:
         return seq * seq
-    return seq + window * (2 * seq - window - 1)
+    sides = (min(seq - 1 if side is None else side, seq - 1) for side in (window.before, window.after))
+    return seq + sum(side * (2 * seq - side - 1) // 2 for side in sides)
 
 
 def _rows_met(module: "torch.nn.Module", shape: Shape) -> int:

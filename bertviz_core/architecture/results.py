@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
+from bertviz_core.architecture.structure.results import Block, ModelFacts, Order, Position, Window
+
 
 @dataclass(frozen=True, slots=True)
 class Capability:
@@ -31,7 +33,7 @@ class Architecture:
     model_type: str
     """Hugging Face's word for the family."""
     architecture: str
-    """Class of the model."""
+    """Class whose parameters are there."""
     kind: str
     """Where it comes from: "bundled", "local", "catalogue", "cache", "hub"."""
     num_hidden_layers: int | None
@@ -54,14 +56,14 @@ class Architecture:
     """Token types (segments); 0 where the family has none."""
     hidden_act: str | None
     """Activation of the feed-forward block."""
+    config_class: str
+    """Class that the config names; "" where it names none."""
     has_pooler: bool
     """Whether a pooler follows the last layer."""
-    norm_first: bool
-    """Whether a layer normalises before its blocks, not behind them."""
-    encoder_only: bool
-    """Whether it is an encoder without a decoder."""
+    facts: ModelFacts | None
+    """What a run of its modules tells; None where they cannot be run without weights."""
     capabilities: tuple[Capability, ...]
-    """What the family has and lacks."""
+    """What this model has and lacks, in words."""
 
 
 DesignKind = Literal["encoder", "encoder-decoder", "decoder"]
@@ -84,6 +86,8 @@ class Design:
     """Whether its layers mix tokens in another way than attention (Fourier transform, recurrence), in part at least."""
     local_layers: int
     """Layers of a stack that stands alone in which a token sees a window of neighbours only."""
+    order: Order = ""
+    """Where the normalisations of its layers stand; "" where they differ or are not told."""
 
 
 DeviceMode = Literal["meta", "zeros"]
@@ -217,14 +221,16 @@ class LayerFlow:
     """Dotted paths of the modules that make the layer; several where a family lists its parts one by one."""
     class_name: str
     """Class of the layer's module, or of each of them."""
-    order: Literal["post-norm", "pre-norm", ""]
-    """Whether a normalisation stands behind each block or before it; "" where the steps follow neither order."""
-    first_norm: bool
-    """Whether a normalisation stands before the attention (some pre-norm families leave it out in layer 0)."""
+    order: Order
+    """Where the normalisations stand; "" where the steps follow no chain of residual connections."""
     steps: tuple[FlowStep, ...]
     """Every step that has parameters or is an activation, in the order of the run."""
+    blocks: tuple[Block, ...]
+    """Its blocks and the normalisations around them; empty where the steps stand in the order of the run."""
     softmax: bool
     """Whether attention is the ordinary one: softmax over the products of queries and keys."""
+    scaling: float | None
+    """Factor of every product of a query and a key; None where it is not told."""
     gated: bool
     """Whether the feed-forward block multiplies two halves, one of them behind the activation."""
     activation: str
@@ -235,10 +241,10 @@ class LayerFlow:
     """Numbers of a query, key or value vector of one head."""
     hidden: int | None
     """Numbers of a token's vector that enters the layer."""
-    window: int | None
-    """Tokens to each side that a token attends to; None for all."""
-    positions: str
-    """How positions enter: "absolute", "relative", "rotary", or both words; "none found"."""
+    window: Window | None
+    """How far a token sees; None for all of the text."""
+    positions: tuple[Position, ...]
+    """How positions enter in this layer: "relative", "rotary"."""
     seq: int
     """Tokens of the text."""
     vectors: int
@@ -261,8 +267,8 @@ class LayerAttention:
     """Dotted path of the layer."""
     width: int
     """Multiply-adds for one pair of tokens, all heads together: query width + width of the mixed values."""
-    window: int | None
-    """Tokens to each side that a token attends to; None for all."""
+    window: Window | None
+    """How far a token sees; None for all of the text."""
     applications: int
     """How many times one run passes the layer."""
 

@@ -1,29 +1,18 @@
 """One head's attention map: words merged, tokens hidden, a part of a pair cut out, and nothing renormalised."""
 
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bertviz_core.attention.axes import blocks_of, is_punctuation, text_sides, token_groups
 from bertviz_core.attention.probabilities import MAX_TILE_CELLS, attention_block
-from bertviz_core.attention.results import AttentionMap, Axis, Block, MapOptions
+from bertviz_core.attention.results import AttentionMap, Axis, MapOptions
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Tokens, Trace
 
-BLOCKS: tuple[Block, ...] = ("all", "A to A", "A to B", "B to A", "B to B")
-SIDES_RULE = (
-    "Text A is what the tokenizer took from the first text, text B what it took from the second; a special token that "
-    "the tokenizer added counts to the text that it closes, the first one to text A."
-)
-WORDS_RULE = (
-    "Pieces of one word are merged: the weights on its pieces are added up, the rows of its pieces are averaged, so "
-    "that a row still adds up to the same (Clark et al. 2019, section 4.1); special tokens stay as they are."
-)
-PUNCTUATION_RULE = "Punctuation is what consists of nothing but Unicode punctuation (P) and symbols (S)."
-BYTE_LEVEL_SPACES, PIECE_SPACE = ("\u0120", "\u010a"), "\u2581"
 RowSource = Callable[[slice], np.ndarray]
 """Of some neighbouring heads the rows (heads, rows, seq) of some neighbouring queries, over all tokens."""
 NORMS_RULE = (
@@ -173,89 +162,6 @@ def key_norms(
     if value_norms is None or value_norms.shape != (trace.num_attention_heads, len(trace.tokens)):
         raise ValueError("value-weighted attention without one norm for every head and token")
     return np.asarray(value_norms[heads], dtype=np.float32)
-
-
-def blocks_of(tokens: Tokens) -> tuple[Block, ...]:
-    """The parts that a map of these tokens has: ("all",), or for a pair all five (see SIDES_RULE)."""
-    return BLOCKS if len(set(text_sides(tokens).tolist())) > 1 else BLOCKS[:1]
-
-
-def text_sides(tokens: Tokens) -> Int[np.ndarray, " seq"]:
-    """0 for a token of text A, 1 of text B, by SIDES_RULE.
-
-    Neither token types nor separators are needed, so that RoBERTa, which has no types and two separators between the
-    texts, is cut like BERT.
-    """
-    sides, current = [], 0
-    for text in tokens.sequence:
-        current = current if text is None else text
-        sides.append(current)
-    return np.array(sides, dtype=np.int64)
-
-
-def token_groups(tokens: Tokens, words: bool) -> Axis:
-    """All tokens in their order, or where words are wanted each run of pieces of one word as one entry.
-
-    Special tokens stay alone, as do tokens of a tokenizer that does not tell words. White space always ends a word:
-    some tokenizers count a whole text as one.
-    """
-    runs: list[list[int]] = []
-    for position in range(len(tokens)):
-        if words and runs and _continues(tokens, runs[-1][-1], position):
-            runs[-1].append(position)
-        else:
-            runs.append([position])
-    labels = (_word(tokens, run) for run in runs) if words else tokens.tokens
-    return Axis(tuple(labels), tuple(tuple(run) for run in runs))
-
-
-def is_punctuation(tokens: Tokens, positions: Sequence[int]) -> bool:
-    """Whether a token or word is nothing but punctuation and symbols; a special token is none."""
-    if tokens.special[list(positions)].any():
-        return False
-    spelling = surface(tokens, positions) or "".join(_bare(tokens.tokens[position]) for position in positions)
-    return bool(spelling) and all(unicodedata.category(character)[0] in "PS" for character in spelling)
-
-
-def surface(tokens: Tokens, positions: Sequence[int]) -> str:
-    """What the text has in the place of neighbouring tokens of one text; "" where the tokenizer does not say."""
-    sequence = tokens.sequence[positions[0]]
-    if tokens.offsets is None or sequence is None:
-        return ""
-    spans = [span for position in positions if (span := tokens.offsets[position]) is not None]
-    text = tokens.text if sequence == 0 else tokens.pair or ""
-    return text[spans[0][0] : spans[-1][1]].strip() if spans else ""
-
-
-def _continues(tokens: Tokens, before: int, position: int) -> bool:
-    """Whether a token is a further piece of the word that the token before it is from."""
-    ids, offsets, sequences = tokens.word_ids, tokens.offsets, tokens.sequence
-    if ids is None or ids[position] is None or ids[position] != ids[before] or sequences[position] != sequences[before]:
-        return False
-    if tokens.special[before] or tokens.special[position]:
-        return False
-    start, end = (offsets[before], offsets[position]) if offsets is not None else (None, None)
-    if start is None or end is None:
-        return True
-    text = tokens.text if sequences[position] == 0 else tokens.pair or ""
-    between = text[start[1] : max(start[1], end[0])] + text[end[0] : end[1]][:1]
-    return not any(character.isspace() for character in between)
-
-
-def _word(tokens: Tokens, run: Sequence[int]) -> str:
-    """The word as the text has it; a special token as the tokenizer spells it."""
-    if len(run) == 1 and tokens.special[run[0]]:
-        return tokens.tokens[run[0]]
-    return surface(tokens, run) or "".join(tokens.tokens[position] for position in run)
-
-
-def _bare(token: str) -> str:
-    """A token without the marks by which vocabularies tell beginnings and ends of words."""
-    for mark in (*BYTE_LEVEL_SPACES, PIECE_SPACE, "##"):
-        token = token.removeprefix(mark) if len(token) > len(mark) else token
-    for mark in ("</w>", "@@"):
-        token = token.removesuffix(mark) if len(token) > len(mark) else token
-    return "" if token == PIECE_SPACE else token
 
 
 def _added(

@@ -33,13 +33,22 @@ class Axis:
     """One axis of a map: what its rows or columns stand for."""
 
     labels: tuple[str, ...]
-    """Per entry the token as the tokenizer spells it, or where words are merged the word as the text has it."""
+    """Per entry the token as it is read (see bertviz_core.attention.axes.readable), or where words are merged the word
+    as the text has it."""
     positions: tuple[tuple[int, ...], ...]
     """Positions of the tokens that each entry stands for."""
 
     def __len__(self) -> int:
         """Count of entries."""
         return len(self.labels)
+
+    def second_entry(self, second: int | None) -> int | None:
+        """The first entry of a pair's second text, whose first token is at this position.
+
+        None where the axis has no entry of it, or none of the first text before it.
+        """
+        places = [place for place, at in enumerate(self.positions) if second is not None and at[0] >= second]
+        return places[0] if places and places[0] > 0 else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,9 +19,9 @@ from bertviz_core.checkpoints.tensor_statistics import BINS, Tell, dot, even_edg
 from bertviz_core.checkpoints.values import (
     Checkpoint,
     TensorSlice,
-    decoded,
     is_readable,
     number_pieces,
+    numbers,
     raw_pieces,
     tensor_slices,
 )
@@ -135,14 +135,14 @@ def _changed(
 ) -> TensorChange:
     """How far one tensor moved; sums of squares in float64, and nothing subtracted where the bytes are the same."""
     squares, largest, changed = np.zeros(3), 0.0, 0
-    formats = first.tensor.dtype, second.tensor.dtype
+    same_format = (first.tensor.dtype, first.rounding) == (second.tensor.dtype, second.rounding)
     with np.errstate(over="ignore", invalid="ignore"):
         for raw, other in zip(raw_pieces(first), raw_pieces(second), strict=True):
-            one = decoded(raw, formats[0])
-            if raw == other and formats[0] == formats[1]:
+            one = numbers(raw, first)
+            if raw == other and same_format:
                 squares[1:] += dot(one, one)
             else:
-                two = decoded(other, formats[1])
+                two = numbers(other, second)
                 difference = two - one
                 squares += (dot(difference, difference), dot(one, one), dot(two, two))
                 largest = float(np.maximum(largest, np.abs(difference).max(initial=0)))  # NaN stays NaN
@@ -155,8 +155,8 @@ def _changed(
         location=location,
         second_name=second.tensor.name,
         shape=first.tensor.shape,
-        dtype=first.tensor.dtype,
-        second_dtype=second.tensor.dtype,
+        dtype=first.dtype,
+        second_dtype=second.dtype,
         relative_change=_ratio(norms[0], norms[1]),
         difference_norm=norms[0],
         first_norm=norms[1],

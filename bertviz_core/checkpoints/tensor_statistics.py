@@ -13,9 +13,9 @@ from bertviz_core.checkpoints.tensor_map import locations
 from bertviz_core.checkpoints.values import (
     Checkpoint,
     TensorSlice,
-    decoded,
     is_readable,
     number_pieces,
+    numbers,
     raw_pieces,
     tensor_slices,
 )
@@ -110,7 +110,7 @@ def tensor_statistics(
     with np.errstate(over="ignore", invalid="ignore"):
         for raw in raw_pieces(place):
             digest.update(raw)
-            sums.add(decoded(raw, tensor.dtype))
+            sums.add(numbers(raw, place))
             done += len(raw)
             if tell:
                 tell(done)

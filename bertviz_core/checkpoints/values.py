@@ -5,7 +5,7 @@ whole process, whereas a short read can be reported as an error.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from bertviz_core.checkpoints.rounding import Rounding, copy_name, rounded
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.own_files import opened
@@ -52,6 +53,8 @@ class Checkpoint:
     """Folder with its safetensors files."""
     header: CheckpointHeader
     """What they list."""
+    rounding: Rounding = ""
+    """Format that its numbers are rounded to as they are read."""
 
     @property
     def model_type(self) -> str:
@@ -71,6 +74,13 @@ class TensorSlice(NamedTuple):
     path: Path
     start: int
     """Byte of the file at which they begin."""
+    rounding: Rounding = ""
+    """Format that they are rounded to as they are read."""
+
+    @property
+    def dtype(self) -> str:
+        """Torch's name of the format that the numbers have."""
+        return self.rounding or self.tensor.dtype
 
 
 def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
@@ -82,6 +92,12 @@ def open_checkpoint(source: ModelSource, settings: Settings) -> Checkpoint:
     folder = weights_folder(source, settings)
     revision = source.revision if source.folder is not None else folder.name
     return Checkpoint(source.name, revision, source.config, folder, read_header(folder))
+
+
+def rounded_copy(checkpoint: Checkpoint, rounding: Rounding) -> Checkpoint:
+    """The same checkpoint, its real numbers rounded to a format as they are read."""
+    name, revision = copy_name(checkpoint.name, rounding), f"{checkpoint.revision} {rounding}"
+    return replace(checkpoint, name=name, revision=revision, rounding=rounding)
 
 
 def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
@@ -96,7 +112,8 @@ def tensor_slices(checkpoint: Checkpoint) -> dict[str, TensorSlice]:
         path = checkpoint.folder / tensor.file
         if tensor.file not in starts:
             starts[tensor.file] = 8 + int.from_bytes(_read(path, 0, 8), "little")
-        slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file])
+        rounding = checkpoint.rounding if "float" in tensor.dtype else ""
+        slices[tensor.name] = TensorSlice(tensor, path, starts[tensor.file], rounding)
         starts[tensor.file] += tensor.nbytes
     return slices
 
@@ -123,7 +140,12 @@ def number_pieces(place: TensorSlice) -> Iterator[Float[np.ndarray, " numbers"]]
     Raises:
         CheckpointError: as raw_pieces.
     """
-    return (decoded(raw, place.tensor.dtype) for raw in raw_pieces(place))
+    return (numbers(raw, place) for raw in raw_pieces(place))
+
+
+def numbers(raw: bytes, place: TensorSlice) -> Float[np.ndarray, " numbers"]:
+    """A piece of one tensor as float64, rounded where the checkpoint is a rounded copy."""
+    return rounded(decoded(raw, place.tensor.dtype), place.rounding)
 
 
 @np.errstate(invalid="ignore")  # a NaN that signals is a NaN

@@ -58,7 +58,7 @@ def attention_json(trace: Trace, head_map: AttentionMap) -> dict[str, Any]:
         "num_hidden_layers": trace.num_hidden_layers,
         "num_attention_heads": trace.num_attention_heads,
         "words": head_map.options.words,
-        "tokens": head_map.keys.labels,
+        "tokens": head_map.keys.labels if head_map.options.words else trace.tokens.tokens,
         "positions": head_map.keys.positions,
         "attention": np.ascontiguousarray(head_map.weights),
         "attention_way": trace.attention_source,

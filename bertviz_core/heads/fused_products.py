@@ -1,26 +1,28 @@
-"""One matrix is many heads: a projection computed as one product and as one product per head, both timed."""
+"""One matrix is many heads: a projection computed as one product and as one product per head; how long both take."""
 
 from collections.abc import Callable
-from statistics import median
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import Projection, layer_projections
-from bertviz_core.heads.results import Block, FusedVsPerHead, LayerRun
+from bertviz_core.heads.results import Block, FusedVsPerHead, LayerRun, ProductTimes
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.arrays import to_numpy
+from bertviz_core.trace.cost import one_thread, shortest
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 
 if TYPE_CHECKING:
     import torch
 
-MIN_TIMED_SECONDS, MAX_RUNS, MIN_RUNS = 0.2, 51, 5
-"""Both products are timed in turn for at least this long, between 5 and 51 times."""
+ATTEMPTS = 4
+"""Rounds of timing, as long as what comes out cannot be right."""
+LEAST_RATIO, MOST_RATIO_PER_HEAD = 0.5, 4.0
+"""Many small products do the same multiplications as the large one: half its time is less than they can take, and four
+times the large one's time for each of them is more. Beyond, something else was measured."""
 
 
 def compare_fused_and_per_head(
@@ -46,15 +48,9 @@ def compare_fused_and_per_head(
     if block == "output":
         raise ValueError("the output projection sums the heads")
     run = run or capture_layer_io(loaded, tokens, layer)
-    projections = layer_projections(loaded, layer)
-    projection: Projection = getattr(projections, block)
-    heads = projections.heads if block == "query" else projections.key_heads
     with RUN_LOCK, torch.inference_mode():
-        inputs = torch.tensor(getattr(run, f"{block}_input"), device=loaded.device, dtype=projection.weight.dtype)
-        fused_product, per_head_products = _both_products(projection, heads, inputs)
-        one, many = fused_product(), per_head_products()
-        seconds = _timed(fused_product, per_head_products, loaded.device)
-    fused, per_head = to_numpy(one, copy=True), to_numpy(many, copy=True)
+        fused_product, per_head_products = _both_products(loaded, layer, block, getattr(run, f"{block}_input"))
+        fused, per_head = (to_numpy(product(), copy=True) for product in (fused_product, per_head_products))
     recorded = getattr(run, block)
     return FusedVsPerHead(
         model=loaded.name,
@@ -65,10 +61,38 @@ def compare_fused_and_per_head(
         per_head=per_head,
         max_difference=float(np.abs(fused - per_head).max()),
         model_difference=None if recorded is None else float(np.abs(_side_by_side(fused) - recorded).max()),
-        fused_seconds=median(seconds[0]),
-        per_head_seconds=median(seconds[1]),
-        runs=len(seconds[0]),
     )
+
+
+def time_products(loaded: LoadedModel, products: FusedVsPerHead) -> ProductTimes | None:
+    """How long both ways take now, each the shortest of several runs on one thread; None where no round was plausible.
+
+    A round whose ratio cannot be that of the two computations (see LEAST_RATIO) is taken again, up to four times; what
+    was shortest before counts on, since nothing makes a product faster than it is.
+
+    Args:
+        loaded: the model of the products.
+        products: what compare_fused_and_per_head gave.
+
+    Raises:
+        UnsupportedModelError: the family has no such projections.
+    """
+    import torch
+
+    one, many, runs = float("inf"), float("inf"), 0
+    with RUN_LOCK, torch.inference_mode(), one_thread():
+        works = _both_products(loaded, products.layer, products.block, products.inputs)
+        for _ in range(ATTEMPTS):
+            (first, second), count = shortest(works, loaded.device, own_time=True)
+            one, many, runs = min(one, first), min(many, second), runs + count
+            if plausible(one, many, len(products.fused)):
+                return ProductTimes(one, many, runs)
+    return None
+
+
+def plausible(fused_seconds: float, per_head_seconds: float, heads: int) -> bool:
+    """Whether both durations can be those of the same multiplications, done at once and head by head."""
+    return 0 < LEAST_RATIO * fused_seconds <= per_head_seconds <= MOST_RATIO_PER_HEAD * heads * fused_seconds
 
 
 def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, "seq rows"]:
@@ -76,39 +100,24 @@ def _side_by_side(cut: Float[np.ndarray, "heads seq dim"]) -> Float[np.ndarray, 
 
 
 def _both_products(
-    projection: Projection, heads: int, inputs: "torch.Tensor"
+    loaded: LoadedModel, layer: int, block: Block, vectors: Float[np.ndarray, "seq hidden"]
 ) -> "tuple[Callable[[], torch.Tensor], Callable[[], torch.Tensor]]":
     """The large product, cut into heads; and the small products, from a contiguous block of weights per head."""
     import torch
     from torch.nn.functional import linear
 
+    projections = layer_projections(loaded, layer)
+    projection: Projection = getattr(projections, block)
+    heads = projections.heads if block == "query" else projections.key_heads
+    inputs = torch.tensor(vectors, device=loaded.device, dtype=projection.weight.dtype)
     whole = projection.weight.contiguous()
-    blocks = [block.clone() for block in whole.chunk(heads)]
+    blocks = [each.clone() for each in whole.chunk(heads)]
     biases = [None] * heads if projection.bias is None else [bias.clone() for bias in projection.bias.chunk(heads)]
 
     def fused() -> "torch.Tensor":
         return linear(inputs, whole, projection.bias).view(len(inputs), heads, -1).transpose(0, 1)
 
     def per_head() -> "torch.Tensor":
-        return torch.stack([linear(inputs, block, bias) for block, bias in zip(blocks, biases, strict=True)])
+        return torch.stack([linear(inputs, each, bias) for each, bias in zip(blocks, biases, strict=True)])
 
     return fused, per_head
-
-
-def _timed(fused: Callable[[], Any], per_head: Callable[[], Any], device: str) -> tuple[list[float], list[float]]:
-    """Durations of both products in seconds, run in turn; on a GPU until the result is there."""
-    import torch
-
-    def duration(product: Callable[[], Any]) -> float:
-        started = perf_counter()
-        product()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        return perf_counter() - started
-
-    seconds: tuple[list[float], list[float]] = ([], [])
-    end = perf_counter() + MIN_TIMED_SECONDS
-    while len(seconds[0]) < MIN_RUNS or (perf_counter() < end and len(seconds[0]) < MAX_RUNS):
-        seconds[0].append(duration(fused))
-        seconds[1].append(duration(per_head))
-    return seconds

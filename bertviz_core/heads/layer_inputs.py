@@ -1,18 +1,18 @@
 """Inputs and outputs of one layer's projections, recorded by hooks while the model runs on a text."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.errors import SupersededError
 from bertviz_core.heads.projections import LayerProjections, Projection, layer_projections
 from bertviz_core.heads.results import LayerRun
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.text import first_line
 from bertviz_core.trace.arrays import to_numpy
+from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
@@ -24,8 +24,8 @@ LayerCapture = dict[int, tuple["torch.Tensor", "torch.Tensor | None"]]
 """By id of a module: its input and its output."""
 
 
-class _StopForward(Exception):  # noqa: N818  # no error: it ends a run whose rest nobody needs
-    """Everything wanted has been recorded."""
+class _LayerPassedError(SupersededError):
+    """Everything wanted has been recorded: the rest of the run is not needed."""
 
 
 def capture_layer_io(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRun:
@@ -50,14 +50,8 @@ def capture_layer_io(loaded: LoadedModel, tokens: Tokens, layer: int) -> LayerRu
 
 
 def _run(loaded: LoadedModel, inputs: "dict[str, torch.Tensor]") -> None:
-    try:
-        loaded.model(**inputs, return_dict=True)
-    except _StopForward:
-        return
-    except Exception as error:  # the library raises whatever a missing input leads to
-        raise UnsupportedModelError(
-            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"
-        ) from error
+    with suppress(_LayerPassedError):
+        forward(loaded, inputs)
 
 
 @contextmanager
@@ -93,7 +87,7 @@ def _capture_hook(capture: LayerCapture, call: int, modules: set[int], bare: set
         # Copies: some families scale a product where it stands.
         capture[key] = inputs.clone(), None if key in bare else product.clone()
         if len(capture) == len(modules):
-            raise _StopForward
+            raise _LayerPassedError
 
     return hear
 

@@ -222,12 +222,18 @@ class FusedVsPerHead:
     """Largest absolute difference of the two; float32 rounding at most."""
     model_difference: float | None
     """Largest absolute difference of `fused` to what the model itself computed; None where it cannot be recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTimes:
+    """How long both ways took, measured once on one thread; another measurement gives other numbers."""
+
     fused_seconds: float
-    """Median duration of the large product and its cut."""
+    """Shortest duration of the large product and its cut."""
     per_head_seconds: float
-    """Median duration of all small products together."""
+    """Shortest duration of all small products together."""
     runs: int
-    """Runs that the medians are of."""
+    """How often each was run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.hidden_states.results import OutlierDimensions, TokenPaths, WordComparison
+from bertviz_core.hidden_states.results import LargestValue, OutlierDimensions, TokenPaths, WordComparison
 from bertviz_core.trace.results import Tokens, Trace
 
 OUTLIER_Z = 6.0
@@ -44,6 +44,14 @@ def cosine_to_previous(hidden_states: Float[np.ndarray, "states seq hidden"]) ->
     return cosine(hidden_states[1:], hidden_states[:-1])
 
 
+def change_by_layer(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "layers seq"]:
+    """Cosine distance, 1 - cosine, of every token's vector before and after a layer: 0 where only its length changed.
+
+    Row i is layer i; 1 is a right angle, 2 the opposite direction.
+    """
+    return np.asarray(1 - cosine_to_previous(hidden_states), dtype=np.float32)
+
+
 def cosine_to_embedding(hidden_states: Float[np.ndarray, "states seq hidden"]) -> Float[np.ndarray, "states seq"]:
     """Cosine of every token's vector to its own embedding output; row 0 is 1 wherever that is not zero."""
     return cosine(hidden_states, np.broadcast_to(hidden_states[0], hidden_states.shape))
@@ -75,6 +83,24 @@ def outlier_dimensions(
     )
 
 
+def largest_value(state: Float[np.ndarray, "seq hidden"]) -> LargestValue:
+    """The number of largest magnitude in one entry of the hidden states."""
+    token, dimension = (int(place) for place in np.unravel_index(np.abs(state).argmax(), state.shape))
+    own = state[token].astype(np.float64)
+    value, spread = float(own[dimension]), float(own.std())
+    return LargestValue(token, dimension, value, abs(value - float(own.mean())) / spread if spread > 0 else 0.0)
+
+
+def first_tokens(tokens: Tokens, most: int = 8) -> list[int]:
+    """Positions of the text's first tokens, half of them of a pair's second text; special ones only where all are."""
+    texts = [
+        [place for place, sequence in enumerate(tokens.sequence) if sequence == text and not tokens.special[place]]
+        for text in (0, 1)
+    ]
+    share = most // max(sum(1 for text in texts if text), 1)
+    return sorted(place for text in texts for place in text[:share]) or list(range(min(len(tokens), most)))
+
+
 def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], components: int = 2) -> TokenPaths:
     """Every token's way through the layers along the directions of largest variance of all entries together.
 
@@ -103,33 +129,6 @@ def token_paths(hidden_states: Float[np.ndarray, "states seq hidden"], component
     explained = variance / max(float((singular**2).sum()), np.finfo(np.float64).tiny)
     points = (rows @ basis.T).reshape(states, seq, components)
     return TokenPaths(*(array.astype(np.float32) for array in (points, explained, basis, center)))
-
-
-def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
-    """Token positions of every occurrence of a word, upper and lower case alike; () where it does not occur.
-
-    A word is what the tokenizer takes for one before it cuts it into pieces; a tokenizer that does not tell words is
-    asked for tokens that read like the word.
-    """
-    folded_word = word.strip().casefold()
-    if tokens.word_ids is None or tokens.offsets is None:
-        plain = [token.strip("\u2581\u0120#@</w>").casefold() for token in tokens.tokens]
-        return tuple((position,) for position, token in enumerate(plain) if token == folded_word)
-    positions_by_word: dict[tuple[int, int], list[int]] = {}
-    for position, (sequence, index) in enumerate(zip(tokens.sequence, tokens.word_ids, strict=True)):
-        if sequence is not None and index is not None:
-            positions_by_word.setdefault((sequence, index), []).append(position)
-    return tuple(
-        tuple(positions)
-        for (sequence, _), positions in positions_by_word.items()
-        if _spelling(tokens, sequence, positions).strip().casefold() == folded_word
-    )
-
-
-def _spelling(tokens: Tokens, sequence: int, positions: Sequence[int]) -> str:
-    text = tokens.text if sequence == 0 else tokens.pair or ""
-    spans = [span for position in positions if tokens.offsets and (span := tokens.offsets[position]) is not None]
-    return text[spans[0][0] : spans[-1][1]] if spans else ""
 
 
 def compare_word(

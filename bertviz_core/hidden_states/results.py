@@ -1,9 +1,14 @@
-"""Results about hidden states: outlying dimensions, paths in a plane, one word in two texts, embedding sums."""
+"""Results about hidden states: names, outlying dimensions, paths in a plane, one word in two texts, input sums."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+
+
+def state_name(entry: int) -> str:
+    """What an entry of hidden_states is called: "embeddings" for entry 0, "after layer 5" for entry 6."""
+    return "embeddings" if entry == 0 else f"after layer {entry - 1}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,6 +23,20 @@ class OutlierDimensions:
     """Largest |z| of the dimension over all tokens and entries, in standard deviations of a token's own values."""
     rule: str
     """The rule, one sentence."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LargestValue:
+    """The number of largest magnitude among some hidden states."""
+
+    token: int
+    """Position of its token."""
+    dimension: int
+    """Its dimension."""
+    value: float
+    """The number itself."""
+    deviations: float
+    """How far it lies from the mean of its token's own values, in standard deviations of these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,8 @@
 """One table: model_type -> what is particular to a family; a type without a row gets the common case.
 
-The common case is BERT's: the first number in a parameter's name is its layer, a layer normalises after attention and
-feed-forward, position 0 comes first, output_attentions returns probabilities, padding changes nothing, and the
-embedding block is word + position + type, then a normalisation.
+The common case is BERT's: the first number in a parameter's name is its layer, position 0 comes first,
+output_attentions returns probabilities, padding changes nothing, and the embedding block is word + position + type,
+then a normalisation. What a run of the modules tells (bertviz_core.architecture.facts) has no row here.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,8 @@ class Family:
     title: str
     """The family's name in prose."""
 
-    positions: str = ""
-    """"absolute", "relative" or "rotary"; "" to read it from the names and the config."""
     first_position: FirstPosition = "0"
     """Row of the position table that the first token gets; "pad + 1" is the row after the padding id."""
-    norm_first: bool = False
-    """Whether a layer normalises before attention and feed-forward instead of after them."""
 
     layers: str = ""
     """Pattern with the layer's index (or block and index) as its groups; "" for the first number in the name."""
@@ -78,7 +74,6 @@ FAMILIES: Mapping[str, Family] = {
     "data2vec-text": Family("data2vec text", first_position="pad + 1"),
     "deberta": Family(
         "DeBERTa",
-        positions="relative",
         parts=((r"attention\.self\.in_proj", "query_key_value"),),
         interleaved=True,
         own_softmax=True,
@@ -86,7 +81,6 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "deberta-v2": Family(
         "DeBERTa v2 and v3",
-        positions="relative",
         own_softmax=True,
         score_terms="content-to-position and position-to-content terms",
     ),
@@ -100,10 +94,9 @@ FAMILIES: Mapping[str, Family] = {
     "esm": Family(
         "ESM",
         first_position="pad + 1",
-        norm_first=True,
         embedding_note="Word vectors are scaled by 0.88 / (1 - share of masked tokens) where token_dropout is on.",
     ),
-    "eurobert": Family("EuroBERT", positions="rotary", norm_first=True),
+    "eurobert": Family("EuroBERT"),
     "flaubert": Family("flaubert", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
     "fnet": Family(
         "FNet",
@@ -112,15 +105,13 @@ FAMILIES: Mapping[str, Family] = {
         no_maps="FNet mixes tokens by Fourier transforms and has no attention.",
         padding_acts="its Fourier transforms run over padding as over any token",
     ),
-    "funnel": Family(
-        "Funnel Transformer", positions="relative", layers=r"encoder\.blocks\.(\d+)\.(\d+)\.", own_softmax=True
-    ),
+    "funnel": Family("Funnel Transformer", layers=r"encoder\.blocks\.(\d+)\.(\d+)\.", own_softmax=True),
     "gpt2": Family(
         "gpt2", type_table="wte", embedding_note="Token types are rows of the vocabulary table, where given."
     ),
     "gpt_neox": Family("gpt_neox", interleaved=True),
     "ibert": Family("I-BERT", first_position="pad + 1", own_softmax=True),
-    "jina_embeddings_v3": Family("Jina embeddings v3", positions="rotary"),
+    "jina_embeddings_v3": Family("Jina embeddings v3"),
     "layoutlm": Family(
         "LayoutLM",
         own_softmax=True,
@@ -141,14 +132,14 @@ FAMILIES: Mapping[str, Family] = {
         own_softmax=True,
         embedding_note="A vector of the place in the page (XPath) is added; it is not part of this sum.",
     ),
-    "megatron-bert": Family("Megatron-BERT", norm_first=True, own_softmax=True),
+    "megatron-bert": Family("Megatron-BERT", own_softmax=True),
     "mobilebert": Family(
         "MobileBERT",
         parts=((r"^(output\.)?bottleneck", "other"),),
         padding_acts="the last token's word vector is made with the token behind it",
         embedding_note="A word's vector is a linear map of three narrow ones: the next token's, its own, the previous.",
     ),
-    "modernbert": Family("ModernBERT", positions="rotary", norm_first=True),
+    "modernbert": Family("ModernBERT"),
     "mpnet": Family("MPNet", first_position="pad + 1", own_softmax=True, score_terms="relative position"),
     "mra": Family(
         "MRA",
@@ -157,7 +148,7 @@ FAMILIES: Mapping[str, Family] = {
         no_maps="MRA approximates attention on blocks of several resolutions and returns no map.",
     ),
     "mt5": Family("mt5", own_softmax=True),
-    "nomic_bert": Family("Nomic BERT", positions="rotary"),
+    "nomic_bert": Family("Nomic BERT"),
     "nystromformer": Family(
         "Nyströmformer",
         first_position="2",
@@ -166,24 +157,20 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "rembert": Family("RemBERT", own_softmax=True),
     "roberta": Family("RoBERTa", first_position="pad + 1"),
-    "roberta-prelayernorm": Family("RoBERTa, norm first", first_position="pad + 1", norm_first=True),
+    "roberta-prelayernorm": Family("RoBERTa, norm first", first_position="pad + 1"),
     "roc_bert": Family(
         "RoCBert",
         embedding_note="A word's vector is a linear map of word, shape and pronunciation vectors put side by side.",
     ),
-    "roformer": Family(
-        "RoFormer", positions="rotary", own_softmax=True, score_terms="rotary positions of query and key"
-    ),
+    "roformer": Family("RoFormer", own_softmax=True, score_terms="rotary positions of query and key"),
     "splinter": Family("Splinter", own_softmax=True),
     "squeezebert": Family("SqueezeBERT", attention_maps="scores", own_softmax=True),
-    "t5": Family(
-        "T5", positions="relative", norm_first=True, parts=(("DenseReluDense", "feed_forward"),), own_softmax=True
-    ),
+    "t5": Family("T5", parts=(("DenseReluDense", "feed_forward"),), own_softmax=True),
     "umt5": Family("umt5", own_softmax=True),
     "xlm": Family("XLM", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
     "xlm-roberta": Family("XLM-RoBERTa", first_position="pad + 1"),
-    "xlm-roberta-xl": Family("XLM-RoBERTa XL", first_position="pad + 1", norm_first=True),
-    "xlnet": Family("XLNet", positions="relative", own_softmax=True, score_terms="relative position and segment"),
+    "xlm-roberta-xl": Family("XLM-RoBERTa XL", first_position="pad + 1"),
+    "xlnet": Family("XLNet", own_softmax=True, score_terms="relative position and segment"),
     "xmod": Family("xmod", first_position="pad + 1"),
     "yoso": Family(
         "YOSO",

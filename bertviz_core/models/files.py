@@ -64,10 +64,10 @@ def _cached(source: ModelSource, files: tuple[str, ...]) -> Path | None:
     return hub.cached_folder(source.hub_id, revision, files)
 
 
-def _missing(what: str, source: ModelSource, settings: Settings) -> CheckpointError:
+def _missing(what: str, source: ModelSource, settings: Settings) -> MissingFilesError:
     are = "are" if what == "weights" else "is"
     words = f"The {what} of {source.name!r} {are} not on this machine; {_advice(source, settings)}."
-    return MissingFilesError(source.name, words) if settings.allow_hub and source.hub_id else CheckpointError(words)
+    return MissingFilesError(source.name, what, words)
 
 
 def _advice(source: ModelSource, settings: Settings) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.families import family
 from bertviz_core.models.files import weights_folder
-from bertviz_core.models.recording import AttentionSource, register
+from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
@@ -56,7 +56,7 @@ def drop_missing_pooler(model: "PreTrainedModel", missing: Set[str]) -> None:
     import inspect
 
     if _lacks_pooler(missing) and "add_pooling_layer" in inspect.signature(type(model).__init__).parameters:
-        setattr(model, "pooler", None)  # noqa: B010  # the type checker knows only modules as attributes
+        model.register_module("pooler", None)
 
 
 def _lacks_pooler(missing: Set[str]) -> bool:
@@ -95,6 +95,7 @@ def not_finite_notice(model: "PreTrainedModel") -> tuple[str, ...]:
 
 
 Dtype = Literal["float32", "bfloat16", "float16"]
+BatchOf = Literal["any length", "one length", "one text"]
 DTYPE_NBYTES: Mapping[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
@@ -117,9 +118,15 @@ class LoadedModel:
     has_pooler: bool
     """Whether it has a pooler whose weights are the checkpoint's."""
     attention_source: AttentionSource
-    """Where its attention comes from; a run that records incompletely changes "recorded" to "eager"."""
+    """Where its attention comes from; "recorded" becomes "eager" where the recording is not the model's own."""
     notices: tuple[str, ...]
     """What a reader must know about the weights, one sentence each."""
+    recording_check: RecordingCheck | None = None
+    """What the comparison before its first run gave; None before it, and where nothing is recorded."""
+    recorded_in_part: bool = False
+    """Whether a run or that comparison showed that what is recorded is not all of its attention."""
+    batch_of: "BatchOf | None" = None
+    """Texts that may be run together without changing each other's numbers; None before that was tried."""
 
     @property
     def num_hidden_layers(self) -> int:
@@ -149,7 +156,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     with BUILD_LOCK, quietly(), unplugged():
         with lent_weights(folder) as lent:
             whole, info = _from_pretrained(source.name, lent, config, dtype)
-        model = whole.get_encoder() if config.is_encoder_decoder else whole
+        model = _text_encoder(source, whole, config)
         missing = info["missing_keys"]
         check_weights_complete(source.name, whole, missing, model)
         drop_missing_pooler(model, missing)
@@ -175,6 +182,23 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         attention_source=attention_source,
         notices=notices,
     )
+
+
+def _text_encoder(source: ModelSource, whole: "PreTrainedModel", config: "PreTrainedConfig") -> "PreTrainedModel":
+    """The part that is run: the encoder of an encoder-decoder model, else the whole.
+
+    Raises:
+        UnsupportedModelError: the encoder is no model of its own.
+    """
+    from transformers import PreTrainedModel
+
+    model: Any = whole.get_encoder() if config.is_encoder_decoder else whole
+    if not isinstance(model, PreTrainedModel):
+        raise UnsupportedModelError(
+            f"The encoder of {source.name!r} ({source.model_type}) cannot be run by itself: transformers has no class "
+            "for it. Its parameters and modules can be looked at."
+        )
+    return model
 
 
 def best_device() -> str:

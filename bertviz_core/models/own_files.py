@@ -34,7 +34,7 @@ def present(folder: Path, name: str) -> bool:
 
 
 def own_file(folder: Path, name: str) -> Path:
-    """Where a file of a model's folder really is, all links followed.
+    """Where a file of a model's folder may be opened: no link, or what a link leads to.
 
     Args:
         folder: the model's folder.
@@ -46,6 +46,8 @@ def own_file(folder: Path, name: str) -> Path:
     parts = PurePosixPath(name)
     if not name.isprintable() or "\\" in name or parts.is_absolute() or ".." in parts.parts:
         raise CheckpointError(f"{quoted(name)} is outside the checkpoint's folder; name a file inside it.")
+    if len(parts.parts) == 1 and _is_regular(folder / name):
+        return folder / name  # no link, so it lies where its name says
     try:
         root = folder.resolve(strict=True)
         target = (root / name).resolve(strict=True)
@@ -129,6 +131,13 @@ def _allowed_folders(root: Path) -> tuple[Path, ...]:
     if root.parent.name == "snapshots" and repository.name.startswith("models--"):
         return root, repository / "blobs"
     return (root,)
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _check_regular(name: str, mode: int) -> None:

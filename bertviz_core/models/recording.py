@@ -15,6 +15,29 @@ if TYPE_CHECKING:
 
 NAME = "inside_bert"
 """Name of the attention implementation, to be given to from_pretrained or set_attn_implementation."""
+WITHOUT_EFFECT = frozenset(
+    {
+        "cache_position",
+        "cu_seq_lens_k",
+        "cu_seq_lens_q",
+        "deterministic",
+        "dropout",
+        "max_length_k",
+        "max_length_q",
+        "output_attentions",
+        "output_hidden_states",
+        "position_ids",
+        "return_dict",
+        "sliding_window",
+        "use_cache",
+    }
+)
+"""Arguments that models hand to their attention function and that change nothing here: the mask says what a window
+hides, rotary positions are in query and key already, one text needs no packing, and nothing is trained."""
+
+
+class UnknownArgumentError(RuntimeError):
+    """A model hands its attention function something that may change the result and is not known here."""
 
 
 class LayerRecord(NamedTuple):
@@ -87,9 +110,15 @@ def recording_attention(
 
     Without a mask every query sees every key. transformers' own function would then take a module that says nothing of
     itself (Splinter's) for a causal one; here causal masks are always written out, so no mask means none.
+
+    Raises:
+        UnknownArgumentError: an argument, such as attention sinks or a cap on the scores, that SDPA knows nothing of.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+    unknown = [name for name, value in kwargs.items() if value is not None and name not in WITHOUT_EFFECT]
+    if unknown:
+        raise UnknownArgumentError(f"attention of {type(module).__name__} depends on {', '.join(sorted(unknown))}")
     records = _records.get()
     if records is not None:
         scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
@@ -107,6 +136,17 @@ def recording_attention(
     if progress is not None and records is not None:
         progress(len(records))
     return output
+
+
+class RecordingCheck(NamedTuple):
+    """A model's recorded attention beside its own eager attention, on a few tokens."""
+
+    tokens: int
+    """Tokens of the comparison."""
+    attention_probs: float
+    """Largest difference of two probabilities."""
+    hidden_states: float
+    """Largest difference of two hidden states, relative to the largest value of its layer."""
 
 
 AttentionSource = Literal["recorded", "eager", "none"]

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,10 @@ def import_library() -> None:
     module without its names.
     """
     with _LOCK:
-        import torch  # noqa: F401  # the import is the work
-        from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer  # noqa: F401  # the import is the work
+        import_module("torch")
+        library = import_module("transformers")
+        for name in ("CONFIG_MAPPING", "AutoModel", "AutoTokenizer"):  # each imports its module when it is asked for
+            getattr(library, name)
 
 
 TASK_CLASSES: Mapping[str, str] = {
@@ -39,6 +42,8 @@ TASK_CLASSES: Mapping[str, str] = {
     "multiple-choice": "AutoModelForMultipleChoice",
 }
 TASKS = tuple(TASK_CLASSES)
+ENCODER = "encoder"
+"""What stands for a task where a class is the encoder of an encoder-decoder model and nothing more."""
 
 
 def task_class(task: str) -> Any:
@@ -47,12 +52,16 @@ def task_class(task: str) -> Any:
     Raises:
         UnsupportedModelError: there is no such task.
     """
-    if task not in TASK_CLASSES:
+    if task == ENCODER:
+        name = "AutoModelForTextEncoding"
+    elif task in TASK_CLASSES:
+        name = TASK_CLASSES[task]
+    else:
         raise UnsupportedModelError(f"No task {task!r} found; the tasks are {', '.join(TASKS)}.")
     import_library()
     import transformers
 
-    return getattr(transformers, TASK_CLASSES[task])
+    return getattr(transformers, name)
 
 
 MAX_LAYERS = 10_000

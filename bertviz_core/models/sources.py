@@ -8,12 +8,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from bertviz_core.errors import CheckpointError, ModelNotFoundError
+from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.own_files import is_own_file, opened, present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
@@ -76,9 +77,12 @@ def verify_bundled(names: Iterable[str] = (WEIGHTS, *SMALL_SHA256)) -> None:
             )
 
 
+Readiness = Literal["ready", "hub", "structure"]
 Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?(@[\w.-]{1,64}(/[\w.-]{1,64})*)?", re.ASCII)
 NAME_LIMIT = 300
+NEAR = 0.75
+"""Likeness of two names, 0 to 1, from which one may have been meant for the other."""
 CONFIG_FILE = "config.json"
 
 
@@ -105,6 +109,25 @@ class ModelSource:
     def model_type(self) -> str:
         """Hugging Face's word for the family."""
         return str(self.config.get("model_type", ""))
+
+    @property
+    def pretrained_name(self) -> str:
+        """What from_pretrained takes to find it."""
+        if self.kind == "bundled":
+            return f"sentence-transformers/{self.name}"
+        return self.hub_id or str(self.folder or self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One model that is offered by name."""
+
+    name: str
+    """Name that it is asked for by."""
+    readiness: Readiness
+    """Whether it can run a text here now, when it has been fetched from the Hub, or only be counted and drawn."""
+    parameters: int | None
+    """How many it has without a task head; None for what is in no catalogue."""
 
 
 def resolve(name: str, settings: Settings) -> ModelSource:
@@ -134,7 +157,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
             shown_name, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=has_weights
         )
     if not HUB_NAME.fullmatch(name):
-        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.")
+        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.{_closest(name, settings)}")
     return _hub_source(name, settings)
 
 
@@ -180,6 +203,32 @@ def local_names(settings: Settings) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(sorted(names, key=str.lower))
+
+
+def offers(settings: Settings) -> tuple[Offer, ...]:
+    """Models that are offered by name, each once: those that can run a text here first.
+
+    Inside each group the order is that of the allow-list, or the bundled model, local folders and the catalogue.
+    """
+    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
+    local = local_names(settings)
+    names = settings.allowed_models or tuple(dict.fromkeys((DEFAULT_MODEL, *local, *catalogue)))
+    found = (_offer(name, name in local, settings) for name in names)
+    return tuple(sorted(found, key=lambda offer: offer.readiness != "ready"))
+
+
+def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
+    entry = None if is_local else catalog.find(name)
+    parameters = None if entry is None else entry.parameters
+    if name.lower() in BUNDLED_NAMES:
+        return Offer(name, "ready", parameters)
+    if is_local:
+        ready = any(present(settings.models_dir / name, file) for file in (SINGLE_FILE, INDEX_FILE))
+        return Offer(name, "ready" if ready else "structure", None)
+    hub_id, _, revision = (name if entry is None else entry.hub_id).partition("@")
+    if HUB_NAME.fullmatch(hub_id) and hub.cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
+        return Offer(name, "ready", parameters)
+    return Offer(name, "hub" if settings.allow_hub else "structure", parameters)
 
 
 def _bundled() -> ModelSource:
@@ -230,8 +279,11 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         return ModelSource(name, kind, source.config, cached, hub_id, cached.name, source.has_weights)
     if not settings.allow_hub:
-        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.")
-    config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
+        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.{_closest(name, settings)}")
+    try:
+        config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
+    except (ModelNotFoundError, HubError) as error:
+        raise type(error)(f"{error}{_closest(name, settings)}") from error
     check_config(name, config)
     return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)
 
@@ -244,6 +296,14 @@ def _advice(settings: Settings) -> str:
         f": it is not {DEFAULT_MODEL}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
         f"(bert-base-uncased, roberta-base, ...){hub_note}"
     )
+
+
+def _closest(name: str, settings: Settings) -> str:
+    """A question behind a refusal: which of the names offered may have been meant; "" where none is near."""
+    known = {offered.lower(): offered for offered in (*local_names(settings), *catalog.names(), DEFAULT_MODEL)}
+    whole = name.partition("@")[0].lower()
+    near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
+    return next((f" Did you mean {quoted(known[each[0]])}?" for each in near if each), "")
 
 
 def _digest(folder: Path) -> str:

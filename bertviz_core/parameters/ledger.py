@@ -197,7 +197,9 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     parameters, buffers = _header_rows(named, classifier, ties)
     parameters += left_out(ties, parameters, names, classifier)
     own = wrapped or base_only or any(source in names for source in facts.tied.get(architecture, {}).values())
-    shown = architecture if own or not facts.base_class else facts.base_class
+    both = config.get("is_encoder_decoder") or facts.defaults.get("is_encoder_decoder")  # T5EncoderModel saves False
+    encoder_alone = bool(both) and not any(row.component == "decoder" for row in parameters)
+    shown = architecture if own or encoder_alone or not facts.base_class else facts.base_class
     return balanced_ledger(
         name,
         config,

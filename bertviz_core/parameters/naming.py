@@ -22,6 +22,7 @@ NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 """A number that stands for a layer or a group; the catalogue's names have * in its place."""
 BUFFER = re.compile(
     r"(^|\.)(position_ids|token_type_ids|num_batches_tracked|running_mean|running_var|inv_freq|masked_bias"
+    r"|final_logits_bias|dft_mat_hidden|dft_mat_seq"
     r"|h\.\d+\.attn\.bias)$"
 )
 
@@ -182,10 +183,28 @@ def ties_that_hold(
 def left_out(
     ties: dict[str, str], rows: list[Parameter], names: set[str], classifier: NameClassifier
 ) -> list[Parameter]:
-    """Rows of the tied parameters that the file leaves out, since another has their values."""
+    """Rows of the tied parameters that the file leaves out, since another has their values.
+
+    A part of the family's model that the class does not have, such as the decoder, has none: nothing of it is stored.
+    """
+    absent = {alias: to for alias, to in ties.items() if alias not in names}
+    if not absent:
+        return []
     owners = {row.name: row for row in rows if row.name in ties.values()}
+    parts = {part for row in rows for part in _around(row.name)}
     return [
         classifier.named_row(alias, owners[to].shape, owners[to].dtype, to, owners[to].trainable)
-        for alias, to in ties.items()
-        if alias not in names
+        for alias, to in absent.items()
+        if _part(alias) in parts
     ]
+
+
+def _part(name: str) -> str:
+    """The module that the module of a parameter stands in; "" for the model itself."""
+    return ".".join(name.split(".")[:-2])
+
+
+def _around(name: str) -> list[str]:
+    """All modules that a parameter is in, and the model itself."""
+    modules = name.split(".")[:-1]
+    return [".".join(modules[:count]) for count in range(len(modules) + 1)]

@@ -148,7 +148,7 @@ class TreeNode:
     parent: str | None
     """The id of the module around it; None for the model itself."""
     label: str
-    """First part of the path below the parent, or how many were folded."""
+    """What it is in words, such as "layer 3" or "attention output", or how many were folded."""
     numel: int
     """Parameters in it, tied ones counted once; children add up to it."""
     tensors: int
@@ -159,3 +159,5 @@ class TreeNode:
     """Part that it serves ("attention" for several parts of it), its own layer norm aside; "" for several."""
     folded: int
     """How many siblings it stands for, 0 for a module or parameter drawn as itself."""
+    short: str = ""
+    """A shorter label for a narrow place, such as "3" or "output"; "" where there is none."""

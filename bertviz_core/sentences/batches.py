@@ -11,10 +11,12 @@ from jaxtyping import Int
 from bertviz_core.errors import TextError
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.sentences.results import EdgeTokens, SentencePlan
 from bertviz_core.text import repair_surrogates
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, TokenLimit, tokenize
+from bertviz_core.trace.verification import check_batches
 
 CHUNK_SENTENCES = 512
 """Sentences that are tokenized in one call: enough for the call to cost nothing, few enough to stop soon."""
@@ -56,6 +58,13 @@ def sentence_tokens(tokenizer: TextTokenizer, sentence: str, plan: SentencePlan)
         TextError: as bertviz_core.trace.tokenization.tokenize.
     """
     return tokenize(limited(tokenizer, plan), read_text(plan, sentence))
+
+
+def edge_tokens(tokenizer: TextTokenizer) -> EdgeTokens:
+    """The special tokens that the tokenizer puts in front of a sentence and behind it."""
+    tokens = tokenize(tokenizer, "a")
+    first, last = (tokens.tokens[at] if tokens.special[at] else None for at in (0, -1))
+    return EdgeTokens(first, last)
 
 
 def read_text(plan: SentencePlan, sentence: str) -> str:
@@ -100,10 +109,15 @@ def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
     """Indices of sentences that are run together: of like length, so that little is padded, within a token budget.
 
     The longest come first, so that what is too large for the memory shows at once; the rest in a shuffled order, so
-    that the time spent so far tells the time left. A family that feels padding only gets texts of one length together.
+    that the time spent so far tells the time left. A model that feels padding only gets texts of one length together,
+    one whose texts change each other gets them one by one.
     """
     budget = MAX_BATCH_TOKENS.get(loaded.device, MAX_BATCH_TOKENS["cpu"])
-    same_length = bool(family(loaded.model_type).padding_acts)
+    with RUN_LOCK:
+        together = check_batches(loaded)
+    if together == "one text":
+        budget = 0
+    same_length = together == "one length" or bool(family(loaded.model_type).padding_acts)
     order = np.argsort(-np.asarray(lengths), kind="stable").tolist()
     groups: list[list[int]] = []
     for index in order:

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
+from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.progress import Progress
-from bertviz_core.sentences.batches import SentenceRow, batches, limited, prompt_tokens, tokenized
+from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, limited, prompt_tokens, tokenized
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
 from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan, SentenceVectors
 from bertviz_core.sentences.vector_store import SentenceStore, StoredVector, StoredVectors
-from bertviz_core.text import counted, first_line
+from bertviz_core.text import counted
+from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.verification import check_recording
 
 if TYPE_CHECKING:
     import torch
@@ -74,6 +76,8 @@ class SentenceRun:
             raise ValueError(f"a model in {loaded.dtype}; load it in float32")
         self._loaded, self._plan, self._skipped = loaded, plan, skipped
         self._layer = plan_layer(loaded, plan)
+        with RUN_LOCK:
+            check_recording(loaded)
         self._model = loaded.model if dtype == "float32" else _in_bfloat16(loaded.model)
 
     def vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
@@ -128,16 +132,10 @@ class SentenceRun:
 
         loaded, seq = self._loaded, max(len(row) for row in batch)
         reset_model_state(self._model, seq)
-        try:
-            output = self._model(**inputs, output_hidden_states=states, return_dict=True)
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise TextError(f"A sentence is too long for the memory of this machine ({first_line(error)}).") from error
-        except BertvizError:
-            raise
-        except Exception as error:  # the library raises whatever a missing input leads to
-            raise UnsupportedModelError(
-                f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"
-            ) from error
+        output = dict(forward(loaded, inputs, self._model, output_hidden_states=states))
+        if "last_hidden_state" not in output:  # a class that hands on its pooled vector alone
+            output = dict(forward(loaded, inputs, self._model, output_hidden_states=True))
+            output.setdefault("last_hidden_state", hidden_states(loaded, output)[-1])
         shapes = {tuple(state.shape) for state in (*(output.get("hidden_states") or ()), output["last_hidden_state"])}
         if len(shapes) > 1 or shapes.pop()[:2] != (len(batch), seq):
             raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) does not keep one vector per token.")
@@ -215,9 +213,11 @@ def sentence_vectors(
         from_store=len(texts) - len(missing),
         seconds=perf_counter() - started,
         notices=(
+            *loaded.notices,
             *_notices(tokenizer, plan, vectors, truncated),
             *(store.notices[notices_before:] if store is not None else ()),
         ),
+        first_token=edge_tokens(tokenizer).first,
     )
 
 

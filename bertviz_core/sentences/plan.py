@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.own_files import CONFIG_NBYTES, parsed_json, present, read_file
 from bertviz_core.models.safetensors.folder import read_json
@@ -106,7 +107,11 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         why = f"its {MODULES_FILE} names no pooling that is offered here"
         return dataclasses.replace(plan, reason=f"{NO_PLAN_REASON.format(why=why)}{_prompt_note(plan.prompt)}")
     plan = dataclasses.replace(
-        plan, normalize=reader.normalize, dense=tuple(reader.dense), truncate_dim=config.truncate_dim
+        plan,
+        normalize=reader.normalize,
+        dense=tuple(reader.dense),
+        truncate_dim=config.truncate_dim,
+        from_checkpoint=True,
     )
     return dataclasses.replace(plan, reason=f"The checkpoint's own modules: {_steps(plan)}.{_prompt_note(plan.prompt)}")
 
@@ -132,9 +137,10 @@ def adapted(plan: SentencePlan, pooling: Pooling, layer: int | None, prompt: str
         notices = (*notices, "The checkpoint's dense layers belong to its own pooling and are left out.")
     if plan.truncate_dim is not None:
         notices = (*notices, f"The checkpoint's cut to {plan.truncate_dim:,} dimensions is left out with its pooling.")
-    where = "the last layer" if layer is None else f"entry {layer} of the hidden states"
-    reason = f"As chosen: {POOLING_PHRASES[pooling]}, from {where}.{_prompt_note(prompt)}"
+    where = "of the last layer" if layer is None else "of the embeddings" if layer == 0 else state_name(layer)
+    reason = f"As chosen: {POOLING_PHRASES[pooling]}, {where}.{_prompt_note(prompt)}"
     changes: dict[str, Any] = {"pooling": pooling, "layer": layer, "prompt": prompt, "dense": (), "truncate_dim": None}
+    changes["from_checkpoint"] = False
     return dataclasses.replace(plan, **changes, reason=reason, notices=notices)
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.own_files import DENSE_NBYTES, present, read_file
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
-from bertviz_core.sentences.results import DenseLayer, Pooling
+from bertviz_core.sentences.results import POOLINGS, DenseLayer, Pooling
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
@@ -105,6 +105,22 @@ def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
         raise CheckpointError(f"The dense layer {quoted(module_folder)} has a weight of shape {tuple(weight.shape)}.")
     return DenseLayer(weight.float().numpy(), None if bias is None else bias.float().numpy(), activation)
+
+
+def offered_poolings(first_token: str | None, has_pooler: bool, own: Pooling) -> tuple[Pooling, ...]:
+    """The poolings that a model can be asked for, in one order: its own too where it is none of the usual ones.
+
+    A model without a special token in front of its texts (GPT-2, T5) has none that could stand for the whole, and one
+    without a pooler has no output of it.
+
+    Args:
+        first_token: the special token in front of every text; None for none.
+        has_pooler: whether the model has a pooler.
+        own: what the checkpoint asks for, or the mean.
+    """
+    missing = {"cls": first_token is None, "pooler": not has_pooler}
+    offered = [pooling for pooling in POOLINGS if pooling == own or not missing.get(pooling, False)]
+    return tuple(dict.fromkeys((*offered, own)))
 
 
 def token_mask(lengths: "torch.Tensor", seq: int, skipped: int) -> "torch.Tensor":

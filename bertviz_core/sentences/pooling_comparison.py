@@ -1,6 +1,7 @@
 """The same sentences under every pooling and every layer: how alike unrelated vectors are, and how much that varies."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -8,9 +9,10 @@ import numpy as np
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.progress import Progress
-from bertviz_core.sentences.batches import batches, tokenized
+from bertviz_core.sentences.batches import batches, edge_tokens, tokenized
 from bertviz_core.sentences.encoding import SentenceRun, plan_layer
-from bertviz_core.sentences.results import POOLINGS, Pooling, PoolingComparison, SentencePlan
+from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.sentences.results import Pooling, PoolingComparison, SentencePlan
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.trace.tokenization import TextTokenizer
 
@@ -42,7 +44,7 @@ def pooling_comparison(
         layers: entries of hidden_states, 0 for the embedding output.
         max_seq_length: most tokens of a sentence; None for what the model reads at once.
         progress: called as progress(done, total) in sentences; what it raises ends the work.
-        own: the checkpoint's own pooling, a further row where it is none of those offered for every model.
+        own: the checkpoint's own pooling, a further row where it is none of those offered for the model.
 
     Raises:
         TextError: fewer or more sentences, or a layer that the model does not have.
@@ -53,8 +55,8 @@ def pooling_comparison(
     entries = tuple(range(loaded.num_hidden_layers + 1)) if layers == "all" else tuple(layers)
     for layer in entries:
         plan_layer(loaded, SentencePlan("mean", layer))
-    every = POOLINGS if own in POOLINGS else (*POOLINGS, own)
-    poolings = tuple(pooling for pooling in every if pooling != "pooler" or loaded.has_pooler)
+    edges = edge_tokens(tokenizer)
+    poolings = offered_poolings(edges.first, loaded.has_pooler, own)
     plan = SentencePlan("mean", max_seq_length=max_seq_length)
     rows = [row for chunk in tokenized(tokenizer, sentences, plan) for row in chunk]
     encoder, vectors, done = SentenceRun(loaded, plan, "float32", 0), np.zeros(0, dtype=np.float32), 0
@@ -66,7 +68,7 @@ def pooling_comparison(
         done += len(batch)
         if progress is not None:
             progress(done, len(rows))
-    return _compared(tuple(sentences), poolings, entries, vectors)
+    return replace(_compared(tuple(sentences), poolings, entries, vectors), edges=edges)
 
 
 def _compared(

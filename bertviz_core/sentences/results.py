@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 Pooling = Literal["mean", "cls", "max", "pooler", "weightedmean", "lasttoken", "mean_sqrt_len_tokens"]
 """How one vector comes from many: the tokens' mean, the first token, the largest of each dimension, the pooler; a mean
 weighted by place, the last token, the sum over the square root of the count, which some checkpoints ask for."""
-POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler")
-"""Those offered for every model; the others are followed where a checkpoint names them."""
+POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max", "pooler", "lasttoken")
+"""Those that can be asked for of any model; the others are followed where a checkpoint names them."""
 ADDITIVE_POOLINGS: tuple[Pooling, ...] = ("mean", "max", "weightedmean", "mean_sqrt_len_tokens")
 """Those whose vector is a sum of one part per token."""
 SentenceDtype = Literal["float32", "bfloat16"]
@@ -33,6 +33,16 @@ class DenseLayer:
     def linear(self) -> bool:
         """Whether nothing but a sum and products happens in it."""
         return self.activation == "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTokens:
+    """The special tokens that a tokenizer puts around a sentence."""
+
+    first: str | None
+    """In front of it, such as [CLS]; None for none."""
+    last: str | None
+    """Behind it, such as [SEP]; None for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +73,8 @@ class SentencePlan:
     """Prompts that the checkpoint offers, by name; None where it offers none."""
     notices: tuple[str, ...] = ()
     """What of the checkpoint's modules is not followed, one sentence each."""
+    from_checkpoint: bool = False
+    """Whether the checkpoint itself asks for this pooling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +168,8 @@ class SentenceVectors:
     """Duration of all of it."""
     notices: tuple[str, ...]
     """What a reader must know about the numbers, one sentence each."""
+    first_token: str | None = None
+    """The special token in front of every sentence, whose vector "cls" takes; None for none."""
 
     @property
     def dimensions(self) -> int:
@@ -250,6 +264,8 @@ class PoolingComparison:
     """Cosine of every two sentences; None for more than 64 sentences. NaN likewise."""
     note: str
     """How to read the numbers, one sentence."""
+    edges: EdgeTokens = EdgeTokens(None, None)
+    """The special tokens around a sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """Tensors of a run as NumPy arrays: recorded queries, keys and values, or the maps of families that do not record."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,7 +94,9 @@ def _part(mask: "torch.Tensor | None", length: int) -> Any:
 
 def eager_maps(attentions: Any, layers: int, length: int, model_type: str) -> tuple[Any, ...] | None:
     """Per layer the probabilities (heads, seq, seq); None where the model's maps are no such thing."""
-    if not attentions or len(attentions) != layers or any(layer is None or layer.ndim != 4 for layer in attentions):
+    if not isinstance(attentions, Sequence) or len(attentions) != layers:
+        return None
+    if not all(hasattr(layer, "ndim") and layer.ndim == 4 for layer in attentions):
         return None
     form = family(model_type).attention_maps
     maps = []

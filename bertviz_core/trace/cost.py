@@ -1,8 +1,14 @@
-"""Estimated cost of a run: memory from the sizes of its arrays, time from the speed of this machine."""
+"""How long work takes, and what a run is estimated to cost.
 
+Durations are the shortest of several runs, so that a busy machine matters little, and none is kept. The memory of a run
+follows from the sizes of its arrays, its time from the speed of this machine when idle.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from bertviz_core.models.families import family
@@ -10,6 +16,12 @@ from bertviz_core.models.loading import LoadedModel
 
 SOFTMAX_FLOPS = 12
 """Work per attention score besides its two products, in multiply-add pairs: scale, mask, exponential, sum."""
+SMALL_OPERATIONS = 20e9
+"""A run of fewer takes less than a few seconds on any machine, so the machine's speed is not measured for it."""
+PROBE_SECONDS, PROBES = 0.01, 5
+"""Duration of one round of measuring, and most rounds."""
+STEADY = 0.9
+"""A round that finds less than this share of the duration found before shows that the machine was busy: once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +33,7 @@ class RunCost:
     nbytes: int
     """Bytes that the trace keeps."""
     seconds: float
-    """Duration on this machine, estimated from the speed of one matrix product."""
+    """Estimated duration on this machine when it is idle; 0 for a run too small to measure the speed for it."""
 
 
 def run_cost(loaded: LoadedModel, tokens: int) -> RunCost:
@@ -38,7 +50,8 @@ def run_cost(loaded: LoadedModel, tokens: int) -> RunCost:
     operations = 2 * tokens * weights + pairs * (4 * hidden + 2 * SOFTMAX_FLOPS * heads)
     nbytes = 4 * tokens * hidden * (4 * layers + 1)
     nbytes += 4 * pairs * heads if loaded.attention_source == "eager" else _mask_nbytes(config, tokens)
-    return RunCost(tokens, nbytes, operations / _operations_per_second(loaded.device))
+    seconds = operations / _operations_per_second(loaded.device) if operations > SMALL_OPERATIONS else 0.0
+    return RunCost(tokens, nbytes, seconds)
 
 
 def _weights_run(loaded: LoadedModel, layers: int) -> int:
@@ -54,15 +67,78 @@ def _mask_nbytes(config: Any, tokens: int) -> int:
     return tokens * tokens if windowed else 0
 
 
-@cache
 def _operations_per_second(device: str) -> float:
-    """Floating point operations of this machine, from a product of the size that a BERT-base layer has."""
+    """Floating point operations of this machine at its best, measured anew each time.
+
+    The product is so small that other programs rarely interrupt it; the shortest of many counts, and while a further
+    round finds a clearly shorter one, another follows.
+    """
     import torch
 
-    rows, weights = torch.ones(256, 768, device=device), torch.ones(768, 3072, device=device)
+    matrix = torch.ones(256, 256, device=device)
     best = float("inf")
-    for _ in range(4):
-        start = perf_counter()
-        (rows @ weights).sum().item()
-        best = min(best, perf_counter() - start)
-    return 2 * rows.numel() * weights.shape[1] / best
+    with torch.inference_mode():
+        for _ in range(PROBES):
+            before = best
+            (found,), _ = shortest([lambda: matrix @ matrix], device, PROBE_SECONDS, own_time=False)
+            best = min(before, found)
+            if best > STEADY * before:
+                break
+    return 2 * len(matrix) ** 3 / max(best, 1e-9)
+
+
+LEAST_RUNS, MOST_RUNS = 5, 50
+BUDGET_SECONDS = 0.1
+"""Each piece of work is run at least 5 times, and up to 50 times while the whole takes no longer than this."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on the calling thread alone, and afterwards on as many as before.
+
+    The setting is the whole process's: whoever uses it holds RUN_LOCK, so that no model runs meanwhile.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def shortest(
+    works: Sequence[Callable[[], Any]], device: str, budget: float = BUDGET_SECONDS, *, own_time: bool
+) -> tuple[list[float], int]:
+    """Shortest duration of each piece of work in seconds, and how often each was run; they are run in turn.
+
+    Args:
+        works: what is timed.
+        device: where it computes; on a GPU it lasts until the result is there.
+        budget: seconds that all of it may take, beyond the least number of runs.
+        own_time: whether only the time counts that this thread was computing, not its waiting for a turn beside other
+            programs; right where the thread does all of the work (see one_thread).
+    """
+    # Windows counts a thread's time in steps of 16 ms.
+    clock = thread_time if own_time and device == "cpu" and sys.platform != "win32" else perf_counter
+    best, runs = [float("inf")] * len(works), 0
+    for work in works:  # the first run of a product also chooses its code and fetches its weights
+        _duration(work, device, clock)
+    end = perf_counter() + budget
+    while runs < LEAST_RUNS or (runs < MOST_RUNS and perf_counter() < end):
+        best = [min(before, _duration(work, device, clock)) for before, work in zip(best, works, strict=True)]
+        runs += 1
+    return best, runs
+
+
+def _duration(work: Callable[[], Any], device: str, clock: Callable[[], float]) -> float:
+    import torch
+
+    started = clock()
+    work()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    elif device == "mps":
+        torch.mps.synchronize()
+    return clock() - started

@@ -48,6 +48,63 @@ class Tokens:
         """Count of tokens."""
         return len(self.tokens)
 
+    @property
+    def second_start(self) -> int | None:
+        """Position of the first token of the second text; None where no token is of one."""
+        return self.sequence.index(1) if 1 in self.sequence else None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One token at its place in the text."""
+
+    position: int
+    """Place among all tokens, from 0."""
+    text: str
+    """The characters that it stands for; its spelling where it covers none. "" for one that is a mark alone."""
+    mark: str
+    """What its spelling has in front of that: "##" of a piece that continues a word, "▁" or "Ġ" for a space; or ""."""
+    spelling: str
+    """As the vocabulary writes it."""
+    token_id: int
+    """Its row of the vocabulary."""
+    special: bool
+    """Whether it is a special token such as [CLS]."""
+    unknown: bool
+    """Whether it stands for something that the vocabulary does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceRun:
+    """The pieces of one word, or characters between words that no token covers."""
+
+    pieces: tuple[Piece, ...] = ()
+    """Pieces in their order; none for characters without a token."""
+    tone: int = 0
+    """0 and 1 in turn from word to word."""
+    sequence: int | None = None
+    """0 for the text, 1 for its pair, None for a token that the tokenizer added."""
+    gap: str = ""
+    """Characters that no token covers."""
+    cut: bool = False
+    """Whether these are the end of the text, which does not fit the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPieces:
+    """A text, or a pair, cut into its tokens: words and what is between them, in the order of the tokens."""
+
+    runs: tuple[PieceRun, ...]
+    """Words and gaps."""
+    right_to_left: bool
+    """Whether the text is written from right to left."""
+    pair: bool
+    """Whether there is a second text."""
+
+    def __len__(self) -> int:
+        """Count of tokens."""
+        return sum(len(run.pieces) for run in self.runs)
+
 
 Mask = Shaped[np.ndarray, "mask_heads seq seq"]
 

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError
+from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
 from bertviz_core.progress import Progress
-from bertviz_core.text import first_line
 from bertviz_core.trace.arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
+from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run_queue import RunQueue
+from bertviz_core.trace.verification import check_recording
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 RUN_LOCK = RunQueue()
 """One run at a time: a run uses all cores and, with its results, much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
+CHECKED = " On {} tokens it was compared with the model's own eager attention: equal within {:g}."
 EAGER = "{} computes attention in its own code: its maps are known, its query, key and value are not."
+IN_PART = "What can be recorded of {} is not the whole of its attention: its own maps are shown, without query and key."
 NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
 
 
@@ -51,11 +54,12 @@ def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Progress | None = 
 
     started = perf_counter()
     inputs = model_inputs(loaded, (tokens,))
+    check_recording(loaded)
     reset_model_state(loaded.model, len(tokens))
     progress = None if tell is None else partial(_tell_layers, tell, loaded.num_hidden_layers)
     with torch.inference_mode(), recording(progress) as records:
         output = _forward(loaded, inputs)
-        layers = len(output["hidden_states"]) - 1
+        layers = len(hidden_states(loaded, output)) - 1
         rows: Rows | None = None
         if loaded.attention_source == "recorded":
             if _complete(records, layers, len(tokens)):
@@ -63,13 +67,13 @@ def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Progress | None = 
             else:
                 # Part of the model goes another way: its own maps are asked for instead, now and from here on.
                 loaded.model.set_attn_implementation("eager")
-                loaded.attention_source = "eager"
+                loaded.attention_source, loaded.recorded_in_part = "eager", True
                 output = _forward(loaded, inputs)
         records.clear()
         maps = None
         if loaded.attention_source == "eager":
             maps = eager_maps(output.get("attentions"), layers, len(tokens), loaded.model_type)
-        pooled, states = _pooled(loaded, output), list(output["hidden_states"])
+        pooled, states = _pooled(loaded, output), hidden_states(loaded, output)
         del output
         hidden = _hidden_states(loaded, states, len(tokens))
     return _trace(loaded, tokens, hidden, pooled, rows, maps, perf_counter() - started)
@@ -80,24 +84,10 @@ def _tell_layers(tell: Progress, layers: int, calls: int) -> None:
 
 
 def _forward(loaded: LoadedModel, inputs: "Mapping[str, torch.Tensor]") -> Mapping[str, Any]:
-    import torch
-
-    wanted = {"output_hidden_states": True, "return_dict": True}
+    wanted = {"output_hidden_states": True}
     if loaded.attention_source == "eager":
         wanted["output_attentions"] = True
-    try:
-        output: Mapping[str, Any] = loaded.model(**inputs, **wanted)
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise TextError(f"The text is too long for the memory of this machine ({first_line(error)}).") from error
-    except (BertvizError, SupersededError):
-        raise
-    except Exception as error:  # the library raises whatever a missing input leads to
-        raise UnsupportedModelError(
-            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"
-        ) from error
-    if not output.get("hidden_states"):
-        raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no hidden states of its layers.")
-    return output
+    return forward(loaded, inputs, **wanted)
 
 
 def _complete(records: Sequence[LayerRecord], layers: int, seq: int) -> bool:
@@ -128,12 +118,29 @@ def _hidden_states(loaded: LoadedModel, states: list[Any], length: int) -> Any:
 
 
 def _pooled(loaded: LoadedModel, output: Mapping[str, Any]) -> Any:
+    import torch
+
     vectors = output.get("pooler_output") if loaded.has_pooler else None
-    return None if vectors is None else to_numpy(vectors[0], copy=True)
+    return to_numpy(vectors[0], copy=True) if isinstance(vectors, torch.Tensor) and vectors.ndim == 2 else None
 
 
 def _title(loaded: LoadedModel) -> str:
     return family(loaded.model_type).title
+
+
+def _attention_note(loaded: LoadedModel, source: AttentionSource) -> str:
+    """How attention is known, and what the comparison before the first run gave."""
+    title, check = _title(loaded), loaded.recording_check
+    if source == "none":
+        return (family(loaded.model_type).no_maps or NO_MAPS).format(title)
+    if source == "eager":
+        return (IN_PART if loaded.recorded_in_part else EAGER).format(title)
+    return RECORDED + (CHECKED.format(check.tokens, _power_of_ten(check.attention_probs)) if check is not None else "")
+
+
+def _power_of_ten(difference: float) -> float:
+    """The next power of ten above a difference; 1e-8, the last digit of a small float32, where there is none."""
+    return float(10.0 ** np.ceil(np.log10(max(difference, 1e-8))))
 
 
 def _trace(
@@ -144,7 +151,6 @@ def _trace(
     if broken:
         notices = (*notices, f"The hidden states hold NaN or infinity from entry {broken[0]} on.")
     source: AttentionSource = "recorded" if rows else "eager" if maps else "none"
-    notes = {"recorded": RECORDED, "eager": EAGER, "none": family(loaded.model_type).no_maps or NO_MAPS}
     return Trace(
         model=loaded.name,
         revision=loaded.revision,
@@ -159,7 +165,7 @@ def _trace(
         scaling=rows.scaling if rows else None,
         attentions=maps,
         attention_source=source,
-        attention_note=notes[source].format(_title(loaded)),
+        attention_note=_attention_note(loaded, source),
         device=loaded.device,
         dtype=loaded.dtype,
         seconds=seconds,

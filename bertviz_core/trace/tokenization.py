@@ -85,6 +85,10 @@ KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "special_tokens
 BOUNDARY_TOKENS = ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id")
 
 
+PADDING_ROW = "padding row"
+"""What a row of the embedding table that is no token is called."""
+
+
 @dataclass(slots=True, eq=False)
 class TextTokenizer:
     """A model's tokenizer, with the count of tokens that the model reads at once."""
@@ -101,8 +105,15 @@ class TextTokenizer:
     """A fast tokenizer keeps the truncation that it was last asked for, so it serves one text at a time."""
 
     def spelled(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """The vocabulary's spelling of some ids."""
-        return tuple(str(piece) for piece in self.tokenizer.convert_ids_to_tokens([int(token_id) for token_id in ids]))
+        """The vocabulary's spelling of some ids; a row beyond the vocabulary, which is padding of the table, by number.
+
+        Tables are often made longer than the vocabulary, up to a multiple of 64 or 128.
+        """
+        rows = [int(token_id) for token_id in ids]
+        pieces = self.tokenizer.convert_ids_to_tokens(rows)
+        return tuple(
+            f"{PADDING_ROW} {row}" if piece is None else str(piece) for row, piece in zip(rows, pieces, strict=True)
+        )
 
 
 def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> Tokens:

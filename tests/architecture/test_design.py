@@ -7,6 +7,7 @@ import torch
 from transformers import AutoModel, PreTrainedModel
 
 from bertviz_core.architecture.design import design_of
+from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.results import Design
 from bertviz_core.parameters.ledger import module_ledger
 from tests.helpers.decoders import DECODERS, WRITERS, decoder_config, writer_config
@@ -24,8 +25,9 @@ CAN_DECODE = [
 ]
 
 
-def designed(model: PreTrainedModel) -> Design:
-    return design_of(model, module_ledger("tiny", model))
+def designed(model: PreTrainedModel, told: bool = False) -> Design:
+    facts = model_facts("tiny", model.config.to_dict()) if told else None
+    return design_of(model, module_ledger("tiny", model), facts)
 
 
 def made(config: Any) -> PreTrainedModel:
@@ -112,10 +114,10 @@ def test_an_encoder_with_a_decoder_has_both_stacks_and_cross_attention(model_typ
 
 
 def test_windows_and_other_ways_of_mixing_are_told() -> None:
-    assert designed(tiny_model("modernbert")).local_layers == 1
-    assert designed(made(decoder_config("mistral"))).local_layers == 3
-    assert designed(made(decoder_config("gemma2"))).local_layers == 2
-    assert designed(made(decoder_config("llama"))).local_layers == 0
+    assert designed(tiny_model("modernbert"), told=True).local_layers == 1
+    assert designed(made(decoder_config("mistral")), told=True).local_layers == 3
+    assert designed(made(decoder_config("gemma2")), told=True).local_layers == 2
+    assert designed(made(decoder_config("llama")), told=True).local_layers == 0
     assert designed(tiny_model("fnet")).mixes
     assert not designed(tiny_model("bert")).mixes
     assert designed(tiny_model("albert")).encoder_layers == 3

@@ -1,48 +1,46 @@
-"""The way through one layer: the order of the run tells pre-norm from post-norm as the family's table does."""
+"""The way through one layer: its steps in the order of the run, its blocks where they hold all of them."""
 
 from functools import cache
 
 import pytest
 
 from bertviz_core.architecture.dry_run import dry_model, plain_row, shapes_of
-from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
+from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.layer_flow import layer_flow
+from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.architecture.module_tree import module_tree
 from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.architecture.sizes import describe
+from bertviz_core.architecture.structure.results import Window
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.models.families import family
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import config_ledger
 from tests.helpers.decoders import decoder_config
 from tests.helpers.dry_models import dry_tiny
+from tests.helpers.model_faces import SEQ, faces
 from tests.helpers.tiny_models import FAMILIES, tiny_config, tiny_model
 
 LISTED = ("flaubert", "xlm")
 """Families whose layers are no modules: their parts stand in lists of their own."""
-OWN_ORDER = ("lilt", "mobilebert", "xmod")
-SEQ = 7
 
 
 @cache
 def flow_of(model_type: str, layer: int = 1) -> LayerFlow:
-    config = tiny_config(model_type).to_dict()
-    ledger = config_ledger(model_type, config)
-    source = ModelSource(model_type, "local", config, None, None, "", False)
-    layer = min(layer, len(ledger.layers) - 1)
-    tree = module_tree(model_type, config, fold=False)
-    dry = dry_tiny(model_type)
-    run = shapes_of(dry, plain_row(dry.model, SEQ))
-    return layer_flow(tree, ledger, run, describe(source, ledger), config, layer)
+    flows = faces(model_type).flows
+    return flows[min(layer, len(flows) - 1)]
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
-def test_the_order_of_the_run_is_the_familys(model_type: str) -> None:
+def test_steps_hold_no_more_than_the_layer(model_type: str) -> None:
     flow = flow_of(model_type)
-    table = "pre-norm" if family(model_type).norm_first or model_type in ("gpt2", "mt5", "umt5") else "post-norm"
-    assert flow.order == ("" if model_type in OWN_ORDER else table)
     assert sum(step.numel for step in flow.steps) <= flow.total
     assert flow.seq == SEQ
     assert flow.hidden == 12
+
+
+@pytest.mark.parametrize(("model_type", "drawn"), [("bert", True), ("lilt", False), ("mobilebert", False)])
+def test_blocks_are_drawn_where_they_hold_all_steps(model_type: str, drawn: bool) -> None:
+    assert bool(flow_of(model_type).blocks) is drawn
 
 
 @pytest.mark.parametrize("model_type", LISTED)
@@ -70,10 +68,10 @@ def test_a_layer_that_is_not_there_is_not_drawn() -> None:
     tree, dry = module_tree("bert", config, fold=False), dry_tiny("bert")
     run = shapes_of(dry, plain_row(dry.model, SEQ))
     with pytest.raises(UnsupportedModelError, match="no modules of their own"):
-        layer_flow(tree, ledger, run, describe(source, ledger), config, 3)
+        layer_flow(tree, ledger, run, describe(source, ledger), None, 3)
 
 
-@pytest.mark.parametrize(("parallel", "order"), [(True, ""), (False, "pre-norm")])
+@pytest.mark.parametrize(("parallel", "order"), [(True, "parallel"), (False, "pre-norm")])
 def test_blocks_side_by_side_are_not_drawn_one_behind_the_other(parallel: bool, order: str) -> None:
     config = decoder_config("gpt_neox", use_parallel_residual=parallel).to_dict()
     ledger = config_ledger("gpt_neox", config)
@@ -81,7 +79,10 @@ def test_blocks_side_by_side_are_not_drawn_one_behind_the_other(parallel: bool, 
     dry = dry_model("gpt_neox", config)
     run = shapes_of(dry, plain_row(dry.model, SEQ))
     tree = module_tree("gpt_neox", config, fold=False)
-    assert layer_flow(tree, ledger, run, describe(source, ledger), config, 1).order == order
+    facts = model_facts("gpt_neox", config)
+    flow = layer_flow(tree, ledger, run, describe(source, ledger, facts), facts, 1)
+    assert flow.order == order
+    assert bool(flow.blocks) is not parallel
 
 
 def test_a_decoder_that_calls_its_layers_decoder_is_drawn() -> None:
@@ -108,11 +109,11 @@ def test_steps_of_bert_with_their_sizes() -> None:
 
 def test_modernbert_is_pre_norm_gated_and_local_in_some_layers() -> None:
     first, second = flow_of("modernbert", 0), flow_of("modernbert", 1)
-    assert (first.first_norm, second.first_norm) == (False, True)
-    assert (first.window, second.window) == (None, 2)
+    assert (first.blocks[0].norms_before, second.blocks[0].norms_before) == ((), ("attn_norm",))
+    assert (first.window, second.window) == (None, Window(2, 2))
     assert first.gated
     assert second.gated
-    assert second.positions == "rotary"
+    assert second.positions == ("rotary",)
     assert [step.part for step in second.steps if step.kind == "projection"] == ["query_key_value"]
 
 
@@ -122,7 +123,8 @@ def test_gates_are_told_from_the_sizes(model_type: str, gated: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model_type", "softmax"), [("bert", True), ("deberta-v2", True), ("fnet", False), ("yoso", False), ("t5", True)]
+    ("model_type", "softmax"),
+    [("bert", True), ("deberta-v2", True), ("fnet", False), ("yoso", False), ("t5", True), ("convbert", False)],
 )
 def test_attention_of_its_own_kind_is_not_drawn_as_softmax(model_type: str, softmax: bool) -> None:
     assert flow_of(model_type).softmax is softmax

@@ -10,16 +10,18 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers.masking_utils import sliding_window_bidirectional_overlay
 
 from bertviz_core.architecture.activation_memory import activation_memory
+from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.multiply_adds import (
     counted,
     counted_run,
     crossover,
-    layer_windows,
     multiply_adds,
     operation_terms,
     terms_of,
     visible_pairs,
+    windows,
 )
+from bertviz_core.architecture.structure.results import Window
 from bertviz_core.models.catalog import find
 from tests.helpers.dry_models import dry_tiny, eager_tiny
 from tests.helpers.tiny_models import FAMILIES, tiny_config
@@ -94,13 +96,16 @@ def test_a_model_without_attention_has_no_crossing() -> None:
 def test_pairs_in_a_window_are_the_cells_of_transformers_mask(window: int, seq: int) -> None:
     seen = sliding_window_bidirectional_overlay(window)
     cells = sum(bool(seen(0, 0, row, column)) for row in range(seq) for column in range(seq))
-    assert visible_pairs(seq, window) == cells
-    assert visible_pairs(seq, None) == seq * seq
+    assert visible_pairs(seq, Window(window, window)) == cells
+    assert visible_pairs(seq, None) == visible_pairs(seq, Window(None, 0)) == seq * seq
+    causal = sum(0 <= row - column <= window for row in range(seq) for column in range(seq))
+    assert visible_pairs(seq, Window(window, 0)) == causal
 
 
 def test_modernbert_saves_what_its_windows_hide() -> None:
     config = tiny_config("modernbert", num_hidden_layers=5).to_dict()
-    assert layer_windows(config) == (None, 2, None, 2, None)
+    local = Window(2, 2)
+    assert windows(model_facts("modernbert", config)) == (None, local, None, local, None)
     costs = multiply_adds(operation_terms("modernbert", config), [20])
     hidden = 20 * 20 - (20 + 2 * (2 * 20 - 3))
     assert costs.every_pair[0] - costs.attention[0] == 2 * hidden * (2 * 12)

@@ -3,8 +3,10 @@
 import pytest
 import transformers
 
+from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
+from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import config_ledger
 from tests.helpers.tiny import CONFIGS, tiny_config
@@ -13,7 +15,11 @@ from tests.helpers.tiny import CONFIGS, tiny_config
 def described(model_type: str) -> Architecture:
     config = tiny_config(model_type)
     source = ModelSource("tiny", "local", config, None, None, "1", has_weights=False)
-    return describe(source, config_ledger("tiny", config))
+    try:
+        facts = model_facts("tiny", config)
+    except UnsupportedModelError:  # Nystromformer runs on whole segments only
+        facts = None
+    return describe(source, config_ledger("tiny", config), facts)
 
 
 def answers(model_type: str) -> dict[str, str]:
@@ -38,7 +44,7 @@ def test_sizes_are_those_of_the_config_class(model_type: str) -> None:
         ("bert", {"Pooler": "yes", "Token types": "2", "Positions": "absolute", "Shared layers": "no"}),
         ("distilbert", {"Pooler": "no", "Token types": "no", "Positions": "absolute"}),
         ("modernbert", {"Pooler": "no", "Positions": "rotary", "Projections": "fused"}),
-        ("albert", {"Shared layers": "3 applications of 1 block"}),
+        ("albert", {"Shared layers": "3 applications of 1 layer"}),
         ("deberta-v2", {"Positions": "absolute and relative", "Attention maps": "maps only"}),
         ("mpnet", {"Positions": "absolute and relative"}),
         ("fnet", {"Attention maps": "none", "Projections": "none"}),

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.atlas import max_pool, pool_starts
-from bertviz_core.attention.maps import BLOCKS, blocks_of, is_punctuation, surface, text_sides, token_groups
+from bertviz_core.attention.axes import (
+    BLOCKS,
+    blocks_of,
+    is_punctuation,
+    readable,
+    surface,
+    text_sides,
+    token_groups,
+)
+from bertviz_core.attention.results import Axis
 from bertviz_core.trace.results import Tokens
 from tests.helpers.families_table import family_run
 from tests.helpers.made_traces import spelled, tokens_of
@@ -31,6 +40,45 @@ def test_words_are_what_the_text_has() -> None:
     assert labels(pair) == [*labels(single), "The", "pythons", ",", "my", "love", "[SEP]"]
     assert "##s" in pair.tokens
     assert len(token_groups(pair, words=True)) == len(pair) - 1
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text", "offsets", "expected"),
+    [
+        ("\u0120caf\u00c3\u00a9 s", " caf\u00e9s", ((0, 5), (5, 6)), ["caf\u00e9", "s"]),
+        ("\u0120caf\u00c3\u00a9", "", None, ["caf\u00e9"]),
+        ("\u00f0\u0141\u013a \u0122", "\U0001f600", ((0, 1), (0, 1)), ["\U0001f600", "\U0001f600"]),
+        ("\u0120 \u010a", "", None, ["\u2423", "\u21b5"]),
+        ("\u2581caf\u00e9 \u2581", " caf\u00e9 ", ((0, 5), (5, 6)), ["caf\u00e9", "\u2423"]),
+        ("caf\u00e9 ##\u00e9", "Caf\u00e9\u00e9", ((0, 4), (4, 5)), ["caf\u00e9", "##\u00e9"]),
+        ("\u0109u \u0142", "\u0108u \u0142", ((0, 2), (3, 4)), ["\u0109u", "\u0142"]),
+        ("[CLS] \u5b57", "\u5b57", (None, (0, 1)), ["[CLS]", "\u5b57"]),
+    ],
+    ids=[
+        "byte-level",
+        "no places",
+        "parts of a character",
+        "spaces",
+        "SentencePiece",
+        "WordPiece",
+        "own letters",
+        "han",
+    ],
+)
+def test_a_token_reads_as_its_characters(pieces: str, text: str, offsets: Any, expected: list[str]) -> None:
+    """The signs of byte-level vocabularies are those of GPT-2's bytes_to_unicode."""
+    tokens = spelled(pieces, text, offsets=offsets)
+    assert [readable(tokens, position) for position in range(len(tokens))] == expected
+
+
+def test_the_second_text_begins_behind_the_first() -> None:
+    tokens = spelled("[CLS] py ##th [SEP] my pet [SEP]", sequence=".AA.BB.", word_ids=(None, 0, 0, None, 0, 1, None))
+    assert tokens.second_start == 4
+    assert token_groups(tokens, words=False).second_entry(4) == 4
+    assert token_groups(tokens, words=True).second_entry(4) == 3
+    assert spelled("[CLS] a [SEP]", sequence=".A.").second_start is None
+    assert Axis(("my", "pet"), ((4,), (5,))).second_entry(4) is None, "no entry of the first text stands before it"
+    assert token_groups(tokens, words=False).second_entry(None) is None
 
 
 def test_every_token_is_in_one_entry() -> None:

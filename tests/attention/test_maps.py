@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.attention.maps import BLOCKS, attention_map, blocks_of, is_punctuation, token_groups
+from bertviz_core.attention.axes import BLOCKS, blocks_of, is_punctuation, token_groups
+from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.attention.results import Block, MapOptions
 from bertviz_core.errors import TextError, UnsupportedModelError

@@ -158,7 +158,8 @@ class Watch:
 
 
 @contextmanager
-def _tab(browser: Browser) -> Iterator[Page]:
+def new_tab(browser: Browser) -> Iterator[Page]:
+    """A tab of 1400 x 900 in a profile of its own."""
     # Less motion is less to paint, and no test waits for any.
     context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
     found = context.new_page()
@@ -170,14 +171,14 @@ def _tab(browser: Browser) -> Iterator[Page]:
 @pytest.fixture(scope="session")
 def tab(browser: Browser) -> Iterator[Page]:
     """One tab of 1400 x 900 for all tests, so that the client's own code is fetched and compiled once."""
-    with _tab(browser) as found:
+    with new_tab(browser) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def strangers_tab(browser: Browser) -> Iterator[Page]:
     """A tab of another profile, with cookies and a store of its own."""
-    with _tab(browser) as found:
+    with new_tab(browser) as found:
         yield found
 
 
@@ -211,5 +212,7 @@ def page(tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
     yield tab
     faults = watch.faults()
     watch.release()
+    # The tab keeps what was typed; the next test begins with the text that everyone begins with.
+    tab.evaluate("if (origin !== 'null') sessionStorage.clear()")
     tab.goto("about:blank")
     assert not faults

@@ -10,6 +10,10 @@ def test_the_tree_folds_and_a_click_is_told(page: Page, server: str) -> None:
     page.goto(f"{server}/architecture")
     layers = page.locator("tr[data-module='encoder.layer.0-5']")
     inside = page.locator("tr[data-module='encoder.layer.0-5.attention']")
+    expect(layers).to_have_attribute("aria-expanded", "true")
+    expect(inside).to_have_attribute("aria-expanded", "false")
+    expect(inside).to_be_visible()
+    layers.locator(".fold").click()
     expect(layers).to_have_attribute("aria-expanded", "false")
     expect(inside).to_be_hidden()
     layers.locator(".fold").click()
@@ -42,7 +46,7 @@ def test_the_tree_is_walked_by_keyboard_and_searched(page: Page, server: str) ->
 
 @pytest.mark.parametrize("view", ["One+layer", "Encoder+or+decoder", "Cost"])
 def test_drawings_are_painted(page: Page, server: str, view: str) -> None:
-    page.goto(f"{server}/architecture?architecture={view}")
+    page.goto(f"{server}/architecture?view={view}")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
     expect(page.locator(".js-plotly-plot .annotation").first).to_be_visible()
 

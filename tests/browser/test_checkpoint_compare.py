@@ -33,7 +33,7 @@ def tuned_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_clicked_cell_becomes_the_tensor_shown(page: Page, server: str) -> None:
-    page.goto(f"{server}/checkpoint?checkpoint=Weights")
+    page.goto(f"{server}/checkpoint?view=Weights")
     page.wait_for_selector(MAPS, state="attached", timeout=WAIT_MS)
     expect(page.get_by_text("Nothing suspicious in 104 tensors.")).to_be_visible()
     until_clicks_are_heard(page, ".st-key-checkpoint_weights")
@@ -44,16 +44,16 @@ def test_a_clicked_cell_becomes_the_tensor_shown(page: Page, server: str) -> Non
     page.wait_for_selector(".hoverlayer .hovertext")
     page.mouse.click(x, y)
     expect(page).to_have_url(re.compile(r"tensor=encoder\.layer\.3\.attention\.self\.key\.weight"))
-    title = "encoder.layer.3.attention.self.key.weight - all-MiniLM-L6-v2"
+    title = "encoder.layer.3.attention.self.key.weight — all-MiniLM-L6-v2"
     expect(page.locator(".st-key-checkpoint_values .gtitle", has_text=title)).to_be_visible()
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) -> None:
-    page.goto(f"{tuned_server}/checkpoint?checkpoint=Two+checkpoints")
-    title = "Relative change, all-MiniLM-L6-v2 to tuned"
+    page.goto(f"{tuned_server}/checkpoint?view=Two+checkpoints")
+    title = "Relative change — all-MiniLM-L6-v2 to tuned"
     expect(page.locator(".st-key-checkpoint_changes .gtitle", has_text=title)).to_be_visible()
-    changed = "encoder.layer.4.intermediate.dense.weight, first and second"
+    changed = "encoder.layer.4.intermediate.dense.weight — all-MiniLM-L6-v2 and tuned"
     expect(page.locator(".st-key-checkpoint_change .gtitle", has_text=changed)).to_be_visible()
     page.get_by_text("behaviour with the text").click()
     # The first run of a server imports torch and loads two models.
@@ -62,7 +62,8 @@ def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) 
 
 
 def test_the_map_is_sorted_by_change(page: Page, tuned_server: str) -> None:
-    page.goto(f"{tuned_server}/checkpoint?checkpoint=Two+checkpoints")
+    page.goto(f"{tuned_server}/checkpoint?view=Two+checkpoints")
+    page.get_by_role("button", name="Options").click()
     page.get_by_role("radio", name="both by change").click()
     expect(page).to_have_url(re.compile(r"change_order=both\+by\+change"))
     expect(page.locator(".st-key-checkpoint_changes .y2tick text").first).to_have_text("intermediate.dense.weight")
@@ -70,5 +71,5 @@ def test_the_map_is_sorted_by_change(page: Page, tuned_server: str) -> None:
 
 
 def test_a_new_head_is_told_at_the_top(page: Page, tuned_server: str) -> None:
-    page.goto(f"{tuned_server}/checkpoint?checkpoint=Weights&model=tuned")
+    page.goto(f"{tuned_server}/checkpoint?view=Weights&model=tuned")
     expect(page.get_by_text(re.compile(r"The task head appears to be untrained: classifier\.weight"))).to_be_visible()

@@ -1,5 +1,6 @@
 """Files that a browser hands out: captioned, twice the size, in any theme, with nothing to fetch and nothing to run."""
 
+import re
 import struct
 import xml.etree.ElementTree as ElementTree
 import zlib
@@ -28,7 +29,8 @@ def opened(page: Page, address: str) -> None:
 
 def choose(page: Page, theme: str) -> None:
     """Choose the theme of the files; the row's buttons are then given the figure again."""
-    group = page.get_by_role("radiogroup", name="Theme of the files")
+    page.get_by_role("button", name="Colours: ").click()
+    group = page.get_by_role("radiogroup", name="Colours of PNG, SVG and HTML")
     group.get_by_role("radio", name=theme, exact=True).click()
     expect(page.get_by_role("button", name="as PNG")).to_have_attribute("data-theme", theme)
 
@@ -63,11 +65,14 @@ def png_chunks(content: bytes) -> dict[bytes, bytes]:
 def test_a_file_as_shown_has_the_pages_colours_and_a_caption(
     page: Page, server: str, shown: object, tmp_path: Path
 ) -> None:
-    opened(page, f"{server}/representations?layer=3&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%26+python+%3C%2Fsvg%3E")
+    opened(
+        page,
+        f"{server}/representations?view=Values&layer=3&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%26+python+%3C%2Fsvg%3E",
+    )
     size = page.locator(".js-plotly-plot").bounding_box()
     assert size is not None
     path = saved(page, "as SVG", tmp_path)
-    assert path.name == f"representations-hidden-states-layer-3-{MODEL}.svg"
+    assert path.name == f"representations-hidden-states-after-layer-3-{MODEL}.svg"
     root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
     assert float(root.attrib["width"]) == round(size["width"])
     height = float(root.attrib["height"])
@@ -75,6 +80,8 @@ def test_a_file_as_shown_has_the_pages_colours_and_a_caption(
     assert f"{NAMED} Text: “{EVIL}”. Colours: value, −" in words_of(root)
     assert words_of(root) in (root.findtext(f"{SVG}desc") or "")
     assert root.findtext(f"{SVG}title")
+    assert "font-family:'Source Sans'" in (root.findtext(f"{SVG}style") or "")
+    assert ";base64,d09GMg" in (root.findtext(f"{SVG}style") or "")  # a web font, version 2
     assert root.find(f"{SVG}rect").attrib["fill"] == shown.paper  # type: ignore[union-attr, attr-defined]  # a theme
     assert not [each for each in root.iter() if each.tag.endswith(("script", "foreignObject", "img"))]
     chunks = png_chunks(saved(page, "as PNG", tmp_path).read_bytes())
@@ -88,19 +95,22 @@ def test_a_theme_is_drawn_anew_and_the_page_stays_as_it_is(
     page: Page, server: str, browser: Browser, theme: str, tmp_path: Path
 ) -> None:
     look = THEMES[theme]
-    opened(page, f"{server}/representations?states=Token+similarity")
-    page.locator(".slider-rail-touch-rect").first.click(position={"x": 5, "y": 5}, force=True)
-    expect(page.locator(".slider-label").first).to_have_text("layer 0")
+    opened(page, f"{server}/representations?view=Token+similarity")
+    page.get_by_role("slider", name="After layer").focus()
+    page.keyboard.press("ArrowLeft")
+    title = page.locator(".js-plotly-plot .gtitle")
+    expect(title).to_contain_text("after layer 4")
+    expect(page).to_have_url(re.compile("layer=4"))
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     choose(page, theme)
     root = ElementTree.fromstring(saved(page, "as SVG", tmp_path).read_text(encoding="utf-8"))
     assert root.find(f"{SVG}rect").attrib["fill"] == look.paper  # type: ignore[union-attr]  # a missing one fails too
     assert root.findall(f"{SVG}text")[0].attrib["fill"] == look.text
     texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
-    assert "layer 0" in texts
-    sliders = [each for each in root.iter() if "slider-container" in each.get("class", "")]
-    assert bool(sliders) is (theme != "print")
+    assert any("after layer 4" in each for each in texts)
+    assert not [each for each in root.iter() if "slider-container" in each.get("class", "")]
     assert page.locator(".js-plotly-plot .main-svg").first.evaluate("e => e.style.background") == "rgb(255, 255, 255)"
-    expect(page.locator(".slider-label").first).to_have_text("layer 0")
+    expect(title).to_contain_text("after layer 4")
 
     path = saved(page, "HTML", tmp_path)
     with browser.new_context(offline=True) as context:

@@ -26,13 +26,13 @@ def test_the_stack_is_drawn_on_the_ground_of_the_page(page: Page, server: str, s
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("22,713,216")
     expect(page.locator(".js-plotly-plot .annotation", has_text="30,522 × 384")).to_be_visible()
     expect(page.locator(".js-plotly-plot .annotation", has_text="12 heads × 32")).to_be_visible()
-    expect(page.get_by_role("combobox", name="Model")).to_have_value("all-MiniLM-L6-v2")
+    expect(page.get_by_role("combobox", name="Model")).to_have_value(re.compile("^all-MiniLM-L6-v2 · "))
 
 
 def test_the_link_to_the_parameters_keeps_the_model(page: Page, server: str) -> None:
     page.goto(f"{server}/?model=distilbert-base-uncased")
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("66,362,880")
-    page.get_by_role("link", name="Parameters: where are they").click()
+    page.get_by_role("link", name="Parameters: how many, and where?").click()
     expect(page.get_by_role("heading", name="Parameters", exact=True)).to_be_visible()
     expect(page).to_have_url(f"{server}/parameters?model=distilbert-base-uncased")
     expect(page.locator(".sunburstlayer text", has_text="embeddings").first).to_be_visible()
@@ -54,7 +54,7 @@ def test_after_a_refusal_another_model_can_be_chosen(page: Page, server: str) ->
     page.goto(f"{server}/?model=no-such-model")
     expect(page.get_by_role("alert")).to_have_count(1)
     page.get_by_role("combobox", name="Model").fill("all-MiniLM-L6-v2")
-    page.get_by_role("option", name="all-MiniLM-L6-v2", exact=True).click()
+    page.get_by_role("option", name="all-MiniLM-L6-v2 · 22.7 M").click()
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("22,713,216")
     expect(page.get_by_role("alert")).to_have_count(0)
     expect(page).to_have_url(f"{server}/")

@@ -1,19 +1,18 @@
 """Representations in a real browser: a clicked cell is named exactly, the layers run through without the server."""
 
-import json
 import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import WAIT_MS, until, until_clicks_are_heard
+from tests.browser.conftest import WAIT_MS, until_clicks_are_heard
 
 pytestmark = pytest.mark.browser
 
 
 def test_a_clicked_cell_shows_its_exact_value(page: Page, server: str) -> None:
-    page.goto(f"{server}/representations")
+    page.goto(f"{server}/representations?view=Values")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
     until_clicks_are_heard(page)
     area = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
@@ -24,41 +23,34 @@ def test_a_clicked_cell_shows_its_exact_value(page: Page, server: str) -> None:
     expect(page.get_by_text("Token 0 [CLS], dimension")).to_be_visible()
 
 
-def test_the_layers_are_scrubbed_in_the_browser(page: Page, server: str) -> None:
-    page.goto(f"{server}/representations?states=Token+similarity")
-    page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
-    picture = "document.querySelector('.heatmaplayer image').href.baseVal"
-    before = page.evaluate(picture)
-    page.locator(".slider-rail-touch-rect").first.click(position={"x": 5, "y": 5}, force=True)
-    until(page, f"{picture} !== {json.dumps(before)}")
-    expect(page.locator(".slider-label").first).to_have_text("layer 0")
-
-
-def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(page: Page, server: str) -> None:
-    page.goto(f"{server}/representations?layer=3&window=32")
-    _until_layer(page, 3)
+@pytest.mark.parametrize(("view", "chart"), [("Values&window=32", "values"), ("Token+similarity", "similarity")])
+def test_a_layer_drawn_ahead_of_the_server_is_the_one_that_the_server_draws(
+    page: Page, server: str, view: str, chart: str
+) -> None:
+    page.goto(f"{server}/representations?view={view}&layer=2")
+    _until_layer(page, 2)
     fresh = _chart(page)
-    page.goto(f"{server}/representations?layer=6&window=32")
-    _until_layer(page, 6)
-    # The component that hears the slider comes after the chart.
-    page.locator(".st-key-representations_values_ahead [data-testid=stBidiComponentIsolated]").wait_for(
+    page.goto(f"{server}/representations?view={view}&layer=5")
+    _until_layer(page, 5)
+    # The component that hears the control comes after the chart.
+    page.locator(f".st-key-representations_{chart}_ahead [data-testid=stBidiComponentIsolated]").wait_for(
         state="attached"
     )
     other = _chart(page)
-    page.get_by_role("slider", name="Layer").focus()
+    page.get_by_role("slider", name="After layer").focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
-    _until_layer(page, 3)
+    _until_layer(page, 2)
     assert other != fresh
     assert _chart(page) == fresh
     # The server's answers to all three steps leave it as it is.
-    expect(page).to_have_url(re.compile("layer=3"))
+    expect(page).to_have_url(re.compile("layer=2"))
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
     assert _chart(page) == fresh
 
 
 def _until_layer(page: Page, layer: int) -> None:
-    expect(page.locator(".js-plotly-plot .gtitle")).to_contain_text(f"layer {layer},")
+    expect(page.locator(".js-plotly-plot .gtitle")).to_contain_text(f"after layer {layer}")
     page.wait_for_selector(".heatmaplayer image", state="attached", timeout=WAIT_MS)
 
 
@@ -71,6 +63,7 @@ def _chart(page: Page) -> Any:
             document.querySelector('.heatmaplayer image').href.baseVal,
             Array.from(z, (row) => Array.from(row)), zmin, zmax,
             chart.querySelector('.infolayer').textContent,
+            Array.from(chart.querySelectorAll('.textpoint'), (each) => each.textContent),
             chart.closest('[data-testid=stPlotlyChart]').getAttribute('aria-label'),
           ];
         }"""

@@ -22,15 +22,17 @@ def test_a_clicked_cell_is_named_and_leads_to_its_pairs_of_tokens(page: Page, se
     page.mouse.click(*cell)
     page.get_by_role("button", name="Token contributions").last.click()
     expect(page.get_by_text("(the other")).to_be_visible()
-    expect(page.locator(".js-plotly-plot .gtitle", has_text="Token pairs of")).to_have_count(1)
+    expect(page.locator(".js-plotly-plot .gtitle", has_text="Contributions of token pairs to ")).to_have_count(1)
 
 
 def test_a_long_file_is_counted_can_be_cancelled_and_goes_on(page: Page, server: str) -> None:
     page.goto(f"{server}/sentences?source=file")
+    page.get_by_role("button", name="Sentences").click()
     rows = "\n".join(f"This is sentence number {number} of the file." for number in range(MANY))
     file = {"name": "many.csv", "mimeType": "text/csv", "buffer": f"sentence\n{rows}\n".encode()}
     page.locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]  # a dict will do
     expect(page.get_by_text(f"{MANY:,} sentences take a while")).to_be_visible()
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Compute the vectors").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text(f"of {MANY:,} sentences. What is computed is kept.")).to_be_visible()

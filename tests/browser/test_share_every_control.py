@@ -41,7 +41,7 @@ SHOWN = """() => {
   };
 }"""
 """The values of all controls, what stands open, and how every chart is drawn."""
-TYPED = {"Word": "love", "Query": "A river.", "First text": "I love my old python.", "Search names": "query"}
+TYPED = {"Word": "love", "Query": "A river.", "Sentence 1": "I love my old python.", "Search names": "query"}
 """What is typed into some fields; into others a word more."""
 
 
@@ -159,7 +159,7 @@ def drag(page: Page, chart: str, *places: tuple[float, float]) -> None:
 
 
 def test_a_selection_holds_while_other_controls_change_and_is_no_part_of_a_link(page: Page, server: str) -> None:
-    page.goto(f"{server}/sentences?compare=Map")
+    page.goto(f"{server}/sentences?view=Map")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)
     settled(page)
     drag(page, "sentences_map", (0.02, 0.02), (0.6, 0.02), (0.6, 0.98), (0.02, 0.98), (0.02, 0.02))
@@ -168,4 +168,4 @@ def test_a_selection_holds_while_other_controls_change_and_is_no_part_of_a_link(
     page.get_by_text("The numbers as a table").click()
     settled(page)
     assert page.get_by_text("sentences encircled").all_inner_texts() == listed
-    assert set(parse_qs(urlsplit(shared(page)).query)) <= {"compare", "sentences_map_table"}
+    assert set(parse_qs(urlsplit(shared(page)).query)) <= {"view", "sentences_map_table"}

@@ -6,7 +6,9 @@ Covers `bertviz_core/cli/figure/*.py`, `bertviz_core/cli/figure/inputs/*.py`, `b
 
 import asyncio
 import json
+import math
 import re
+import shlex
 import struct
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
@@ -14,15 +16,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.cli.figure import files as figure_files
 from bertviz_core.figures import registry
+from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES
+from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
 from bertviz_core.figures.registry import all_figures
 from bertviz_core.models.sources import BUNDLED_SHA256
 from tests.cli.conftest import Command
@@ -30,19 +35,22 @@ from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
 from ui.views.sentences import similarity
+from ui.widgets import figure_block
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"
 SVG = "{http://www.w3.org/2000/svg}"
 PAIRS = ("One river.", "One bank.", "Two rivers.")
 SECOND = "A python sleeps."
+COPY = "itself, rounded to float8_e4m3fn"
+"""What the page compares a model with where there is no other."""
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "overview": ((), ("overview", {})),
     "parameters --form icicle --depth 4": ((), ("parameters", {"form": "icicle", "depth": "4"})),
     "layers": ((), ("parameters", {"view": "Layers"})),
     "components": ((), ("parameters", {"view": "Components"})),
     "models": (TEACHING_SIZES, ("parameters", {"view": "Compare models"})),
-    "layer --layer 1": ((TEXT,), ("architecture", {"architecture": "One layer", "drawn_layer": "1"})),
+    "layer --layer 1": ((TEXT,), ("architecture", {"view": "One layer", "layer": "1"})),
     "cost": ((TEXT,), ("architecture", {"architecture": "Cost"})),
     "memory --set holding=Training": ((), ("architecture", {"architecture": "Cost", "holding": "Training"})),
     "design": ((), ("architecture", {"architecture": "Encoder or decoder"})),
@@ -51,81 +59,79 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (),
         ("checkpoint", {"load_task": "token-classification", "labels": "5"}),
     ),
-    "weights --set statistic=mean": ((), ("checkpoint", {"checkpoint": "Weights", "statistic": "mean"})),
+    "weights --set statistic=mean": ((), ("checkpoint", {"view": "Weights", "statistic": "mean"})),
     "values --set tensor=embeddings.LayerNorm.bias": (
         (),
-        ("checkpoint", {"checkpoint": "Weights", "tensor": "embeddings.LayerNorm.bias"}),
+        ("checkpoint", {"view": "Weights", "tensor": "embeddings.LayerNorm.bias"}),
     ),
-    f"changes --set other={MODEL} --set scale=even": (
+    f"changes --set 'other={COPY}' --set scale=even": (
         (),
-        ("checkpoint", {"checkpoint": "Two checkpoints", "scale": "even"}),
+        ("checkpoint", {"view": "Two checkpoints", "scale": "even"}),
     ),
-    f"change --set other={MODEL} --set changed=pooler.dense.bias": (
+    f"change --set 'other={COPY}' --set changed=pooler.dense.bias": (
         (),
-        ("checkpoint", {"checkpoint": "Two checkpoints", "changed": "pooler.dense.bias"}),
+        ("checkpoint", {"view": "Two checkpoints", "changed": "pooler.dense.bias"}),
     ),
-    f"cosines --set other={MODEL}": (
+    f"cosines --set 'other={COPY}'": (
         (TEXT,),
-        ("checkpoint", {"checkpoint": "Two checkpoints", "compared": "behaviour with the text"}),
+        ("checkpoint", {"view": "Two checkpoints", "compared": "behaviour with the text"}),
     ),
-    f"divergences --set other={MODEL}": (
+    f"divergences --set 'other={COPY}'": (
         (TEXT,),
-        ("checkpoint", {"checkpoint": "Two checkpoints", "compared": "behaviour with the text"}),
+        ("checkpoint", {"view": "Two checkpoints", "compared": "behaviour with the text"}),
     ),
+    "tokens --set below=position --set token=3": ((TEXT,), ("tokens", {"below": "position", "token": "3"})),
     "nearest --set token=2": ((TEXT,), ("tokens", {"token": "2"})),
+    "tokenizers": ((TEXT,), ("tokens", {})),
     "hidden --layer 0 --first 7 --window 32": (
         (TEXT,),
-        ("representations", {"layer": "0", "from": "7", "window": "32"}),
+        ("representations", {"view": "Values", "layer": "embeddings", "from": "7", "window": "32"}),
     ),
-    "norms --map before": ((TEXT,), ("representations", {"states": "Change", "map": "against the layer before"})),
-    "similarity": ((TEXT,), ("representations", {"states": "Token similarity"})),
-    "input": ((TEXT,), ("representations", {"states": "Input"})),
-    "pooler": ((TEXT,), ("representations", {"states": "[CLS] and pooler"})),
-    "paths": ((TEXT,), ("representations", {"states": "Paths"})),
+    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "against the layer before"})),
+    "norms": ((TEXT,), ("representations", {"view": "Change", "map": "vector length"})),
+    "similarity --layer 3": ((TEXT,), ("representations", {"view": "Token similarity", "layer": "2"})),
+    "input": ((TEXT,), ("representations", {"view": "Input"})),
+    "pooler": ((TEXT,), ("representations", {"view": "[CLS] and pooler"})),
+    "paths": ((TEXT,), ("representations", {"view": "Paths"})),
+    "paths --set picked=1.4.5": ((TEXT,), ("representations", {"view": "Paths", "picked": "1.4.5"})),
     "word --set word=python": (
         (TEXT, SECOND),
-        ("representations", {"states": "One word, two texts", "first": TEXT, "second": SECOND}),
+        ("representations", {"view": "One word, two texts", "first": TEXT, "second": SECOND}),
     ),
-    "matrix --layer 2 --head 5 --set matrix=output": ((), ("heads", {"at": "2", "head": "5", "matrix": "output"})),
+    "matrix --layer 2 --head 5 --set matrix=output": ((), ("heads", {"layer": "2", "head": "5", "matrix": "output"})),
     "products --layer 1 --set product=value": (
         (TEXT,),
-        ("heads", {"heads": "One product or twelve", "at": "1", "product": "value"}),
+        ("heads", {"view": "One product or twelve", "layer": "1", "product": "value"}),
     ),
     "cell --layer 2 --head 5 --set key=1": (
         (TEXT,),
-        ("heads", {"heads": "One cell", "at": "2", "head": "5", "key": "1"}),
+        ("heads", {"view": "One cell", "layer": "2", "head": "5", "key": "1"}),
     ),
-    "mix --layer 2 --set query=3": ((TEXT,), ("heads", {"heads": "One cell", "at": "2", "query": "3"})),
-    "heads": ((), ("heads", {"heads": "All heads"})),
-    "atlas --words --set weights=value-weighted": (
-        (TEXT,),
-        ("attention", {"words": "true", "weights": "value-weighted", "attention_atlas_figure": "true"}),
-    ),
-    "attention --layer 2 --head 7 --set hide_special=true": (
-        (TEXT,),
-        ("attention", {"at": "2", "head": "7", "hide_special": "true", "attention_heads_figure": "true"}),
-    ),
-    "lines --layer 2 --head 7": (
-        (TEXT,),
-        ("attention", {"at": "2", "head": "7", "look": "lines", "attention_heads_figure": "true"}),
-    ),
-    "readings --layer 1 --head 3": ((TEXT,), ("attention", {"at": "1", "head": "3", "attention_beside": "true"})),
+    "mix --layer 2 --set query=3": ((TEXT,), ("heads", {"view": "One cell", "layer": "2", "query": "3"})),
+    "heads": ((), ("heads", {"view": "All heads"})),
+    "readings --layer 1 --head 3": ((TEXT,), ("attention", {"layer": "1", "head": "3", "attention_beside": "true"})),
     "sentences --set measure=dot --set order=clustered": (
         PAIRS,
         ("sentences", {"measure": "dot product", "order": "clustered"}),
     ),
     "blocks": (PAIRS, ("sentences", {})),
-    "poolings": (PAIRS, ("sentences", {"compare": "Poolings"})),
-    "pooling-maps": (PAIRS, ("sentences", {"compare": "Poolings"})),
+    "poolings": (PAIRS, ("sentences", {"view": "Poolings"})),
+    "pooling-maps": (PAIRS, ("sentences", {"view": "Poolings"})),
     "pair --layer 3 --pooling max --set cells=words": (
         PAIRS[:2],
-        ("sentences", {"compare": "Token contributions", "pooled_layer": "3", "pooling": "max", "cells": "words"}),
+        ("sentences", {"view": "Token contributions", "layer": "2", "pooling": "max", "cells": "words"}),
     ),
-    "query --set query_sentence=Water": (PAIRS, ("sentences", {"compare": "Query", "query_sentence": "Water"})),
-    "map": (PAIRS, ("sentences", {"compare": "Map"})),
-    "vectors": (PAIRS, ("sentences", {"compare": "Vectors"})),
+    "query --set query_sentence=Water": (PAIRS, ("sentences", {"view": "Query", "query_sentence": "Water"})),
+    "map": (PAIRS, ("sentences", {"view": "Map"})),
+    "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
 }
 """What is asked of the command -> texts, and the page and address that show the same."""
+VIEWED: dict[str, dict[str, str]] = {
+    "atlas --words --set weights=value-weighted": {"words": "true", "weights": "value-weighted"},
+    "attention --layer 2 --head 7 --set hide_special=true": {"layer": "2", "head": "7", "hide_special": "true"},
+    "lines --layer 2 --head 7": {"layer": "2", "head": "7", "look": "lines"},
+}
+"""What is asked of the command -> address of the attention page, whose own view draws the same numbers."""
 
 
 @pytest.fixture
@@ -135,12 +141,12 @@ def run(command: Command) -> Command:
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[go.Figure]]:
+def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FigureSpec]]:
     """The figures that the command is about to write."""
-    found: list[go.Figure] = []
+    found: list[FigureSpec] = []
 
     def keep(ending: str, picture: Any, caption: Any, theme: Any, width: int, height: int | None) -> bytes:
-        found.append(picture.drawn(theme))
+        found.append(picture)
         return b"kept"
 
     monkeypatch.setattr(figure_command, "file_content", keep)
@@ -154,14 +160,15 @@ def as_sent(figure: go.Figure) -> dict[str, Any]:
 
 @pytest.mark.parametrize("words", CASES, ids=CASES)
 def test_a_file_has_the_picture_of_the_page(
-    words: str, run: Command, taken: list[go.Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, (page, address) = CASES[words]
-    name, *options = words.split()
+    name, *options = shlex.split(words)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     done = run(name, MODEL, *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
+    monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
         monkeypatch.setattr(similarity, "EVERY_PAIR", 2)
     at = opened(page, **address, **more)
@@ -171,21 +178,71 @@ def test_a_file_has_the_picture_of_the_page(
     assert all(each.proto.id.endswith(declared) for each in charts), "a chart that no figure declares"
     (chart,) = (each for each in charts if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
     shown = _decoded(json.loads(chart.proto.spec))
-    written = as_sent(taken[0])
-    for part in ("data", "layout"):
-        assert json.dumps(written[part], sort_keys=True) == json.dumps(shown[part], sort_keys=True)  # NaN equals NaN
+    # A figure that takes half of the page is drawn for the width of that half.
+    written = [as_sent(taken[0].drawn(theme_named("light", pixels))) for pixels in WIDTHS]
+    whole = [json.dumps([each[part] for part in ("data", "layout")], sort_keys=True) for each in written]
+    assert json.dumps([shown[part] for part in ("data", "layout")], sort_keys=True) in whole  # NaN equals NaN
+
+
+def viewed(at: AppTest) -> tuple[list[str], np.ndarray]:
+    """Labels of the tokens, and the weights of all heads, as the view of the attention page is sent them."""
+    (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "attention_view"]
+    content: bytes = view.proto.bytes
+    (length,) = struct.unpack_from("<I", content)
+    atlas = json.loads(content[4 : 4 + length])["atlas"]
+    labels, shape = atlas["queries"]["labels"], (atlas["layers"], atlas["heads"])
+    assert (atlas["bits"], atlas["keys"]) == (16, None)
+    cells = np.frombuffer(content, "<u2", math.prod(shape) * len(labels) ** 2, 4 + length)
+    return labels, (cells.reshape(*shape, len(labels), len(labels)) / 65_535) ** 2 * atlas["scale"]
+
+
+def weights_drawn(figure: go.Figure, name: str, size: int, top: float) -> np.ndarray:
+    """The weights that a figure of so many tokens shows, by its cells or by its lines."""
+    if name != "lines":
+        cells = np.array(figure.data[0].z, dtype=float)
+        return cells * top / figure.data[0].zmax if name == "atlas" else cells
+    found = np.zeros((size, size))
+    for trace in figure.data:
+        if trace.mode == "lines":
+            queries, keys = np.array(trace.y).reshape(-1, 3)[:, :2].astype(int).T
+            found[queries, keys] = (trace.opacity - 0.5 / STEPS) * top  # the middle of the shade
+    return found
+
+
+@pytest.mark.parametrize("words", VIEWED, ids=VIEWED)
+def test_a_file_of_attention_has_the_numbers_of_the_view(
+    words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, *options = words.split()
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    done = run(name, MODEL, TEXT, *options, "-o", str(tmp_path / "a.svg"))
+    assert done.returncode == 0, done.stderr
+    at = opened("attention", **VIEWED[words])
+    assert not at.exception
+    labels, weights = viewed(at)
+    layers, heads, size, _ = weights.shape
+    whole = name == "atlas"
+    shown = weights.transpose(0, 2, 1, 3).reshape(layers * size, heads * size) if whole else weights[2, 7]
+    top = float(shown.max())
+    written = taken[0].drawn(LIGHT)
+    exact = {"atlas": top / 255, "attention": 1e-4, "lines": 0.52 / STEPS * top}[name]
+    found = weights_drawn(written, name, size, top)
+    assert found.shape == shown.shape
+    np.testing.assert_allclose(found, np.where(shown > 0.02 * top, shown, 0) if name == "lines" else shown, atol=exact)
+    if not whole:
+        assert [re.sub("<.*?>", "", label) for label in written.layout.yaxis.ticktext] == labels
 
 
 def test_one_head_of_a_long_text_is_that_of_the_page(
-    run: Command, taken: list[go.Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "ATLAS_CELLS", 1)
     run("long", MODEL, TEXT, "--layer", "2", "--head", "7", "--set", "keys=1:4", "-o", str(tmp_path / "a.png"))
-    at = opened("attention", at="2", head="7")
+    at = opened("attention", layer="2", head="7")
     at.slider(key="keys").set_value((1, 4)).run()
     shown = _decoded(json.loads(at.get("plotly_chart")[0].proto.spec))
-    assert as_sent(taken[0])["data"] == shown["data"]
-    assert as_sent(taken[0])["layout"] == shown["layout"]
+    assert as_sent(taken[0].drawn(LIGHT))["data"] == shown["data"]
+    assert as_sent(taken[0].drawn(LIGHT))["layout"] == shown["layout"]
 
 
 def test_no_two_figures_share_a_name() -> None:
@@ -216,7 +273,7 @@ def test_a_new_figure_is_listed_without_being_listed_by_hand(
 
 
 def test_every_name_is_compared_with_its_page() -> None:
-    assert {words.split()[0] for words in CASES} | {"long"} == set(all_figures())
+    assert {words.split()[0] for words in (*CASES, *VIEWED)} | {"long"} == set(all_figures())
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -285,7 +342,7 @@ def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: 
     assert f"Model: {MODEL}, revision {BUNDLED_SHA256[:12]}." in caption
     assert f"Text: “{EVIL}”." in caption
     assert "Colours: weight, 0 to 0." in caption
-    assert root.findtext(f"{SVG}title") == f"Attention of layer 5, head 3 - {MODEL}"
+    assert root.findtext(f"{SVG}title") == f"Attention of layer 5, head 3 — {MODEL}"
     assert caption in (root.findtext(f"{SVG}desc") or "")
     assert root.find(f"{SVG}rect").attrib["fill"] == DARK.paper  # type: ignore[union-attr]  # a missing one fails too
     assert not list(root.iter(f"{SVG}script")) + list(root.iter(f"{SVG}img"))
@@ -321,7 +378,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("poolings", MODEL, "a"), "second sentence"),
         (("models", MODEL), "name the others"),
         (("word", MODEL, TEXT), "word=WORD"),
-        (("word", MODEL, TEXT, "No such.", "--set", "word=pet"), "'pet' does not stand in 'No such.'"),
+        (("word", MODEL, TEXT, "No such.", "--set", "word=pet"), "'pet' was not found in 'No such.'"),
         (("cell", MODEL, TEXT, "--set", "query=8"), "0 to 7"),
         (("cell", MODEL, TEXT, "--set", "token=2"), "query=, key="),
         (("overview", MODEL, "--set", "query"), "none"),
@@ -354,13 +411,15 @@ def test_a_file_that_cannot_be_written_is_refused_before_a_model_is_run(
     assert said in done.stderr
 
 
-def test_print_has_no_slider_and_light_has_one(run: Command, taken: list[go.Figure], tmp_path: Path) -> None:
+def test_a_layer_that_was_asked_for_is_named_in_every_theme_and_nothing_slides(
+    run: Command, taken: list[FigureSpec], tmp_path: Path
+) -> None:
     for theme in ("light", "print"):
         run("similarity", MODEL, TEXT, "--layer", "2", "--theme", theme, "-o", str(tmp_path / "a.svg"))
-    light, paper = taken
-    assert len(light.layout.sliders) == 1
+    light, paper = taken[0].drawn(LIGHT), taken[1].drawn(PRINT)
     assert light.layout.paper_bgcolor == LIGHT.paper
-    assert not paper.layout.sliders
-    assert not paper.frames
-    assert [note.text for note in paper.layout.annotations] == ["<b>layer 2</b>"]
+    for drawn in (light, paper):
+        assert not drawn.layout.sliders
+        assert not drawn.frames
+        assert ", after layer 1 " in drawn.layout.title.text  # 2 as hidden_states counts
     assert paper.layout.font.color == PRINT.text

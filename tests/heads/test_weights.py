@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.heads.fused_products import compare_fused_and_per_head
+from bertviz_core.heads import fused_products
+from bertviz_core.heads.fused_products import compare_fused_and_per_head, plausible, time_products
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.heads.weights import (
@@ -189,9 +190,51 @@ def test_one_product_and_many_give_the_same(name: str, block: Any) -> None:
     assert found.max_difference <= TOLERANCE
     assert found.model_difference is not None
     assert found.model_difference <= TOLERANCE
-    assert found.fused_seconds > 0
-    assert found.per_head_seconds > 0
-    assert found.runs >= 5
+
+
+def test_both_ways_are_timed_on_one_thread() -> None:
+    run = family_run("bert")
+    products = compare_fused_and_per_head(run.loaded, run.texts[0], 1, "key")
+    times = time_products(run.loaded, products)
+    assert times is not None
+    assert times.fused_seconds > 0
+    assert times.runs >= 5
+    assert plausible(times.fused_seconds, times.per_head_seconds, HEADS)
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, *rounds: tuple[float, float]) -> Any:
+    """What comes of rounds of timing that find these durations."""
+    found, threads = iter(rounds), []
+
+    def shortest(works: Any, device: str, *, own_time: bool) -> tuple[list[float], int]:
+        threads.append(torch.get_num_threads())
+        return list(next(found)), 5
+
+    run = family_run("bert")
+    products = compare_fused_and_per_head(run.loaded, run.texts[0], 0, "query")
+    monkeypatch.setattr(fused_products, "shortest", shortest)
+    times = time_products(run.loaded, products)
+    assert set(threads) == {1}
+    return times, len(threads)
+
+
+def test_a_ratio_that_cannot_be_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, rounds = measured(monkeypatch, (6881e-6, 253e-6), (26e-6, 300e-6), (26e-6, 40e-6))
+    assert (times.fused_seconds, times.per_head_seconds, times.runs) == (26e-6, 40e-6, 15)
+    assert rounds == 3
+
+
+def test_times_that_are_never_plausible_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, rounds = measured(monkeypatch, *[(6881e-6, 253e-6)] * fused_products.ATTEMPTS)
+    assert times is None
+    assert rounds == fused_products.ATTEMPTS
+
+
+def test_times_are_not_zero_nor_less_than_the_same_multiplications_take() -> None:
+    assert plausible(20e-6, 30e-6, 12)
+    assert not plausible(0.0, 0.0, 12)
+    assert not plausible(6881e-6, 253e-6, 12)
+    assert not plausible(26e-6, 1.0, 12)
 
 
 def test_the_output_is_no_such_product() -> None:

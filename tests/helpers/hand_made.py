@@ -3,6 +3,7 @@
 import math
 
 from bertviz_core.architecture.results import Architecture
+from bertviz_core.architecture.structure.results import Block, BlockKind, LayerFacts, ModelFacts, StreamTable
 from bertviz_core.parameters.results import ComponentCount, LayerCount, Ledger, Parameter, TreeNode
 
 ACTIVE = "<b>hi</b>&"
@@ -22,6 +23,12 @@ TREE = (
 )
 
 
+TABLES = (
+    StreamTable("embeddings.word_embeddings.weight", "word", 97),
+    StreamTable("embeddings.position_embeddings.weight", "position", 29),
+    StreamTable("embeddings.token_type_embeddings.weight", "token type", 5),
+)
+"""Tables on the way of the tokens."""
 PARTS = (
     "query",
     "key",
@@ -92,7 +99,24 @@ def ledger(
     )  # fmt: skip
 
 
-def architecture(model: str = "tiny", norm_first: bool = False) -> Architecture:
+def facts(norm_first: bool = False, tables: tuple[StreamTable, ...] = TABLES, mixes: bool = False) -> ModelFacts:
+    """A run of 3 layers whose norms stand behind the sums, or before the blocks."""
+    kinds: tuple[BlockKind, ...] = ("mixing" if mixes else "attention", "feed-forward")
+    layers = tuple(LayerFacts("encoder", index, _blocks(kinds, norm_first, index), None, False) for index in range(3))
+    return ModelFacts(
+        "TinyModel", tables, ("embeddings.LayerNorm",), (), (), layers, ("absolute",), True, "table", True, True,
+        "TinyModel", True,
+    )  # fmt: skip
+
+
+def _blocks(kinds: tuple[BlockKind, ...], norm_first: bool, index: int) -> tuple[Block, ...]:
+    norms = [(f"encoder.layer.{index}.{name}_norm",) for name in ("first", "second")]
+    if norm_first:
+        return tuple(Block((kind,), norm, (), (), norm) for kind, norm in zip(kinds, norms, strict=True))
+    return tuple(Block((kind,), (), (), norm, ()) for kind, norm in zip(kinds, norms, strict=True))
+
+
+def architecture(model: str = "tiny", norm_first: bool = False, told: ModelFacts | None = None) -> Architecture:
     """2 heads of 19 numbers, hidden size 38, 53 in the middle."""
     return Architecture(
         model=model,
@@ -110,8 +134,8 @@ def architecture(model: str = "tiny", norm_first: bool = False) -> Architecture:
         max_position_embeddings=29,
         type_vocab_size=5,
         hidden_act="gelu",
+        config_class="TinyModel",
         has_pooler=True,
-        norm_first=norm_first,
-        encoder_only=True,
+        facts=told or facts(norm_first),
         capabilities=(),
     )

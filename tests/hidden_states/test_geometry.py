@@ -1,8 +1,9 @@
-"""Norms, cosines, paths and words in hidden states: laws on arrays, and on traces of tiny models.
+"""Norms, cosines, paths and one word's vectors: laws on arrays, and on traces of tiny models.
 
-Covers `bertviz_core/hidden_states/embeddings.py`.
+Covers `bertviz_core/hidden_states/archive.py`, `bertviz_core/hidden_states/embeddings.py`.
 """
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,27 @@ import numpy as np
 import pytest
 
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.hidden_states.archive import hidden_states_npz
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.geometry import (
+    change_by_layer,
     compare_word,
     cosine,
     cosine_to_embedding,
     cosine_to_previous,
+    largest_value,
     norms,
-    occurrences,
     outlier_dimensions,
     token_cosines,
     token_paths,
 )
+from bertviz_core.hidden_states.words import occurrences
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
-from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, load_tokenizer, tokenize
-from tests.helpers.tiny_models import PAIR, TEXT, save_tiny, tiny_tokenizer
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers.tiny_models import PAIR, TEXT, save_tiny
 
 STATES, SEQ, HIDDEN = 4, 5, 7
 
@@ -56,6 +60,22 @@ def test_cosine_to_previous(states: Any) -> None:
     assert found.shape == (STATES - 1, SEQ)
     np.testing.assert_array_equal(found[1], cosine(states[2], states[1]))
     np.testing.assert_allclose(cosine_to_previous(np.repeat(states[:1], 3, axis=0)), 1, atol=1e-6)
+
+
+def test_the_change_by_a_layer_is_0_for_a_longer_vector_and_1_for_a_right_angle(states: Any) -> None:
+    np.testing.assert_allclose(change_by_layer(states), 1 - cosine_to_previous(states), atol=1e-6)
+    turned = np.array([[[3, 0]], [[7, 0]], [[0, 1]], [[0, -1]]], dtype=np.float32)
+    np.testing.assert_allclose(change_by_layer(turned)[:, 0], [0, 1, 2], atol=1e-6)
+
+
+def test_the_largest_value_is_named_with_its_distance_from_its_own_token() -> None:
+    state = np.zeros((3, 100), dtype=np.float32)
+    state[1, 42] = -5
+    found = largest_value(state)
+    assert (found.token, found.dimension, found.value) == (1, 42, -5)
+    # One of n values stands out by (n - 1) / sqrt(n - 1) deviations of the whole.
+    assert found.deviations == pytest.approx(99**0.5, rel=1e-6)
+    assert largest_value(np.zeros((2, 3), dtype=np.float32)).deviations == 0
 
 
 def test_cosine_to_embedding(states: Any) -> None:
@@ -155,27 +175,6 @@ def test_paths_of_nan_are_refused(states: Any) -> None:
         token_paths(states)
 
 
-def tiny(text: str, pair: str | None = None) -> Any:
-    return tokenize(TextTokenizer("tiny", tiny_tokenizer(), TokenLimit(None, ""), 1000), text, pair)
-
-
-def test_occurrences_of_a_word_with_its_pieces() -> None:
-    tokens = tiny("The Pythons love the python, pythons.", "My python")
-    assert occurrences(tokens, "python") == ((6,), (13,))
-    assert occurrences(tokens, " PYTHONS ") == ((2, 3), (8, 9))
-    assert occurrences(tokens, "[CLS]") == ()
-    assert occurrences(tokens, "bank") == ()
-    assert occurrences(tokens, "") == ()
-
-
-def test_occurrences_without_words_are_tokens() -> None:
-    tokens = tiny("my python")
-    bare = type(tokens)(
-        **{name: getattr(tokens, name) for name in tokens.__slots__} | {"word_ids": None, "offsets": None}
-    )
-    assert occurrences(bare, "Python") == ((2,),)
-
-
 def test_one_word_in_two_texts(tmp_path: Path) -> None:
     source, settings = folder_source("tiny", save_tiny("bert", tmp_path)), Settings.from_environment()
     loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
@@ -198,6 +197,18 @@ def test_one_word_in_two_texts(tmp_path: Path) -> None:
     assert other.static_cosine is None
     with pytest.raises(ValueError, match="without tokens"):
         compare_word("bank", pet, (), language, at_language)
+
+
+def test_all_hidden_states_come_back_out_of_their_file(tmp_path: Path) -> None:
+    source, settings = folder_source("tiny", save_tiny("bert", tmp_path)), Settings.from_environment()
+    ran = trace(load_model(source, settings), tokenize(load_tokenizer(source, settings), TEXT, PAIR))
+    with np.load(BytesIO(hidden_states_npz(ran)), allow_pickle=False) as found:
+        np.testing.assert_array_equal(found["hidden_states"], ran.hidden_states)
+        np.testing.assert_array_equal(found["pooler_output"], ran.pooler_output)
+        assert tuple(found["tokens"]) == ran.tokens.tokens
+        assert list(found["states"]) == ["embeddings", "after layer 0", "after layer 1", "after layer 2"]
+        assert [None if each < 0 else each for each in found["sequence"]] == list(ran.tokens.sequence)
+        assert str(found["model"]) == "tiny"
 
 
 def test_nearest_rows_in_chunks_and_at_the_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

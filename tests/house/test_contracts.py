@@ -13,7 +13,7 @@ BREAKS = {
     "The library's layers": ("bertviz_core/text.py", "import bertviz_core.models.sources"),
     "The science knows no screen": ("bertviz_core/heads/weights.py", "import plotly"),
     "Figures draw results and nothing else": (
-        "bertviz_core/figures/tokens.py",
+        "bertviz_core/figures/tokens/nearest.py",
         "import bertviz_core.trace.tokenization",
     ),
     "The library knows no dashboard": ("bertviz_core/cli/output.py", "import streamlit"),

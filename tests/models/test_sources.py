@@ -170,3 +170,18 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.Monk
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", value)
     with pytest.raises(BertvizError, match="INSIDE_BERT_ALLOW_HUB"):
         Settings.from_environment()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("robertabase", "roberta-base"), ("bert-base-uncasd", "bert-base-uncased"), ("google/bert-tny", "bert-tiny")],
+)
+def test_a_wrong_name_asks_for_the_nearest(settings: Settings, name: str, meant: str) -> None:
+    with pytest.raises(ModelNotFoundError, match=f"Did you mean '{meant}'"):
+        resolve(name, settings)
+
+
+def test_no_name_is_guessed_where_none_is_near(settings: Settings) -> None:
+    with pytest.raises(ModelNotFoundError) as refused:
+        resolve("no-such-model", settings)
+    assert "Did you mean" not in str(refused.value)

@@ -30,6 +30,12 @@ def metrics(at: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in at.metric}
 
 
+def views(at: AppTest) -> list[str]:
+    """The views that the page offers."""
+    (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-views")]
+    return [str(name) for name in json.loads(found.json)["views"]]
+
+
 def drawn(at: AppTest) -> dict[str, Any]:
     """The page's one chart as it is sent to the browser, typed arrays decoded to lists."""
     (chart,) = at.get("plotly_chart")
@@ -85,3 +91,10 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _decoded(each) for name, each in value.items()}
     return [_decoded(each) for each in value] if isinstance(value, list) else value
+
+
+def scale_end(figure: Any) -> float:
+    """What the last colour of a figure stands for, as its colour bar says: "≥ 5.0" is 5.0."""
+    bar = (figure["layout"].get("coloraxis") or figure["data"][0])["colorbar"]
+    assert bar["tickvals"][-1] == 127
+    return float(bar["ticktext"][-1].removeprefix("≥ "))

@@ -28,7 +28,7 @@ def tree_rows(at: AppTest) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("view", VIEWS[1:])
 def test_every_view_of_a_catalogue_model_opens_without_weights(view: str) -> None:
-    at = opened("architecture", architecture=view, model="bert-tiny")
+    at = opened("architecture", view=view, model="bert-tiny")
     assert not at.exception
     assert not at.error
     assert all(chart.proto.spec for chart in at.get("plotly_chart"))
@@ -58,7 +58,7 @@ def test_the_tree_is_that_of_the_loaded_model_with_the_shapes_of_the_text() -> N
 def test_without_a_tokenizer_a_stated_length_is_said() -> None:
     at = opened("architecture", model="bert-base-uncased")
     assert not at.exception
-    assert any("128 tokens: the tokenizer is not on this machine" in said(each.value) for each in at.caption)
+    assert any("128 tokens, because the tokenizer is not on this machine" in said(each.value) for each in at.caption)
     assert {row["id"]: row for row in tree_rows(at)}[""]["count"] == "109,482,240"
 
 
@@ -103,13 +103,13 @@ def test_a_classifier_is_shown_as_its_checkpoint_says(models_dir: Path) -> None:
 )
 def test_no_family_breaks_a_view(model_type: str, view: str, models_dir: Path) -> None:
     save_tiny(model_type, models_dir / model_type)
-    at = opened("architecture", model=model_type, architecture=view, text="I love my pet python.")
+    at = opened("architecture", model=model_type, view=view, text="I love my pet python.")
     assert not at.exception
     assert not at.error
 
 
 def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
-    at = opened("architecture", architecture="Cost")
+    at = opened("architecture", view="Cost")
     assert not at.exception
     curve, heat = (json.loads(chart.proto.spec) for chart in at.get("plotly_chart"))
     names = [trace["name"] for trace in curve["data"]]
@@ -122,29 +122,29 @@ def test_the_curve_is_the_formula_and_memory_has_a_map() -> None:
 @pytest.mark.parametrize(
     ("model_type", "changes", "title"),
     [
-        ("bart", {}, "bart: an encoder and a decoder"),
-        ("gpt2", {}, "gpt2: a decoder alone"),
-        ("bert", {"is_decoder": True}, "bert: a decoder alone"),
-        ("bert", {}, "bert: an encoder alone"),
+        ("bart", {}, "bart is an encoder-decoder model"),
+        ("gpt2", {}, "gpt2 is a decoder-only model"),
+        ("bert", {"is_decoder": True}, "bert is a decoder-only model"),
+        ("bert", {}, "bert is an encoder-only model"),
     ],
 )
 def test_a_model_is_drawn_as_what_it_is(model_type: str, changes: dict[str, Any], title: str, models_dir: Path) -> None:
     save_tiny(model_type, models_dir / model_type, **changes)
-    at = opened("architecture", model=model_type, architecture="Encoder or decoder")
+    at = opened("architecture", model=model_type, view="Encoder or decoder")
     assert not at.exception
     figure = drawn(at)
     assert figure["layout"]["title"]["text"] == title
     texts = [note.get("text") for note in figure["layout"]["annotations"]]
     assert "<b>3 ×</b>" in texts
     assert ("<b>1 ×</b>" in texts) is (model_type == "bart")
-    assert any(title.partition(": ")[2].split()[-1] in said(each.value) for each in at.markdown)
+    assert any(title.split()[-2] in said(each.value) for each in at.markdown)
 
 
 def test_figures_can_be_had_in_every_theme() -> None:
     for view, rows in (("One layer", 1), ("Cost", 2), ("Encoder or decoder", 1)):
-        at = opened("architecture", architecture=view)
+        at = opened("architecture", view=view)
         choices = [each for each in at.button_group if str(each.key).endswith("_theme")]
-        assert [each.options for each in choices] == [["as shown", "light", "dark", "print"]] * rows
+        assert [each.options for each in choices] == [["as on the page", "light", "dark", "print"]] * rows
 
 
 @pytest.mark.parametrize("text", ["", "<b>x</b> ![a](http://evil.example)", "word " * 400])

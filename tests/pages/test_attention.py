@@ -4,6 +4,7 @@ Covers `ui/views/attention/*.py`.
 """
 
 import json
+import struct
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,13 @@ def words(at: AppTest) -> str:
     return said(" ".join(each.value for each in [*at.markdown, *at.caption]))
 
 
+def header(at: AppTest) -> Any:
+    """The header of the message that the view was sent."""
+    (view,) = [each for each in at.get("bidi_component") if each.proto.component_name == "attention_view"]
+    (length,) = struct.unpack_from("<I", view.proto.bytes)
+    return json.loads(view.proto.bytes[4 : 4 + length])
+
+
 def table_of(at: AppTest) -> Any:
     """The rows of the opened head, from the folded table."""
     at.session_state["attention_heads_table"] = True
@@ -31,7 +39,7 @@ def table_of(at: AppTest) -> Any:
 
 
 def test_rows_of_the_opened_head_sum_to_one() -> None:
-    frame = table_of(opened("attention", at="2", head="7"))
+    frame = table_of(opened("attention", layer="2", head="7"))
     assert frame.shape == (8, 9)
     np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1, atol=1e-6)
 
@@ -46,14 +54,14 @@ def test_hidden_and_shown_share_of_every_row_sum_to_one_and_are_stated() -> None
 
 
 def test_rollout_takes_the_heads_together() -> None:
-    at = opened("attention", weights="rollout", at="5")
+    at = opened("attention", weights="rollout", layer="5")
     assert not [each for each in at.number_input if each.key == "head"]
     np.testing.assert_allclose(table_of(at).iloc[:, 1:].sum(axis=1), 1, atol=1e-5)
 
 
 def test_value_weighted_cells_are_the_weights_times_one_number_per_key() -> None:
-    plain = table_of(opened("attention", at="1", head="3")).iloc[:, 1:].to_numpy()
-    weighted = table_of(opened("attention", at="1", head="3", weights="value-weighted")).iloc[:, 1:].to_numpy()
+    plain = table_of(opened("attention", layer="1", head="3")).iloc[:, 1:].to_numpy()
+    weighted = table_of(opened("attention", layer="1", head="3", weights="value-weighted")).iloc[:, 1:].to_numpy()
     ratios = weighted / plain
     np.testing.assert_allclose(ratios, np.broadcast_to(ratios[:1], ratios.shape), rtol=1e-3)
     assert ratios.std() > 0
@@ -71,23 +79,32 @@ def test_everything_hidden_is_said_in_one_sentence() -> None:
 
 
 def test_a_layer_or_head_that_the_model_has_not_falls_back() -> None:
-    at = opened("attention", at="77", head="99")
+    at = opened("attention", layer="77", head="99")
     assert not at.exception
-    assert at.number_input(key="at").value == 0
+    assert at.select_slider(key="layer").value == "5"
 
 
-def test_the_opened_head_is_drawn_as_a_figure_of_its_own() -> None:
-    at = opened("attention", at="2", head="7")
-    frame = table_of(at)
-    at.session_state["attention_heads_table"] = False
-    at.session_state["attention_heads_figure"] = True
-    at.run()
-    drawn_cells = np.array(drawn(at)["data"][0]["z"]).reshape(8, 8)
-    np.testing.assert_allclose(drawn_cells, frame.iloc[:, 1:].to_numpy(), atol=1e-7)
+def test_files_of_the_opened_head_and_of_all_heads_are_offered() -> None:
+    at = opened("attention", layer="2", head="7")
+    labels = [button.label for button in at.get("download_button")]
+    assert labels == ["HTML", "CSV", "npz", "Parquet", "Measures (CSV)"]
+
+
+def test_where_the_second_text_begins_is_sent_to_the_view() -> None:
+    queries = header(opened("attention", **PAIR))["atlas"]["queries"]
+    assert queries["labels"][queries["second"] - 1 : queries["second"] + 1] == ["[SEP]", "it"]
+    assert header(opened("attention"))["atlas"]["queries"]["second"] is None
+    assert header(opened("attention", **PAIR, part="B to B"))["atlas"]["queries"]["second"] is None
+
+
+def test_a_head_that_looks_at_special_tokens_says_how_to_see_the_rest() -> None:
+    assert "73.2% of its attention on special tokens" in words(opened("attention", layer="3", head="5"))
+    assert "on special tokens" not in words(opened("attention", layer="3", head="5", hide_special="true"))
+    assert "of its attention on special tokens" not in words(opened("attention", layer="0", head="2"))
 
 
 def test_three_readings_stand_side_by_side() -> None:
-    at = opened("attention", at="2", head="7")
+    at = opened("attention", layer="2", head="7")
     at.session_state["attention_beside"] = True
     at.run()
     raw, weighted, rollout = (np.array(each["z"]).reshape(8, 8) for each in drawn(at)["data"])
@@ -98,7 +115,7 @@ def test_three_readings_stand_side_by_side() -> None:
 
 def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "ATLAS_CELLS", 10)
-    at = opened("attention", at="2", head="7", query="3")
+    at = opened("attention", layer="2", head="7", query="3")
     cells = np.array(drawn(at)["data"][0]["z"]).reshape(8, 8)
     np.testing.assert_allclose(cells.sum(axis=1), 1, atol=1e-6)
     row = at.dataframe[0].value.sort_values("key")["weight"].to_numpy()
@@ -108,7 +125,7 @@ def test_a_long_text_shows_one_head_at_a_time_with_an_exact_row(monkeypatch: pyt
 def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     st.cache_resource.clear()
     monkeypatch.setattr(cache, "ATLAS_CELLS", 10)
-    at = opened("attention", span="All heads", text="A text for all heads.")
+    at = opened("attention", view="All heads", text="A text for all heads.")
     assert not at.exception
     assert not at.error
     assert not at.get("plotly_chart")
@@ -117,4 +134,4 @@ def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.Monkey
 def test_the_page_names_what_was_read() -> None:
     at = opened("attention")
     assert "6 layers of 12 heads, 8 tokens" in words(at)
-    assert json.dumps(at.session_state["at"]) == "0"
+    assert json.dumps(at.session_state["layer"]) == '"0"'

@@ -28,14 +28,20 @@ def charts(at: AppTest) -> list[dict[str, Any]]:
     return [_decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")]
 
 
+def maps(at: AppTest) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The cells outside the layers and those in them, of the page's first chart."""
+    outside, inside = (each for each in charts(at)[0]["data"] if each["type"] == "heatmap")
+    return outside, inside
+
+
 def weights(**query: str) -> AppTest:
     """The view on the weights of a checkpoint."""
-    return opened("checkpoint", checkpoint="Weights", **query)
+    return opened("checkpoint", view="Weights", **query)
 
 
 def compared(**query: str) -> AppTest:
     """The view on two checkpoints."""
-    return opened("checkpoint", checkpoint="Two checkpoints", **query)
+    return opened("checkpoint", view="Two checkpoints", **query)
 
 
 @pytest.fixture
@@ -62,7 +68,7 @@ def test_the_bundled_model_is_healthy_and_its_spreads_are_numpys() -> None:
     assert not at.warning
     assert "Nothing suspicious in 104 tensors" in at.success[0].value
     arrays = load_file(bundled_folder() / "model.safetensors")
-    outside, inside = charts(at)[0]["data"]
+    outside, inside = maps(at)
     for trace in (outside, inside):
         for names, values in zip(trace["customdata"], trace["z"], strict=True):
             for (name, _), value in zip(names, values, strict=True):
@@ -77,12 +83,12 @@ def test_a_linked_tensor_is_shown_with_its_own_numbers() -> None:
     values = load_file(bundled_folder() / "model.safetensors")[name].numpy()
     assert at.selectbox(key="tensor").value == name
     assert metrics(at)["Shape"] == "384×1536"
-    assert float(metrics(at)["Std"]) == pytest.approx(values.std(), rel=1e-3)
+    assert float(metrics(at)["Standard deviation"]) == pytest.approx(values.std(), rel=1e-3)
     bars, curve = charts(at)[1]["data"]
     shown = sum(bars["y"])
     left = [each.value for each in at.caption if "outside the picture" in each.value]
     assert shown + sum(int(each.split()[0].replace(",", "")) for each in left) == values.size
-    assert "std 0.02" in curve["name"]
+    assert "standard deviation 0.02" in curve["name"]
 
 
 def test_a_clicked_cell_becomes_the_tensor_and_does_not_undo_a_later_choice() -> None:
@@ -126,27 +132,56 @@ def test_names_in_a_file_are_shown_and_not_read(models_dir: Path) -> None:
 
 @pytest.mark.parametrize("view", ["Weights", "Two checkpoints"])
 def test_a_model_without_weights_says_what_can_be_done(view: str) -> None:
-    at = opened("checkpoint", checkpoint=view, model="bert-base-uncased")
+    at = opened("checkpoint", view=view, model="bert-base-uncased")
     assert not at.exception
-    (error,) = at.error
+    (error,) = at.info
     assert "The weights of 'bert-base-uncased' are not on this machine" in said(error.value)
 
 
-def test_with_one_checkpoint_alone_it_is_compared_with_itself() -> None:
+def test_with_one_checkpoint_alone_it_is_compared_with_a_rounded_copy() -> None:
     at = compared()
     assert not at.exception
-    assert "compared with itself" in at.info[0].value
+    assert any("rounded to float8_e4m3fn as they are read" in line.value for line in at.caption)
+    assert metrics(at)["Tensors in both"] == "104"
+    arrays = load_file(bundled_folder() / "model.safetensors")
+    _, inside = maps(at)
+    drawn = {name: value for row in inside["customdata"] for name, value in row}
+    for name in (QUERY, "encoder.layer.5.attention.self.key.bias"):
+        one = arrays[name].double()
+        change = (arrays[name].to(torch.float8_e4m3fn).double() - one).norm() / one.norm()
+        assert float(drawn[name]) == pytest.approx(float(change), rel=1e-5)
+
+
+def test_the_same_checkpoint_can_still_be_named() -> None:
+    at = compared(other=MODEL)
+    assert not at.exception
+    assert "every change is exactly 0" in at.info[0].value
     assert metrics(at)["Relative change"] == "0"
     assert (metrics(at)["Tensors in both"], metrics(at)["Unchanged"]) == ("104", "104")
-    for trace in charts(at)[0]["data"]:
+    for trace in maps(at):
         assert not np.any(trace["z"])
+
+
+def test_a_model_of_other_sizes_is_not_the_first_choice(tiny: Path) -> None:
+    assert compared().selectbox(key="other").value == "itself, rounded to float8_e4m3fn"
+
+
+def test_a_rounded_copy_reads_the_text(tiny: Path) -> None:
+    at = compared(model="base", other="itself, rounded to bfloat16", compared="behaviour with the text")
+    assert not at.exception
+    assert not at.error
+    cosines, divergences = (each["data"][0]["z"] for each in charts(at))
+    assert 0.99 < np.min(cosines) < 1
+    assert np.max(divergences) > 0
+    alone = compared(model="base", other="base", compared="behaviour with the text")
+    assert np.min(charts(alone)[0]["data"][0]["z"]) == pytest.approx(1, abs=1e-6)
 
 
 def test_one_edited_tensor_lights_up_exactly_its_cell(edited: Path) -> None:
     at = compared(model="base", other="edited", scale="even")
     assert not at.exception
     assert (metrics(at)["Tensors in both"], metrics(at)["Unchanged"]) == ("55", "54")
-    outside, inside = charts(at)[0]["data"]
+    outside, inside = maps(at)
     ((row, column),) = np.argwhere(np.array(inside["z"]) > 0).tolist()
     assert inside["customdata"][row][column][0] == QUERY
     assert inside["z"][row][column] == pytest.approx(0.5, rel=1e-6)

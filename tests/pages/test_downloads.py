@@ -38,87 +38,109 @@ def of_text(page: str, address: dict[str, str], *names: str, colours: str = "", 
 
 
 SIX = "texts, the first “"
+OF_HEADS = f"attention-of-layer-2-head-7-{MODEL}", f"attention-of-all-heads-{MODEL}"
+"""What the attention view draws into files itself: it is no chart."""
 VIEWS = {
     "stack": View("overview", {}, (f"overview-stack-{MODEL}",)),
     "tree": View("parameters", {}, (f"parameters-sunburst-{MODEL}",)),
     "layers": View("parameters", {"view": "Layers"}, (f"parameters-layers-{MODEL}",)),
     "components": View("parameters", {"view": "Components"}, (f"parameters-components-{MODEL}",)),
     "models": View("parameters", {"view": "Compare models"}, (f"parameters-models-side-by-side-{MODEL}-bert-tiny",)),
-    "tokens": of_text("tokens", {}, f"tokens-nearest-to-python-{MODEL}"),
+    "tokens": of_text(
+        "tokens",
+        {},
+        f"tokens-of-the-text-{MODEL}",
+        f"tokens-nearest-to-python-{MODEL}",
+        f"tokens-of-two-tokenizers-{MODEL}-Small-WordPiece",
+    ),
     "values": of_text(
-        "representations", {"layer": "3"}, f"representations-hidden-states-layer-3-{MODEL}", colours="value, −"
+        "representations",
+        {"view": "Values", "layer": "2"},
+        f"representations-hidden-states-after-layer-2-{MODEL}",
+        colours="value, −",
     ),
     "change": of_text(
-        "representations", {"states": "Change"}, f"representations-length-{MODEL}", colours="norm, 0 to "
+        "representations",
+        {"view": "Change"},
+        f"representations-change-in-each-layer-{MODEL}",
+        colours="cosine distance, 0",
     ),
     "similarity": of_text(
         "representations",
-        {"states": "Token similarity"},
-        f"representations-token-similarity-{MODEL}",
-        colours="cosine, −1 to 1",
+        {"view": "Token similarity"},
+        f"representations-token-similarity-after-layer-5-{MODEL}",
+        colours="cosine, −1",
     ),
-    "input": of_text("representations", {"states": "Input"}, f"representations-input-embedding-{MODEL}"),
-    "pooler": of_text("representations", {"states": "[CLS] and pooler"}, f"representations-pooler-{MODEL}"),
-    "paths": of_text("representations", {"states": "Paths"}, f"representations-token-paths-{MODEL}"),
+    "input": of_text("representations", {"view": "Input"}, f"representations-input-embedding-{MODEL}"),
+    "pooler": of_text("representations", {"view": "[CLS] and pooler"}, f"representations-pooler-{MODEL}"),
+    "paths": of_text(
+        "representations",
+        {"view": "Paths"},
+        f"representations-token-paths-{MODEL}",
+        colours="hidden state, embeddings to",
+    ),
     "word": View(
         "representations",
-        {"states": "One word, two texts"},
+        {"view": "One word, two texts"},
         (f"representations-word-python-{MODEL}",),
         f"{TEXT} and “I love coding in python.”",
     ),
     "matrix": View(
         "heads",
-        {"at": "2", "head": "5"},
+        {"layer": "2", "head": "5"},
         (f"heads-W_q-layer-2-head-5-{MODEL}",),
         colours="weight, ≤ −",
     ),
     "products": of_text(
         "heads",
-        {"heads": "One product or twelve", "at": "1"},
+        {"view": "One product or twelve", "layer": "1"},
         f"heads-W_q-products-layer-1-{MODEL}",
         colours="value, ≤ −",
     ),
     "cell": of_text(
         "heads",
-        {"heads": "One cell", "at": "1", "head": "4"},
+        {"view": "One cell", "layer": "1", "head": "4"},
         "heads-attention-layer-1-head-4-cell-",
-        "heads-what-goes-back-layer-1-head-4-",
+        "heads-head-output-layer-1-head-4-",
     ),
-    "norms": View("heads", {"heads": "All heads"}, (f"heads-norms-of-heads-{MODEL}",), colours="Frobenius norm, "),
+    "norms": View("heads", {"view": "All heads"}, (f"heads-norms-of-heads-{MODEL}",), colours="norm, "),
     "map": of_text(
         "attention",
-        {"at": "2", "head": "7"},
-        f"attention-of-layer-2-head-7-{MODEL}",
+        {"layer": "2", "head": "7"},
+        *OF_HEADS,
         colours="weight, 0 to 0.",
-        attention_heads_figure=True,
     ),
     "beside": of_text(
         "attention",
-        {"at": "2", "head": "7"},
+        {"layer": "2", "head": "7"},
+        *OF_HEADS,
         f"attention-Layer-2-head-7-attention-value-weighted-rollout-{MODEL}",
+        colours="weight, 0 to 0.",
         attention_beside=True,
     ),
-    "sentences": View("sentences", {}, (f"sentences-sentence-cosine-mean-layer-6-{MODEL}",), SIX, "cosine, −1 to 1"),
+    "sentences": View(
+        "sentences", {}, (f"sentences-sentence-cosine-mean-after-layer-5-{MODEL}",), SIX, "cosine, −1 to 1"
+    ),
     "poolings": View(
-        "sentences", {"compare": "Poolings"}, (f"sentences-poolings-{MODEL}", f"sentences-pooling-maps-{MODEL}"), SIX
+        "sentences", {"view": "Poolings"}, (f"sentences-poolings-{MODEL}", f"sentences-pooling-maps-{MODEL}"), SIX
     ),
     "alike": View(
         "sentences",
-        {"compare": "Token contributions"},
-        (f"sentences-token-pairs-mean-layer-6-{MODEL}",),
+        {"view": "Token contributions"},
+        (f"sentences-token-pairs-mean-after-layer-5-{MODEL}",),
         " and “",
         "adds to the cosine, −",
     ),
     "query": View(
         "sentences",
-        {"compare": "Query"},
-        (f"sentences-nearest-sentences-mean-layer-6-{MODEL}",),
+        {"view": "Query"},
+        (f"sentences-nearest-sentences-mean-after-layer-5-{MODEL}",),
         SIX,
         state={"query_sentence": "a snake"},
     ),
-    "placed": View("sentences", {"compare": "Map"}, (f"sentences-sentence-map-mean-layer-6-{MODEL}",), SIX),
+    "placed": View("sentences", {"view": "Map"}, (f"sentences-sentence-map-mean-after-layer-5-{MODEL}",), SIX),
     "vectors": View(
-        "sentences", {"compare": "Vectors"}, (f"sentences-vectors-shown-mean-layer-6-{MODEL}",), SIX, "value, −"
+        "sentences", {"view": "Vectors"}, (f"sentences-vectors-mean-after-layer-5-{MODEL}",), SIX, "value, −"
     ),
 }
 
@@ -146,7 +168,8 @@ def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
     assert not at.exception
     found = rows(at)
     charts = list(at.get("plotly_chart"))
-    assert len(found) == len(charts) == len(view.names)
+    assert len(found) == len(view.names)
+    assert len([row for row in found if row["look"] is None]) == len(charts)
     for row, start in zip(found, view.names, strict=True):
         assert row["filename"].startswith(start)
         assert MODEL in row["filename"]
@@ -157,7 +180,7 @@ def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
         assert row["figure"] is None
     assert f"Colours: {view.colours}" in found[0]["caption"] if view.colours else "Colours:" not in found[0]["caption"]
     labels = [button.label for button in at.get("download_button")]
-    assert labels.count("HTML") == len(charts)
+    assert labels.count("HTML") == len(charts) + (view.page == "attention")
     assert labels.count("CSV") >= len(charts)
 
 
@@ -169,7 +192,7 @@ def test_several_models_are_named_with_their_revisions() -> None:
 
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK), ("print", PRINT)])
 def test_a_theme_is_chosen_once_and_the_figure_is_drawn_in_it(name: str, theme: Any) -> None:
-    at = opened("heads", heads="One cell")
+    at = opened("heads", view="One cell")
     at.button_group(key="heads_cell_theme").set_value(name).run()
     assert not at.exception
     found = rows(at)
@@ -182,7 +205,7 @@ def test_a_theme_is_chosen_once_and_the_figure_is_drawn_in_it(name: str, theme: 
 
 
 def test_a_scale_is_that_of_the_theme_and_the_numbers_are_the_pages() -> None:
-    at = opened("representations", states="Change")
+    at = opened("representations", view="Change")
     at.button_group(key="representations_change_theme").set_value("dark").run()
     (row,) = rows(at)
     figure, shown = pio.from_json(row["figure"]), pio.from_json(at.get("plotly_chart")[0].proto.spec)
@@ -203,8 +226,8 @@ def test_the_choice_is_kept_on_another_page() -> None:
 def test_files_look_as_the_page_does_until_another_theme_is_chosen() -> None:
     at = opened("parameters", view="Layers")
     themes = at.button_group(key="parameters_layers_theme")
-    assert themes.value == themes.options[0] == "as shown"
-    texts = {"as shown": LIGHT.text, "light": LIGHT.text, "dark": DARK.text, "print": PRINT.text}
+    assert themes.value == themes.options[0] == "as on the page"
+    texts = {"as on the page": LIGHT.text, "light": LIGHT.text, "dark": DARK.text, "print": PRINT.text}
     assert set(themes.options) == set(texts)
     for choice, colour in texts.items():
         at.button_group(key="parameters_layers_theme").set_value(choice).run()

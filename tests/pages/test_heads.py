@@ -15,9 +15,10 @@ import torch
 import transformers
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.heads.results import ProductTimes
 from bertviz_core.models.sources import bundled_folder
 from tests.helpers.tiny_models import HEADS, LAYERS, save_tiny
-from tests.pages.opened import SHELL, _decoded, drawn, opened, said
+from tests.pages.opened import SHELL, _decoded, drawn, opened, said, scale_end
 
 TEXT = "I love my pet python."
 LAYER, HEAD, QUERY, KEY = 3, 5, 5, 2
@@ -51,7 +52,7 @@ def words(at: AppTest) -> str:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
 def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
-    at = opened("heads", heads=view, pair=pair)
+    at = opened("heads", view=view, pair=pair)
     assert not at.exception
     assert not at.error
     assert charts(at)[0]["data"]
@@ -60,46 +61,116 @@ def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
 
 @pytest.mark.parametrize(("cut", "traces"), [("one matrix", 1), ("cut into heads", 1), ("pulled apart", 12)])
 def test_the_matrix_is_the_checkpoints_however_it_is_cut(own: Any, cut: str, traces: int) -> None:
-    figure = drawn(opened("heads", at="2", matrix="key", cut=cut))
+    figure = drawn(opened("heads", layer="2", matrix="key", cut=cut))
     weight = own.encoder.layer[2].attention.self.key.weight.detach().numpy()
-    cells = np.concatenate([np.array(trace["z"]) for trace in figure["data"]])
-    limit = np.percentile(np.abs(weight), 99.8)
-    assert len(figure["data"]) == traces
+    maps = [np.array(trace["z"]) for trace in figure["data"] if trace["type"] == "heatmap"]
+    cells = np.concatenate(maps)
+    limit = scale_end(figure)
+    assert len(maps) == traces
+    assert np.percentile(np.abs(weight), 99.8) <= limit
     np.testing.assert_allclose(cells / 127 * limit, np.clip(weight, -limit, limit), atol=limit / 127)
 
 
 def test_the_output_is_cut_by_columns(own: Any) -> None:
     at = opened("heads", matrix="output", cut="pulled apart")
     weight = own.encoder.layer[0].attention.output.dense.weight.detach().numpy()
-    cells = np.concatenate([np.array(trace["z"]) for trace in drawn(at)["data"]], axis=1)
-    limit = np.percentile(np.abs(weight), 99.8)
+    maps = [np.array(trace["z"]) for trace in drawn(at)["data"] if trace["type"] == "heatmap"]
+    cells = np.concatenate(maps, axis=1)
+    limit = scale_end(drawn(at))
     np.testing.assert_allclose(cells / 127 * limit, np.clip(weight, -limit, limit), atol=limit / 127)
     assert "(384, 384)" in words(at)
     assert "(12, 384, 32)" in words(at)
 
 
 def test_shapes_are_written_at_every_step() -> None:
-    found = words(opened("heads", at="4"))
+    found = words(opened("heads", layer="4"))
     assert "`encoder.layer.4.attention.self.query.weight` `(384, 384)`" in found
     assert "cut by rows, 12 heads of 32 → `(12, 32, 384)`" in found
 
 
+def test_the_line_of_shapes_follows_the_cut() -> None:
+    assert "cut by" not in words(opened("heads", cut="one matrix"))
+    assert "(12, 32, 384)" in words(opened("heads", cut="pulled apart"))
+
+
+def test_query_and_key_are_chosen_by_word_and_the_address_holds_their_positions() -> None:
+    at = opened("heads", view="One cell", query="5", key="2")
+    assert at.selectbox(key="query_token").options[5] == "5 python"
+    assert at.selectbox(key="query_token").value == 5
+    at.selectbox(key="key_token").set_value(4).run()
+    assert "python (5) looks at pet (4)" in charts(at)[0]["layout"]["title"]["text"]
+    assert "pet" not in json.dumps(dict(at.query_params))
+
+
+@pytest.mark.parametrize("place", ["-1", "x", "8", "9" * 5000])
+def test_a_token_that_is_not_there_is_said_and_the_last_one_shown(place: str) -> None:
+    at = opened("heads", view="One cell", query=place)
+    assert not at.exception
+    assert len(at.toast) == 1
+    assert at.selectbox(key="query_token").value == 7
+
+
+def test_a_clicked_head_leads_to_its_matrix() -> None:
+    at = opened("heads", view="All heads", cell="heads_norms.3.5")
+    assert "Layer 3, head 5" in words(at)
+    at.button(key="open_One_matrix").click().run()
+    assert not at.exception
+    assert "of layer 3" in drawn(at)["layout"]["title"]["text"]
+    assert at.number_input(key="head").value == 5
+
+
+def test_a_token_written_right_to_left_is_set_off_in_the_title() -> None:
+    at = opened("heads", view="One cell", text="naive שלום", query="1", key="3")
+    title = charts(at)[0]["layout"]["title"]["text"]
+    assert re.search("\u2068[^\u2069]*[\u0590-\u05ff][^\u2069]*\u2069 \\(3\\)", title)
+
+
+def test_a_line_stands_where_the_second_text_begins() -> None:
+    for view, axis in (("One cell", "x2"), ("One product or twelve", "y")):
+        figure = charts(opened("heads", view=view, text="The cat sat.", pair="It was tired."))[0]
+        lines = [shape for shape in figure["layout"]["shapes"] if shape["line"].get("dash")]
+        assert {shape[f"{axis[0]}0"] for shape in lines if shape[f"{axis[0]}ref"] == axis} == {5.5}
+
+
+def timed(at: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in at.metric}
+
+
+def test_times_are_measured_for_each_reader_and_again_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter(ProductTimes(one * 1e-6, 3 * one * 1e-6, 7) for one in (20, 30, 40))
+    monkeypatch.setattr("ui.views.heads.cache.time_products", lambda model, products: next(times))
+    first = opened("heads", heads="One product or twelve")
+    assert timed(first) == {"One product": "20 µs", "12 products": "60 µs", "Ratio": "3.0×"}
+    first.run()
+    assert timed(first)["One product"] == "20 µs"
+    assert timed(opened("heads", heads="One product or twelve"))["One product"] == "30 µs"
+    first.button(key="measure_products").click().run()
+    assert timed(first)["One product"] == "40 µs"
+
+
+def test_times_that_cannot_be_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.views.heads.cache.time_products", lambda model, products: None)
+    at = opened("heads", heads="One product or twelve")
+    assert not at.metric
+    assert any("too busy" in each.value for each in at.caption)
+    assert charts(at)[0]["data"]
+
+
 def test_one_product_and_many_agree_with_the_model(own: Any, outputs: Any) -> None:
-    at = opened("heads", heads="One product or twelve", at="1", product="value")
+    at = opened("heads", view="One product or twelve", layer="1", product="value")
     with torch.inference_mode():
         expected = own.encoder.layer[1].attention.self.value(outputs.hidden_states[1])[0].numpy()
-    limit = np.percentile(np.abs(expected), 99.8)
+    limit = scale_end(drawn(at))
     for trace in drawn(at)["data"]:
         cells = np.array(trace["z"]) / 127 * limit
         np.testing.assert_allclose(cells, np.clip(expected, -limit, limit), atol=limit / 127)
-    metrics = {metric.label: metric.value for metric in at.metric}
-    assert float(metrics["Largest difference"]) <= 1e-5
-    assert float(metrics["To the model's own"]) <= 1e-5
-    assert {"One product", "12 products", "Per-head slowdown"} <= metrics.keys()
+    told = re.search(r"two ways: \*\*([\d.e-]+)\*\*, .* itself computed: \*\*([\d.e-]+)\*\*", words(at))
+    assert told is not None
+    assert all(float(number) <= 1e-5 for number in told.groups())
 
 
 def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
-    at = opened("heads", heads="One cell", at=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
+    at = opened("heads", view="One cell", layer=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
     products, weights = charts(at)[0]["data"][:2]
     attention, rows = own.encoder.layer[LAYER].attention, slice(HEAD * 32, HEAD * 32 + 32)
     hidden = outputs.hidden_states[LAYER][0]
@@ -114,7 +185,7 @@ def test_one_cell_is_the_models_own(own: Any, outputs: Any) -> None:
 
 
 def test_what_goes_back_is_the_heads_part_of_the_output(own: Any, outputs: Any) -> None:
-    at = opened("heads", heads="One cell", at=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
+    at = opened("heads", view="One cell", layer=str(LAYER), head=str(HEAD), query=str(QUERY), key=str(KEY))
     mix, part, lengths = charts(at)[1]["data"]
     attention, rows = own.encoder.layer[LAYER].attention, slice(HEAD * 32, HEAD * 32 + 32)
     with torch.inference_mode():
@@ -127,8 +198,8 @@ def test_what_goes_back_is_the_heads_part_of_the_output(own: Any, outputs: Any) 
 
 
 def test_norms_are_those_of_the_blocks(own: Any) -> None:
-    at = opened("heads", heads="All heads")
-    maps = [np.array(trace["z"]) for trace in drawn(at)["data"]]
+    at = opened("heads", view="All heads")
+    maps = [np.array(trace["z"]) for trace in drawn(at)["data"] if trace["type"] == "heatmap"]
     for layer, block in enumerate(own.encoder.layer):
         attention = block.attention
         for index, name in enumerate(("query", "key", "value")):
@@ -138,7 +209,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
         columns = attention.output.dense.weight.T.reshape(12, -1).norm(dim=1).detach()
         np.testing.assert_allclose(maps[3][layer], columns, rtol=1e-5)
     metrics = {metric.label: metric.value for metric in at.metric}
-    assert metrics["W_q of a head"] == "12,320"
+    assert metrics["$W_q$ of a head"] == "12,320"
     assert metrics["Total, layer 0"] == "591,360"
 
 
@@ -146,7 +217,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> None:
     save_tiny(name, models_dir / name)
-    at = opened("heads", model=name, heads=view, at=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")
+    at = opened("heads", model=name, view=view, layer=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")
     assert not at.exception
     assert not at.error
     assert charts(at)[0]["data"]
@@ -158,14 +229,14 @@ def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> 
 )
 def test_what_stands_between_projection_and_weight_is_said(models_dir: Path, name: str, sentence: str) -> None:
     save_tiny(name, models_dir / name)
-    at = opened("heads", model=name, heads="One cell")
+    at = opened("heads", model=name, view="One cell")
     assert any(sentence in each.value for each in at.caption)
 
 
 @pytest.mark.parametrize(("name", "view"), [("fnet", view) for view in VIEWS] + [("yoso", "One cell")])
 def test_families_without_heads_say_so(models_dir: Path, name: str, view: str) -> None:
     save_tiny(name, models_dir / name)
-    at = opened("heads", model=name, heads=view)
+    at = opened("heads", model=name, view=view)
     assert not at.exception
     assert len(at.error) == 1
 
@@ -173,7 +244,7 @@ def test_families_without_heads_say_so(models_dir: Path, name: str, view: str) -
 @pytest.mark.parametrize("view", VIEWS)
 def test_one_layer_with_one_head(models_dir: Path, view: str) -> None:
     save_tiny("bert", models_dir / "one", num_hidden_layers=1, num_attention_heads=1)
-    at = opened("heads", model="one", heads=view, at="3", head="7", query="40", key="40")
+    at = opened("heads", model="one", view=view, layer="3", head="7", query="40", key="40")
     assert not at.exception
     assert not at.error
     assert "One head, one matrix: where is it?" in words(at)
@@ -182,15 +253,16 @@ def test_one_layer_with_one_head(models_dir: Path, view: str) -> None:
 
 def test_a_smaller_model_keeps_what_it_can(models_dir: Path) -> None:
     save_tiny("bert", models_dir / "small")
-    at = opened("heads", at="5", head="11")
+    at = opened("heads", layer="5", head="11")
     at.session_state["model"] = "small"
     at.run()
     assert not at.exception
-    assert [number.value for number in at.number_input] == [LAYERS - 1, HEADS - 1]
+    assert at.select_slider(key="layer").value == str(LAYERS - 1)
+    assert at.number_input(key="head").value == HEADS - 1
 
 
 def test_markup_in_a_text_is_shown_and_not_read() -> None:
-    at = opened("heads", heads="One cell", text="<b>bold</b> ![x](http://evil.example) $x$ **y**", query="1", key="1")
+    at = opened("heads", view="One cell", text="<b>bold</b> ![x](http://evil.example) $x$ **y**", query="1", key="1")
     assert not at.exception
     figure = charts(at)[0]
     assert [cell[0] for cell in figure["data"][1]["customdata"]][:4] == ["<i>[CLS]</i>", "&lt;", "b", "&gt;"]
@@ -203,7 +275,7 @@ def test_markup_in_a_text_is_shown_and_not_read() -> None:
 def test_no_text_breaks_the_page(text: str, view: str) -> None:
     at = AppTest.from_file(str(SHELL), default_timeout=120)
     at.switch_page("../pages/heads.py")
-    at.query_params["heads"] = view
+    at.query_params["view"] = view
     at.session_state["text"] = text
     at.run()
     assert not at.exception
@@ -214,7 +286,7 @@ def test_a_model_without_weights_says_what_can_be_done() -> None:
     at = opened("heads", model="bert-large-uncased")
     assert not at.exception
     assert "Sixteen heads, one matrix" in words(at)
-    (error,) = at.error
+    (error,) = at.info
     assert "not on this machine" in said(error.value)
 
 

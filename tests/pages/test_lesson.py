@@ -1,30 +1,42 @@
 """The tour above the pages: a step is a link, its texts replace and come back, a bad lesson is one sentence.
 
-Covers `ui/lessons/tour.py`.
+Covers `ui/lessons/tour.py`, `ui/components/lesson_card/__init__.py` and `ui/components/step_links/__init__.py`.
 """
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.opened import opened, said
-from ui.lessons.tour import FIRST
+from tests.ui.lessons.shipped import lesson
+from ui.lessons.reading import Step, View
+from ui.lessons.tour import ORDER
 
 TEXT = "Sinan loves a beautiful day"
 
 
-def bar(at: AppTest) -> str:
-    """What the bar says; it stands first."""
+FIRST = ORDER[0]
+
+
+def component(at: AppTest, key: str) -> dict[str, Any]:
+    """What the component of this key is given."""
     assert not at.exception
-    return said(" ".join(each.value for each in at.markdown[:2]))
+    (proto,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith(f"-{key}")]
+    given: dict[str, Any] = json.loads(proto.json)
+    return given
 
 
-def links(at: AppTest, key: str) -> dict[str, str]:
-    """Label -> address of the links of this key."""
-    (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith(f"-{key}")]
-    return {link["label"]: link["address"] for link in json.loads(found.json)["links"]}
+def card(at: AppTest) -> dict[str, Any]:
+    """What the card says."""
+    return component(at, "tour_card")
+
+
+def addresses(links: list[dict[str, Any]]) -> dict[str, str]:
+    """Label -> address of links."""
+    return {link["label"]: link["address"] for link in links}
 
 
 def at_step(number: int, page: str, **query: str) -> AppTest:
@@ -33,25 +45,29 @@ def at_step(number: int, page: str, **query: str) -> AppTest:
 
 def test_a_step_shows_its_note_its_question_and_its_text() -> None:
     at = at_step(4, "tokens", token="1")
-    assert "step 4 of 10:] **From a text to tokens**" in bar(at)
-    assert "**Try:** Write your own name" in bar(at)
+    shown = card(at)
+    assert (shown["count"], shown["title"]) == ("step 4 of 10", "From a text to tokens")
+    assert shown["question"].startswith("Write your own name")
     assert at.text_area(key="text").value == TEXT
     assert at.number_input(key="token").value == 1
-    assert links(at, "tour_links") == {
+    assert addresses(shown["ways"]) == {
         "Back": f"parameters?model=bert-base-uncased&view=Layers&lesson={FIRST}&step=3",
-        "Next": f"representations?states=Input&lesson={FIRST}&step=5",
+        "Next": f"representations?view=Input&lesson={FIRST}&step=5",
     }
-    assert len(links(at, "tour_steps")) == 10
+    assert len(shown["steps"]) == 10
+    assert [link["current"] for link in shown["steps"]].index(True) == 3
 
 
 def test_the_ends_of_the_lesson_lead_nowhere_else() -> None:
-    assert links(at_step(1, "overview", model="bert-base-uncased"), "tour_links")["Back"] == ""
-    assert links(at_step(10, "sentences", example="paraphrases"), "tour_links")["Next"] == ""
+    first, last = (card(at_step(1, "overview", model="bert-base-uncased")), card(at_step(10, "sentences")))
+    assert addresses(first["ways"])["Back"] == ""
+    assert "Next" not in addresses(last["ways"])
+    assert (first["end"], last["end"]) == (False, True)
 
 
 def test_the_name_alone_leads_to_the_first_step() -> None:
     at = opened("tokens", lesson=FIRST)
-    assert "step 1 of 10" in bar(at)
+    assert card(at)["count"] == "step 1 of 10"
     assert at.title[0].value == "Overview"
     assert at.selectbox(key="model").value == "bert-base-uncased"
 
@@ -59,7 +75,7 @@ def test_the_name_alone_leads_to_the_first_step() -> None:
 def test_a_step_opened_at_another_page_leads_to_its_own() -> None:
     at = at_step(8, "overview")
     assert at.title[0].value == "Attention"
-    assert [at.number_input(key=key).value for key in ("at", "head")] == [1, 8]
+    assert (at.select_slider(key="layer").value, at.number_input(key="head").value) == ("1", 8)
 
 
 def test_a_link_with_a_text_of_its_own_keeps_it() -> None:
@@ -100,9 +116,8 @@ def test_on_another_page_the_bar_names_the_page_of_the_step() -> None:
     at = at_step(4, "tokens", token="1")
     del at.query_params["lesson"], at.query_params["step"]  # as a click in the navigation does
     at.switch_page("../pages/overview.py").run()
-    assert "step 4 of 10" in bar(at)
-    assert "This step is on the page Tokens." in " ".join(each.value for each in at.caption)
-    assert links(at, "tour_links")["Show this step"] == f"tokens?token=1&lesson={FIRST}&step=4"
+    assert (card(at)["count"], card(at)["away"]) == ("step 4 of 10", "This step is on the page Tokens.")
+    assert addresses(card(at)["ways"])["Show this step"] == f"tokens?token=1&lesson={FIRST}&step=4"
 
 
 @pytest.mark.parametrize(
@@ -113,9 +128,18 @@ def test_on_another_page_the_bar_names_the_page_of_the_step() -> None:
         (FIRST, "11", "has 10 steps, and '11' is none of them."),
         (FIRST, "0", "has 10 steps, and '0' is none of them."),
         (FIRST, "²", "has 10 steps, and '²' is none of them."),
-        (FIRST, "9" * 5_000, "is none of them."),
+        (FIRST, "-1", "has 10 steps, and '-1' is none of them."),
+        (FIRST, "1.5", "has 10 steps, and '1.5' is none of them."),
+        (FIRST, "two", "has 10 steps, and 'two' is none of them."),
+        (FIRST, "9" * 5_000, "has 10 steps, and '99999999999999999999…' is none of them."),
+        ("9" * 5_000, "1", "There is no lesson '9999999999999999999999999999999999999999…'"),
+        (
+            "nonsense",
+            "9" * 5_000,
+            "There is no lesson 'nonsense'; the lessons here are: attention-and-what-it-is-not, bert",
+        ),
     ],
-    ids=["path", "markup", "behind", "zero", "digit", "long"],
+    ids=["path", "markup", "behind", "zero", "digit", "negative", "fraction", "word", "long", "long name", "both"],
 )
 def test_an_address_without_a_lesson_is_one_sentence_and_the_page_stays(name: str, step: str, sentence: str) -> None:
     at = opened("tokens", lesson=name, step=step)
@@ -138,14 +162,21 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
     (own / "mine.yaml").write_text(f"title: '{hostile}'\nauthor: '{hostile}'\nsteps:\n- {step}\n")
     (own / "bad.yaml").write_text("title: Bad\nsteps:\n- page: nowhere\n  title: a\n  note: b\n")
     at = opened("tokens", lesson="mine", step="1")
-    assert hostile in bar(at)
+    assert {card(at)[name] for name in ("lesson", "title", "note", "question", "author")} == {hostile}
     for text in (each.value for each in (*at.markdown, *at.caption) if "evil" in each.value):
         assert "http://" not in text
         assert "](" not in text
         assert " <b>" not in text
     at.session_state["lessons_open"] = True
     at.run()
-    assert list(links(at, "lessons_list")) == ["BERT from the outside in, 10 steps", f"{hostile}, 1 step"]
+    assert list(addresses(component(at, "lessons_list")["links"])) == [
+        "BERT from the outside in, 10 steps",
+        "Tokens, 8 steps",
+        "Twelve heads, one matrix, 7 steps",
+        "Attention, and what it is not, 7 steps",
+        "What makes two sentences alike, 7 steps",
+        f"{hostile}, 1 step",
+    ]
     faults = " ".join(said(each.value) for each in at.caption)
     assert "The lesson bad.yaml, step 1, field page: 'nowhere' is no page" in faults
 
@@ -158,12 +189,122 @@ def test_a_lesson_that_was_changed_is_read_again(own: Path) -> None:
     at = opened("tokens", lesson="mine", step="1")
     path.write_text("title: Second\nsteps:\n- {page: tokens, title: a, note: b}\n")
     os.utime(path, ns=(1, 1))
-    assert "Second, step 1 of 1" in bar(at.run())
+    assert card(at.run())["lesson"] == "Second"
 
 
 def test_the_overview_offers_the_tour_until_it_is_taken() -> None:
     at = opened("overview")
     address = f"?model=bert-base-uncased&lesson={FIRST}&step=1"
-    assert links(at, "tour_entry_link") == {"Take the tour: BERT from the outside in, 10 steps": address}
+    assert addresses(component(at, "tour_entry_link")["links"]) == {
+        "Take the tour: BERT from the outside in, 10 steps": address
+    }
     taken = at_step(1, "overview", model="bert-base-uncased")
     assert not [each for each in taken.get("bidi_component") if each.proto.id.endswith("-tour_entry_link")]
+
+
+TRIED = """
+title: Mine
+summary: All of it.
+next: bert-from-the-outside-in
+steps:
+- page: tokens
+  title: One
+  note: Look.
+  question: What of another word?
+  answer: It is one piece.
+  text: Mine.
+  try:
+  - {label: Another word, text: Yours., query: {token: 1}}
+  - {label: Its heads, page: heads}
+- {page: tokens, title: Two, note: Look again.}
+"""
+
+
+def test_a_question_has_an_answer_and_links_that_do_it(own: Path) -> None:
+    (own / "mine.yaml").write_text(TRIED)
+    at = opened("tokens", lesson="mine", step="1")
+    assert (card(at)["question"], card(at)["answer"]) == ("What of another word?", "It is one piece.")
+    assert addresses(card(at)["trials"]) == {
+        "Another word": "tokens?token=1&lesson=mine&step=1&try=1",
+        "Its heads": "heads?lesson=mine&step=1&try=2",
+    }
+    at.query_params.update({"token": "1", "try": "1"})
+    at.run()
+    assert at.text_area(key="text").value == "Yours."
+    assert addresses(card(at)["ways"])["Back to the step"] == "tokens?lesson=mine&step=1"
+    assert [link["current"] for link in card(at)["trials"]] == [True, False]
+    assert card(at)["away"] == ""
+    del at.query_params["try"]
+    at.run()
+    assert at.text_area(key="text").value == "Mine."
+
+
+def test_a_link_of_a_question_opens_its_view_in_a_fresh_browser(own: Path) -> None:
+    (own / "mine.yaml").write_text(TRIED)
+    at = opened("overview", **{"lesson": "mine", "step": "1", "try": "2"})
+    assert (at.title[0].value, card(at)["count"]) == ("Heads", "step 1 of 2")
+    assert at.session_state["text"] == "Mine."  # without a field: the view that Heads begins with reads no text
+
+
+def test_the_end_sums_up_and_leads_on(own: Path) -> None:
+    (own / "mine.yaml").write_text(TRIED)
+    first, last = (card(opened("tokens", lesson="mine", step=step)) for step in ("1", "2"))
+    assert (first["end"], first["onward"]) == (False, None)
+    assert (last["end"], last["summary"]) == (True, "All of it.")
+    assert last["onward"]["label"].startswith("Next lesson: BERT from the outside in, ")
+    assert last["onward"]["address"].endswith(f"lesson={FIRST}&step=1")
+
+
+def test_a_next_lesson_that_is_not_there_is_left_out(own: Path) -> None:
+    (own / "mine.yaml").write_text(TRIED.replace(FIRST, "gone"))
+    assert card(opened("tokens", lesson="mine", step="2"))["onward"] is None
+
+
+@pytest.mark.parametrize("trial", ["0", "3", "x", "9" * 5_000])
+def test_a_link_that_a_step_does_not_have_is_one_sentence(trial: str, own: Path) -> None:
+    (own / "mine.yaml").write_text(TRIED)
+    at = opened("tokens", **{"lesson": "mine", "step": "1", "try": trial})
+    assert not at.exception
+    assert "Step 1 of the lesson 'mine' has 2 links, and " in said(at.warning[0].value)
+    assert len(said(at.warning[0].value)) < 200
+
+
+def places() -> list[tuple[str, str, str | None, Step, View]]:
+    """Every step and every link of every shipped lesson: lesson, number, number of the link, the step, the view."""
+    return [
+        (name, str(number), trial, step, view)
+        for name in ORDER
+        for number, step in enumerate(lesson(name).steps, start=1)
+        for trial, view in [(None, step), *((str(place), each) for place, each in enumerate(step.trials, start=1))]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "trial", "whole", "view"),
+    [pytest.param(*each, id="-".join(str(part) for part in each[:3] if part)) for each in places()],
+)
+def test_every_link_opens_the_view_that_it_names(
+    name: str, step: str, trial: str | None, whole: Step, view: View
+) -> None:
+    query = {key: values[0] for key, values in view.query.items()}
+    at = opened(view.page, **query, lesson=name, step=step, **({} if trial is None else {"try": trial}))
+    assert card(at)["away"] == ""
+    assert not at.warning
+    assert not at.error
+    assert not at.toast
+    for key, value in query.items():
+        assert str(at.session_state[key]) == value, key
+    text = view.text or whole.text
+    if text is not None:
+        assert (at.session_state["text"], at.session_state["pair"]) == (text, (view if view.text else whole).pair or "")
+    sentences = view.sentences or whole.sentences
+    if sentences is not None and "example" not in query:
+        assert at.session_state["sentences"] == "\n".join(sentences)
+
+
+def test_every_step_names_its_view_and_its_layer_since_pages_remember_both() -> None:
+    for *_, view in places():
+        assert ("view" in view.query) is (view.page not in ("overview", "tokens", "attention"))
+        shown = view.query.get("view")
+        layered = shown in [("One matrix",), ("One cell",)] if view.page != "sentences" else shown != ("Poolings",)
+        assert "layer" in view.query or not layered

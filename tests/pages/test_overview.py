@@ -77,7 +77,8 @@ def test_the_stack_shows_the_real_sizes(name: str, hidden: int, middle: int, lay
     norm, pooler = 2 * hidden, (hidden + 1) * hidden
     assert counts == [tables, norm, attention, norm, feed_forward, norm, pooler]
     whole = " | ".join(words)
-    for word in (f"30,522 × {hidden}", f"512 × {hidden}", f"{heads} heads × {hidden // heads}", f"{layers} ×"):
+    assert f"{layers} × {attention + feed_forward + 2 * norm:,}" in whole
+    for word in (f"30,522 × {hidden}", f"512 × {hidden}", f"{heads} heads × {hidden // heads}", f"{layers} layers"):
         assert word in whole
     assert f"{hidden} → {middle:,} → {hidden}" in whole
 
@@ -94,8 +95,10 @@ def test_the_stack_follows_the_readers_theme() -> None:
     [
         ("all-MiniLM-L6-v2", {"Pooler": "yes", "Token types": "2", "Positions": "absolute", "Shared layers": "no"}),
         ("distilbert-base-uncased", {"Pooler": "no", "Token types": "no", "Positions": "absolute"}),
-        ("albert-base-v2", {"Shared layers": "12 applications of 1 block", "Pooler": "yes"}),
-        ("ModernBERT-base", {"Positions": "rotary", "Projections": "fused"}),
+        ("albert-base-v2", {"Shared layers": "12 applications of 1 layer", "Pooler": "yes"}),
+        ("ModernBERT-base", {"Positions": "rotary", "Local attention": "in 14 of 22 layers", "Feed-forward": "gated"}),
+        ("deberta-v3-base", {"Positions": "relative", "Token types": "no"}),
+        ("xlm-roberta-base", {"Token types": "1"}),
     ],
 )
 def test_the_page_says_what_the_family_has_and_lacks(model: str, answers: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ Covers `ui/views/parameters/*.py`.
 """
 
 import html
+import json
 import re
 from pathlib import Path
 
@@ -44,9 +45,8 @@ def test_the_bundled_model_has_22_713_216_parameters_in_103_tensors() -> None:
         "Trainable": "22,713,216",
         "Tensors": "103",
         "As stored": "86.6 MiB",
-        "At float32": "86.6 MiB",
-        "At float16": "43.3 MiB",
-        "At int8": "21.7 MiB",
+        "In float16": "43.3 MiB",
+        "In int8": "21.7 MiB",
     }
     assert {row["name"]: row["count"] for row in table(at)} == bundled_counts()
 
@@ -65,7 +65,7 @@ def test_bert_base_has_109_482_240_parameters_in_199_tensors() -> None:
 @pytest.mark.parametrize("depth", ["1", "3", "6"])
 def test_the_drawn_tree_has_the_counts_of_the_file(form: str, depth: str) -> None:
     counts = bundled_counts()
-    (trace,) = drawn(opened("parameters", form=form, depth=depth))["data"]
+    trace, *_ = drawn(opened("parameters", form=form, depth=depth))["data"]
     assert trace["type"] == form
     values = dict(zip(trace["ids"], trace["values"], strict=True))
     parents = dict(zip(trace["ids"], trace["parents"], strict=True))
@@ -84,17 +84,18 @@ def test_the_drawn_tree_has_the_counts_of_the_file(form: str, depth: str) -> Non
     assert max(levels.values()) == int(depth)
 
 
-def test_a_module_called_model_is_drawn_beside_the_model_itself() -> None:
+def test_the_parts_of_a_base_model_stand_beside_its_head() -> None:
     at = opened("parameters", model="ModernBERT-base", task="masked-lm", depth="1")
-    (trace,) = drawn(at)["data"]
+    trace, *_ = drawn(at)["data"]
     assert len(set(trace["ids"])) == len(trace["ids"])
     (root,) = (own for own, parent in zip(trace["ids"], trace["parents"], strict=True) if not parent)
     assert set(trace["parents"]) == {"", root}
+    assert {"model.embeddings", "model.layers", "head"} <= set(trace["ids"])
     assert sum(trace["values"]) == 2 * 149_655_232
 
 
 def test_the_drawn_tree_of_bert_base_has_the_published_counts() -> None:
-    (trace,) = drawn(bert())["data"]
+    trace, *_ = drawn(bert())["data"]
     values = dict(zip(trace["ids"], trace["values"], strict=True))
     assert values["embeddings"] == 23_837_184
     assert values["encoder.layer"] == 85_054_464
@@ -119,9 +120,10 @@ def test_every_view_draws_one_chart_and_its_table(view: str, model: str) -> None
 def test_the_views_can_be_gone_through_by_hand() -> None:
     at = opened("parameters")
     for view in (*VIEWS[1:], VIEWS[0]):
-        at.button_group(key="view").set_value(view).run()
+        at.query_params["view"] = view
+        at.run()
         assert not at.exception
-        assert at.button_group(key="view").value == view
+        assert at.session_state["view"] == view
         assert drawn(at)["data"]
 
 
@@ -138,34 +140,46 @@ def test_the_components_of_bert_base_add_up() -> None:
 
 def test_the_drawn_components_are_those_of_the_table() -> None:
     at = bert(view="Components")
-    bars = {trace["name"]: trace["x"] for trace in drawn(at)["data"]}
+    bars = {trace["name"].rpartition(" ")[0]: trace["x"] for trace in drawn(at)["data"]}
     assert bars == {row["component"]: [row["parameters"]] for row in table(at)}
+    shares = [trace["name"].rpartition(" ")[2] for trace in drawn(at)["data"]]
+    assert shares == [f"{row['share']:.1%}" for row in table(at)]
 
 
 def test_the_drawn_layers_are_those_of_the_table() -> None:
     at = bert(view="Layers")
     rows = table(at)
-    assert [row["total"] for row in rows] == [7_087_872] * 12
-    bars = {trace["name"]: trace["y"] for trace in drawn(at)["data"]}
+    assert [row["parameters"] for row in rows] == [7_087_872] * 12
+    bars = {trace["name"].rpartition(" ")[0]: trace["x"] for trace in drawn(at)["data"]}
     for name in ("query", "key", "value", "attention output", "feed-forward", "layer norm"):
         assert bars.pop(name) == [row[name] for row in rows], name
     assert not bars
     for row in rows:
-        assert row["attention"] + row["feed-forward"] + row["layer norm"] + row["other"] == row["total"]
+        assert row["attention"] + row["feed-forward"] + row["layer norm"] == row["parameters"]
         assert row["query"] + row["key"] + row["value"] + row["attention output"] == row["attention"]
 
 
 def test_albert_says_that_one_block_runs_12_times() -> None:
     at = opened("parameters", model="albert-base-v2", view="Layers")
-    assert any("12 applications, 1 block" in line.value for line in at.markdown)
+    assert any("1 block, run 12 times" in line.value for line in at.markdown)
     (row,) = table(at)
-    assert row["applications"] == 12
-    (tick,) = drawn(at)["layout"]["xaxis"]["ticktext"]
+    assert row["runs per pass"] == 12
+    (tick,) = drawn(at)["layout"]["yaxis"]["ticktext"]
     assert "12 times" in tick
 
 
-def test_a_model_that_shares_nothing_says_nothing_of_applications() -> None:
-    assert not any("applications" in line.value for line in bert(view="Layers").markdown)
+def test_a_model_that_shares_nothing_says_nothing_of_shared_layers() -> None:
+    at = bert(view="Layers")
+    assert any("12 layers of 7,087,872 parameters each" in line.value for line in at.markdown)
+    assert not any("share" in line.value for line in at.markdown)
+    assert "runs per pass" not in table(at)[0]
+
+
+def test_the_layer_that_differs_is_named() -> None:
+    at = opened("parameters", model="ModernBERT-base", view="Layers")
+    assert any("21 of 5,015,040 parameters; not so: 0." in line.value for line in at.markdown)
+    notes = [note["text"] for note in drawn(at)["layout"]["annotations"]]
+    assert [note for note in notes if "fewer" in note] == [" 5,014,272 (768 fewer)"]
 
 
 def test_compared_models_stand_with_their_totals() -> None:
@@ -173,11 +187,13 @@ def test_compared_models_stand_with_their_totals() -> None:
     rows = {row["model"]: row for row in table(at)}
     assert len(rows) == 8
     assert rows["bert-base-uncased"]["total"] == 109_482_240
-    assert rows["bert-base-uncased"]["relative"] == "1.00 ×"
+    relative = {name: row["relative to bert-base-uncased"] for name, row in rows.items()}
+    assert relative["bert-base-uncased"] == 1
     assert rows["bert-large-uncased"]["total"] == 335_141_888
     assert rows["distilbert-base-uncased"]["total"] == 66_362_880
-    assert rows["distilbert-base-uncased"]["relative"] == "0.61 ×"
-    assert (rows["albert-base-v2"]["blocks"], rows["albert-base-v2"]["applications"]) == (1, 12)
+    assert relative["distilbert-base-uncased"] == pytest.approx(66_362_880 / 109_482_240)
+    assert (rows["albert-base-v2"]["layers stored"], rows["albert-base-v2"]["layers run"]) == (1, 12)
+    assert rows["bert-large-uncased"]["MiB in float32"] == pytest.approx(335_141_888 * 4 / 2**20)
     spec = drawn(at)
     columns = zip(*(trace["x"] for trace in spec["data"]), strict=True)
     assert [sum(column) for column in columns] == [row["total"] for row in rows.values()]
@@ -200,9 +216,9 @@ def test_compared_models_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("group", "tensors", "total"),
     [
-        ("Embedding layer", 5, 23_837_184),
-        ("First encoder", 16, 7_087_872),
-        ("Output layer", 2, 590_592),
+        ("Embeddings", 5, 23_837_184),
+        ("Layer 0", 16, 7_087_872),
+        ("Pooler and head", 2, 590_592),
         ("All", 199, 109_482_240),
     ],
 )
@@ -214,8 +230,8 @@ def test_the_three_groups_of_teaching_texts(group: str, tensors: int, total: int
     assert f"**{tensors} tensors, {total:,} parameters**" in summary(at)
 
 
-def test_the_first_encoder_has_the_rows_of_layer_0() -> None:
-    rows = table(bert(rows="First encoder"))
+def test_the_group_layer_0_has_the_rows_of_layer_0() -> None:
+    rows = table(bert(rows="Layer 0"))
     sums: dict[str, int] = {}
     for row in rows:
         module = row["name"].removeprefix("encoder.layer.0.").rpartition(".")[0]
@@ -236,7 +252,7 @@ def test_search_narrows_the_rows_in_any_case() -> None:
 
 
 def test_module_group_and_search_narrow_together() -> None:
-    at = bert(module="encoder.layer.0", rows="First encoder", search="bias")
+    at = bert(module="encoder.layer.0", rows="Layer 0", search="bias")
     assert {row["name"] for row in table(at)} == {f"encoder.layer.0.{module}.bias" for module in LAYER_0}
 
 
@@ -269,11 +285,11 @@ def test_an_address_with_a_wrong_option_opens_the_page_without_it(query: dict[st
 
 
 def test_the_balance_adds_up_to_the_total_and_to_the_file() -> None:
-    line = next(line.value for line in opened("parameters").markdown if "balance" in line.value)
-    assert "11,918,592 + 10,646,784 + 147,840 = **22,713,216**" in line
-    assert "104 tensors = 103 unique + 1 buffer" in line
-    line = next(line.value for line in bert().markdown if "balance" in line.value)
-    assert "23,837,184 + 85,054,464 + 590,592 = **109,482,240**" in line
+    line = next(line.value for line in opened("parameters").caption if "parameters." in line.value)
+    assert "embeddings 11,918,592 + encoder 10,646,784 + pooler 147,840 = **22,713,216**" in line
+    assert "104 tensors: 103 with parameters + 1 buffer." in line
+    line = next(line.value for line in bert().caption if "parameters." in line.value)
+    assert "embeddings 23,837,184 + encoder 85,054,464 + pooler 590,592 = **109,482,240**" in line
 
 
 @pytest.mark.parametrize(
@@ -306,6 +322,23 @@ def test_an_unknown_task_is_the_model_as_it_is() -> None:
     assert metrics(bert(task="<b>"))["Total"] == "109,482,240"
 
 
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [("Embedding layer", "Embeddings"), ("First encoder", "Layer 0"), ("Output layer", "Pooler and head")],
+)
+def test_a_link_with_the_former_name_of_a_group_shows_it(former: str, now: str) -> None:
+    assert bert(rows=former).button_group(key="rows").value == now
+
+
+def test_both_classes_are_named_where_they_differ(models_dir: Path) -> None:
+    folder = write_model(models_dir / "mine", BROKEN)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
+    at = opened("parameters", model="mine")
+    assert any("saved as BertForMaskedLM, counted as BertModel" in said(line.value) for line in at.markdown)
+    assert not any("saved as" in line.value for line in opened("parameters").markdown)
+
+
 BROKEN = {"embeddings.word_embeddings.weight": (7, 6)}
 
 
@@ -325,7 +358,7 @@ def test_a_bad_name_is_one_sentence_and_the_sidebar_stays(page: str, name: str, 
     assert "\n" not in sentence
     assert "Traceback" not in sentence
     assert len(at.sidebar.selectbox) == 1
-    assert "all-MiniLM-L6-v2" in at.sidebar.selectbox(key="model").options
+    assert "all-MiniLM-L6-v2 · 22.7 M · ready" in at.sidebar.selectbox(key="model").options
     assert not at.metric
     assert not at.get("plotly_chart")
 
@@ -358,7 +391,7 @@ def test_a_folder_of_pickles_is_refused(models_dir: Path) -> None:
 def test_a_local_model_is_offered_and_counted(models_dir: Path) -> None:
     write_model(models_dir / "mine", {**BROKEN, "pooler.dense.weight": (6, 6), "pooler.dense.bias": (6,)})
     at = opened("parameters", model="mine")
-    assert "mine" in at.sidebar.selectbox(key="model").options
+    assert "mine · ready" in at.sidebar.selectbox(key="model").options
     assert (metrics(at)["Total"], metrics(at)["Tensors"]) == ("84", "3")
 
 
@@ -377,7 +410,7 @@ def test_tensor_names_are_text_in_every_place(models_dir: Path) -> None:
     write_model(models_dir / "evil", {name: (3, 6), **BROKEN})
     at = opened("parameters", model="evil", module=name, depth="9")
     assert not at.exception
-    (trace,) = drawn(at)["data"]
+    trace, *_ = drawn(at)["data"]
     assert all("<" not in label for label in trace["labels"])
     assert html.escape(name) in [row[0] for row in trace["customdata"]]
     assert name in [row["name"] for row in table(at)]
@@ -389,7 +422,7 @@ def test_an_instance_with_a_list_of_models_offers_only_those(monkeypatch: pytest
     allowed = ["all-MiniLM-L6-v2", "bert-base-uncased"]
     monkeypatch.setenv("INSIDE_BERT_ALLOWED_MODELS", ",".join(allowed))
     at = opened("parameters", view="Compare models")
-    assert list(at.sidebar.selectbox(key="model").options) == allowed
+    assert [line.split(" · ")[0] for line in at.sidebar.selectbox(key="model").options] == allowed
     assert set(at.multiselect(key="models").options) <= set(allowed)
     assert not at.warning
     assert not at.exception
@@ -398,7 +431,7 @@ def test_an_instance_with_a_list_of_models_offers_only_those(monkeypatch: pytest
 def gone_page() -> None:
     from ui.views.parameters.views import tree_view
 
-    tree_view("gone", None)
+    tree_view("gone", None, "sunburst", 3)
 
 
 def test_a_model_that_is_gone_at_the_next_click_is_told_in_one_sentence() -> None:

@@ -3,7 +3,9 @@
 Covers `ui/views/representations/*.py`.
 """
 
+import json
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ import transformers
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import bundled_folder
-from tests.pages.opened import SHELL, drawn, opened
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.opened import SHELL, drawn, opened, said, views
 
 TEXT = "I love my pet python."
-VIEWS = ("Values", "Change", "Token similarity", "Input", "[CLS] and pooler", "Paths", "One word, two texts")
+VIEWS = ("Change", "Values", "Token similarity", "Paths", "Input", "[CLS] and pooler", "One word, two texts")
 
 
 @pytest.fixture(scope="module")
@@ -37,42 +40,127 @@ def z(at: AppTest) -> np.ndarray:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
 def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
-    at = opened("representations", states=view, pair=pair)
+    at = opened("representations", view=view, pair=pair)
     assert not at.exception
     assert not at.error
     assert drawn(at)["data"]
 
 
-@pytest.mark.parametrize("layer", [0, 3, 6])
-def test_values_are_the_models_hidden_states(own: Any, layer: int) -> None:
-    at = opened("representations", layer=str(layer))
-    expected = own.hidden_states[layer][0, :, :64].numpy()
+@pytest.mark.parametrize(("layer", "entry"), [("embeddings", 0), ("2", 3), ("5", 6)])
+def test_values_are_the_models_hidden_states(own: Any, layer: str, entry: int) -> None:
+    at = opened("representations", view="Values", layer=layer)
+    expected = own.hidden_states[entry][0, :, :64].numpy()
     np.testing.assert_allclose(z(at), expected, atol=1e-5)
 
 
+def test_the_page_opens_with_how_much_each_layer_changes_each_token(own: Any) -> None:
+    at = opened("representations")
+    states = torch.stack(own.hidden_states)[:, 0]
+    expected = 1 - torch.nn.functional.cosine_similarity(states[1:], states[:-1], dim=-1).numpy()
+    np.testing.assert_allclose(z(at), expected, atol=1e-5)
+    assert list(drawn(at)["layout"]["yaxis"]["ticktext"]) == [f"layer {layer}" for layer in range(6)]
+    assert at.dataframe[0].value["layer"].tolist() == list(range(6))
+
+
 def test_lengths_are_those_of_the_models_vectors(own: Any) -> None:
-    at = opened("representations", states="Change")
+    at = opened("representations", view="Change", map="vector length")
     expected = torch.stack(own.hidden_states)[:, 0].norm(dim=-1).numpy()
     np.testing.assert_allclose(z(at), expected, rtol=1e-5)
+    rows = ["embeddings", *(f"after layer {layer}" for layer in range(6))]
+    assert list(drawn(at)["layout"]["yaxis"]["ticktext"]) == rows
 
 
-def test_similarities_are_cosines_and_every_layer_has_a_frame(own: Any) -> None:
-    figure = drawn(opened("representations", states="Token similarity"))
-    assert len(figure["frames"]) == len(own.hidden_states) == 7
-    for layer, state in enumerate(own.hidden_states):
-        expected = torch.nn.functional.cosine_similarity(state[0][:, None], state[0][None], dim=-1).numpy()
-        np.testing.assert_allclose(np.array(figure["frames"][layer]["data"][0]["z"]), expected, atol=1e-5)
+@pytest.mark.parametrize(("layer", "entry", "name"), [("embeddings", 0, "embeddings"), ("2", 3, "after layer 2")])
+def test_picture_table_title_and_file_of_similarities_are_of_one_layer(
+    own: Any, layer: str, entry: int, name: str
+) -> None:
+    at = opened("representations", view="Token similarity", layer=layer)
+    state = own.hidden_states[entry][0]
+    expected = torch.nn.functional.cosine_similarity(state[:, None], state[None], dim=-1).numpy()
+    np.testing.assert_allclose(z(at), expected, atol=1e-5)
+    table = at.dataframe[0].value
+    np.testing.assert_allclose(table.drop(columns="token").to_numpy(dtype=float), expected, atol=1e-5)
+    figure = drawn(at)
+    assert f", {name} " in figure["layout"]["title"]["text"]
+    assert not figure["layout"].get("sliders")
+    row = next(each for each in at.get("bidi_component") if each.proto.component_name == "figure_download")
+    assert f"-{name.replace(' ', '-')}-" in json.loads(row.proto.json)["filename"]
+
+
+@pytest.mark.parametrize("view", ["Change", "Values", "Token similarity", "Input"])
+def test_a_line_stands_where_the_second_text_begins(view: str) -> None:
+    pair = drawn(opened("representations", view=view, text="The cat sat.", pair="It was tired."))
+    lines = [shape for shape in pair["layout"]["shapes"] if shape["line"].get("dash")]
+    places = {shape.get("x0") for shape in lines if shape["xref"] == "x"}
+    places |= {shape.get("y0") for shape in lines if shape["yref"] == "y"}
+    assert places == {5.5}  # [CLS] the cat sat . [SEP]
+    assert "second text" in [note["text"] for note in pair["layout"]["annotations"]]
+    alone = drawn(opened("representations", view=view, text="The cat sat."))
+    assert "second text" not in [note["text"] for note in alone["layout"].get("annotations", [])]
+
+
+def test_paths_are_those_of_the_tokens_that_were_picked() -> None:
+    at = opened("representations", view="Paths", text="The cat sat on the mat.", pair="It was tired.", picked="2.6.9")
+    figure = drawn(at)
+    assert [line["name"] for line in figure["data"] if line.get("name")][:3] == ["2 cat", "6 mat", "9 it"]
+    assert at.multiselect(key="picked").value == [2, 6, 9]
+    at.multiselect(key="picked").set_value([2]).run()
+    assert [line["name"] for line in drawn(at)["data"] if line.get("name")] == ["2 cat"]
+    assert at.query_params["picked"] == "2"
+    at.multiselect(key="picked").set_value([]).run()
+    assert not at.exception
+    assert len(at.info) == 1
+
+
+@pytest.mark.parametrize("picked", ["", "x", "99", "1.-2", "9" * 5000, ".".join(map(str, range(40)))])
+def test_nonsense_for_picked_tokens_gives_the_first_ones(picked: str) -> None:
+    at = opened("representations", view="Paths", picked=picked)
+    assert not at.exception
+    assert at.multiselect(key="picked").value == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_model_without_a_pooler_has_no_view_of_one(models_dir: Path) -> None:
+    save_tiny("gpt2", models_dir / "gpt")
+    at = opened("representations", model="gpt", view="[CLS] and pooler")
+    assert not at.exception
+    assert "[CLS] and pooler" not in views(at)
+    assert drawn(at)["data"]
+
+
+@pytest.mark.parametrize("name", ["t5", "gpt2", "xlnet", "albert"])
+def test_one_word_is_found_with_punctuation_behind_it_in_every_family(models_dir: Path, name: str) -> None:
+    save_tiny(name, models_dir / name)
+    at = opened("representations", model=name, view="One word, two texts")
+    assert not at.exception
+    assert not at.info
+    assert drawn(at)["data"][0]["y"]
+
+
+def test_all_hidden_states_are_handed_out() -> None:
+    for view in ("Change", "Values"):
+        labels = [button.label for button in opened("representations", view=view).get("download_button")]
+        assert "All hidden states (NPZ)" in labels
+
+
+def test_the_largest_value_of_what_is_shown_is_named(own: Any) -> None:
+    at = opened("representations", view="Values", layer="5")
+    state = own.hidden_states[6][0]
+    token, dimension = divmod(int(state.abs().argmax()), state.shape[1])
+    told = said(" ".join(each.value for each in at.markdown))
+    assert f"**{float(state[token, dimension]):.2f}** in dimension {dimension} of **[CLS]**" in told
+    assert token == 0
+    assert "over all hidden states" in told
 
 
 def test_the_pooler_output_is_the_models(own: Any) -> None:
-    figure = drawn(opened("representations", states="[CLS] and pooler"))
-    lines = {line["name"]: np.array(line["y"]) for line in figure["data"]}
-    np.testing.assert_allclose(lines["pooler output"], own.pooler_output[0].numpy(), atol=1e-5)
-    np.testing.assert_allclose(lines["[CLS]"], own.last_hidden_state[0, 0].numpy(), atol=1e-5)
+    figure = drawn(opened("representations", view="[CLS] and pooler"))
+    vector, output = (np.array(line["y"]) for line in figure["data"])
+    np.testing.assert_allclose(output, own.pooler_output[0].numpy(), atol=1e-5)
+    np.testing.assert_allclose(vector, own.last_hidden_state[0, 0].numpy(), atol=1e-5)
 
 
 def test_one_word_in_two_texts_begins_at_one_and_falls() -> None:
-    curve = drawn(opened("representations", states="One word, two texts"))["data"][0]["y"]
+    curve = drawn(opened("representations", view="One word, two texts"))["data"][0]["y"]
     assert curve[0] == 1.0
     assert len(curve) == 8
     assert all(-1 <= value <= 1 for value in curve)
@@ -82,7 +170,7 @@ def test_one_word_in_two_texts_begins_at_one_and_falls() -> None:
 def test_markup_in_a_text_is_shown_and_not_read() -> None:
     at = opened("representations", text="<b>bold</b> ![x](http://evil.example) $x$ **y**")
     assert not at.exception
-    labels = drawn(at)["layout"]["yaxis"]["ticktext"]
+    labels = drawn(at)["layout"]["xaxis"]["ticktext"]
     assert {"&lt;", "&gt;"} & set(labels)
     assert not any("<b>" in label for label in labels)
 
@@ -102,5 +190,5 @@ def test_no_text_breaks_the_page(text: str) -> None:
 def test_a_model_without_weights_says_what_can_be_done() -> None:
     at = opened("representations", model="bert-base-uncased")
     assert not at.exception
-    (error,) = at.error
+    (error,) = at.info
     assert "not on this machine" in error.value.replace("\\", "")

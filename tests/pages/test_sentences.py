@@ -21,8 +21,11 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.models.sources import bundled_folder
 from bertviz_core.sentences import projection
 from bertviz_core.sentences.results import SentenceMap
+from bertviz_core.settings import Settings
+from bertviz_core.trace.subwords.made_tokenizers import BYTES, made_tokenizer
 from tests.cli.test_sentences import checkpoint_with_prompts
 from tests.helpers import hostile_tables
+from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import SHELL, _decoded, opened, said
 from ui.cache import decorator
 from ui.cache.jobs import Job, JobBoard
@@ -53,17 +56,20 @@ def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def own() -> np.ndarray:
-    """The model's own mean-pooled vectors of length 1, run without any of our code."""
+def own(own_states: list[np.ndarray]) -> np.ndarray:
+    """The model's own mean-pooled vectors of length 1."""
+    rows = np.stack([h.mean(0) for h in own_states])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def own_states() -> list[np.ndarray]:
+    """The model's own last hidden states of each sentence, run without any of our code."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
     model = transformers.AutoModel.from_pretrained(bundled_folder()).eval()
-    rows = []
     with torch.inference_mode():
-        for sentence in HOMONYMS:
-            hidden = model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0]
-            rows.append(torch.nn.functional.normalize(hidden.mean(0), dim=0).numpy())
-    return np.stack(rows)
+        return [model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0].numpy() for sentence in HOMONYMS]
 
 
 def typed(sentences: str, **query: str) -> AppTest:
@@ -100,9 +106,7 @@ def z(at: AppTest) -> np.ndarray:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_opens_with_a_figure(view: str) -> None:
-    at = opened("sentences", compare=view)
-    if view == "Query":
-        at.text_input(key="query_sentence").set_value("Money").run()
+    at = opened("sentences", view=view)
     assert not at.exception
     assert not at.error
     assert charts(at)[0]["data"]
@@ -120,7 +124,7 @@ def test_the_distance_is_that_of_the_models_vectors(own: np.ndarray) -> None:
 def test_the_models_own_way_is_preselected_and_named() -> None:
     at = opened("sentences")
     assert at.session_state["pooling"] == "recommended"
-    assert "mean (recommended)" in [str(each) for each in at.button_group(key="pooling").options]
+    assert at.selectbox(key="pooling").options[0] == "mean (recommended)"
     assert "normalised to unit length" in words(at)
 
 
@@ -144,7 +148,7 @@ def test_a_query_may_have_a_prompt_of_its_own(models_dir: Path) -> None:
     library = SentenceTransformer(str(checkpoint_with_prompts(models_dir / "asks")), device="cpu")
     listed = library.encode(HOMONYMS, prompt_name="document")
     for own, name in (("as the list", "document"), ("query", "query")):
-        at = opened("sentences", model="asks", compare="Query", query_prompt=own)
+        at = opened("sentences", model="asks", view="Query", query_prompt=own)
         at.text_input(key="query_sentence").set_value(HOMONYMS[3]).run()
         expected = library.similarity(library.encode([HOMONYMS[3]], prompt_name=name), listed).numpy()[0]
         found = at.dataframe[0].value
@@ -154,7 +158,7 @@ def test_a_query_may_have_a_prompt_of_its_own(models_dir: Path) -> None:
 
 def test_clustering_moves_the_sentences_and_changes_no_cell(own: np.ndarray) -> None:
     figure = charts(opened("sentences", order="clustered"))[0]
-    order = [int(number) - 1 for number in figure["layout"]["xaxis"]["ticktext"]]
+    order = [int(name.split()[0]) - 1 for name in figure["layout"]["xaxis"]["ticktext"]]
     assert sorted(order) == list(range(len(HOMONYMS)))
     np.testing.assert_allclose(np.array(figure["data"][0]["z"]), (own @ own.T)[np.ix_(order, order)], atol=1e-5)
 
@@ -163,12 +167,12 @@ def test_the_closest_pair_comes_first(own: np.ndarray) -> None:
     cosines = np.triu(own @ own.T, 1)
     first, second = np.unravel_index(cosines.argmax(), cosines.shape)
     row = opened("sentences").dataframe[0].value.iloc[0]
-    assert (row["number"], row["and number"]) == (first + 1, second + 1)
+    assert (row["first"], row["second"]) == (first + 1, second + 1)
     assert row["cosine"] == pytest.approx(cosines.max(), abs=1e-5)
 
 
 def test_a_sentence_of_the_list_is_nearest_to_itself() -> None:
-    at = opened("sentences", compare="Query")
+    at = opened("sentences", view="Query")
     at.text_input(key="query_sentence").set_value(HOMONYMS[3]).run()
     found = at.dataframe[0].value.iloc[0]
     assert found["number"] == 4
@@ -176,31 +180,56 @@ def test_a_sentence_of_the_list_is_nearest_to_itself() -> None:
 
 
 def test_the_cells_of_token_pairs_add_up_to_the_cosine(own: np.ndarray) -> None:
-    at = opened("sentences", compare="Token contributions")
+    at = opened("sentences", view="Token contributions")
     assert z(at).sum() == pytest.approx(own[0] @ own[1], abs=1e-5)
     assert f"{own[0] @ own[1]:.4f}" in words(at)
-    by_words = opened("sentences", compare="Token contributions", cells="words")
+    by_words = opened("sentences", view="Token contributions", cells="words")
     assert z(by_words).sum() == pytest.approx(own[0] @ own[1], abs=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["[CLS]", "pooler output"])
 def test_an_approximation_is_labelled(pooling: str) -> None:
-    at = opened("sentences", compare="Token contributions", pooling=pooling)
+    at = opened("sentences", view="Token contributions", pooling=pooling)
     assert any("An approximation" in each.value for each in at.warning)
 
 
 def test_small_maps_hold_the_last_layer_of_every_pooling() -> None:
-    lines, maps = charts(opened("sentences", compare="Poolings"))
-    assert [line["name"] for line in lines["data"][:4]] == ["mean", "[CLS]", "max", "pooler output"]
-    assert len(maps["data"]) == 3 * 5 + 1
+    lines, maps = charts(opened("sentences", view="Poolings"))
+    assert [line["name"] for line in lines["data"][:5]] == ["mean", "[CLS]", "max", "pooler output", "last token"]
+    assert len(maps["data"]) == 4 * 7 + 1
+
+
+@pytest.mark.parametrize("pooling", ["[CLS]", "max", "last token"])
+def test_a_chosen_pooling_is_the_one_of_the_vectors(own_states: list[np.ndarray], pooling: str) -> None:
+    pool = {"[CLS]": lambda h: h[0], "max": lambda h: h.max(0), "last token": lambda h: h[-1]}[pooling]
+    rows = np.stack([pool(h) for h in own_states])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(z(opened("sentences", pooling=pooling)), rows @ rows.T, atol=1e-5)
+
+
+def test_what_is_said_of_poolings_is_said_of_this_model(models_dir: Path) -> None:
+    save_tiny("bert", models_dir / "bert")
+    folder = save_tiny("gpt2", models_dir / "decoder", vocab_size=300)
+    made_tokenizer(BYTES, Settings.from_environment()).tokenizer.save_pretrained(folder)
+    trained = words(opened("sentences", view="Poolings"))
+    assert "asks for **mean**" in trained
+    untrained = words(opened("sentences", view="Poolings", model="bert"))
+    assert "nothing in pre-training asks" in untrained
+    assert "**[CLS]**" in untrained
+    texts = "A b.\nA c."
+    decoder = typed(texts, view="Poolings", model="decoder")
+    assert "no [CLS] to pool" in words(decoder)
+    assert "Reimers" not in words(decoder)
+    names = typed(texts, model="decoder").selectbox(key="pooling").options
+    assert names == ["mean", "max", "last token"]
 
 
 def test_the_vectors_are_the_models(own: np.ndarray) -> None:
-    np.testing.assert_allclose(z(opened("sentences", compare="Vectors")), own, atol=1e-5)
+    np.testing.assert_allclose(z(opened("sentences", view="Vectors")), own, atol=1e-5)
 
 
 def test_no_sentence_stands_in_the_address_and_a_link_that_carries_one_is_honoured() -> None:
-    at = opened("sentences", sentences="One.\nTwo.", compare="Token contributions")
+    at = opened("sentences", sentences="One.\nTwo.", view="Token contributions")
     assert at.text_area(key="sentences").value == "One.\nTwo."
     assert not any("One" in str(value) for value in at.query_params.values())
 
@@ -222,7 +251,7 @@ def test_an_example_is_named_in_the_address() -> None:
     ],
 )
 def test_no_list_breaks_a_view(view: str, text: str) -> None:
-    at = typed(text, compare=view)
+    at = typed(text, view=view)
     assert not at.exception
     assert len(at.error) == (not text.strip())
 
@@ -237,6 +266,28 @@ def test_blank_lines_and_duplicates_are_counted() -> None:
     found = words(typed("One.\n\nTwo.\nOne."))
     assert "3 sentences" in found
     assert "blank" in found
+
+
+@pytest.mark.parametrize(
+    ("view", "there"),
+    [
+        ("Similarity", {"pooling", "layer", "order", "measure"}),
+        ("Poolings", set()),
+        ("Token contributions", {"pooling", "layer", "first_sentence", "second_sentence", "cells"}),
+        ("Query", {"pooling", "layer", "measure", "query_sentence"}),
+        ("Map", {"pooling", "layer"}),
+        ("Vectors", {"pooling", "layer"}),
+    ],
+)
+def test_what_has_no_effect_on_a_view_is_not_there(view: str, there: set[str]) -> None:
+    at = opened("sentences", view=view)
+    keys = {str(each.key) for kind in ("selectbox", "select_slider", "text_input") for each in at.main.get(kind)}
+    assert keys - {"placed", "example", "pair", "text"} == there
+
+
+def test_an_empty_list_is_told_what_to_do() -> None:
+    (told,) = typed(" ").error
+    assert said(told.value).startswith("The list is empty. Write at least one sentence")
 
 
 def test_long_lists_are_drawn_as_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +307,7 @@ def test_pairs_blocks_and_points_are_found_once(monkeypatch: pytest.MonkeyPatch)
     for _ in range(2):
         at = typed(text)
         at.run()
-        typed(text, compare="Map").run()
+        typed(text, view="Map").run()
     assert sorted(made) == ["block_summary", "closest_pairs", "sentence_map"]
     typed(f"{text}\nOne more.")
     assert sorted(made) == ["block_summary", "block_summary", "closest_pairs", "closest_pairs", "sentence_map"]
@@ -302,7 +353,7 @@ def test_a_column_of_a_file_is_chosen_and_the_file_outlives_a_visit_elsewhere() 
 
 
 def test_points_are_coloured_by_a_column() -> None:
-    at = handed("f.csv", b"kind,sentence\na,One thing.\nb,Two things.\nb,Last.\n", compare="Map")
+    at = handed("f.csv", b"kind,sentence\na,One thing.\nb,Two things.\nb,Last.\n", view="Map")
     at.selectbox(key="colour_column").set_value("kind").run()
     assert {trace["name"] for trace in charts(at)[0]["data"]} == {"a", "b"}
 
@@ -312,22 +363,22 @@ def test_points_are_placed_by_umap_where_it_is_chosen(monkeypatch: pytest.Monkey
     placed = SentenceMap(points, None, "umap", "UMAP said so.")
     monkeypatch.setattr(projection, "_umap", lambda vectors: placed)
     decorator.results.clear()
-    at = opened("sentences", compare="Map", placed="UMAP")
+    at = opened("sentences", view="Map", placed="UMAP")
     (figure,) = charts(at)
     np.testing.assert_allclose(np.array([figure["data"][0]["x"], figure["data"][0]["y"]]).T, points)
     assert figure["layout"]["xaxis"]["title"]["text"] == "first axis"
     assert "UMAP said so." in words(at)
     assert "of the variance" not in words(at)
-    at.button_group(key="placed").set_value("pca").run()
+    at.selectbox(key="placed").set_value("pca").run()
     assert "of the variance" in words(at)
 
 
 def test_without_umap_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projection, "find_spec", lambda name: None)
-    at = opened("sentences", compare="Map", placed="UMAP")
+    at = opened("sentences", view="Map", placed="UMAP")
     assert not at.exception
     assert "of the variance" in words(at)
-    assert "placed" not in [each.key for each in at.button_group]
+    assert "placed" not in [each.key for each in at.selectbox]
 
 
 def test_columns_may_hold_anything_and_be_called_anything() -> None:
@@ -336,7 +387,7 @@ def test_columns_may_hold_anything_and_be_called_anything() -> None:
     )
     target = io.BytesIO()
     table.to_parquet(target)
-    at = handed("f.parquet", target.getvalue(), compare="Map")
+    at = handed("f.parquet", target.getvalue(), view="Map")
     at.selectbox(key="sentence_column").set_value("text").run()
     assert "'first' holds several values in a cell" in words(at)
     for column in ("sentence", "=a"):
@@ -398,4 +449,4 @@ def test_the_page_names_the_limit_of_uploads_and_keeps_it_for_typed_lists(monkey
 def test_a_model_without_weights_says_what_can_be_done() -> None:
     at = opened("sentences", model="bert-base-uncased")
     assert not at.exception
-    assert "not on this machine" in said(at.error[0].value)
+    assert "not on this machine" in said(at.info[0].value)

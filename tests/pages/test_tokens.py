@@ -4,14 +4,16 @@ Covers `ui/views/tokens/*.py`.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.helpers.tiny_models import save_tiny, tiny_tokenizer
-from tests.pages.opened import drawn, metrics, opened, said
+from bertviz_core.trace.subwords.made_tokenizers import BYTES, MADE, SMALL
+from tests.helpers.tiny_models import save_tiny, tiny_tokenizer, vocabulary
+from tests.pages.opened import _decoded, metrics, opened, said
 
 TEACHING = "Sinan loves a beautiful day"
 
@@ -22,11 +24,21 @@ def rows(at: AppTest) -> list[dict[str, Any]]:
     return found
 
 
-def pieces(at: AppTest, which: int = 0) -> list[str]:
-    """The pieces that are drawn in place."""
-    found = [each for each in at.get("bidi_component") if '"runs"' in each.proto.json]
-    data = json.loads(found[which].proto.json)
-    return [chip["text"] for run in data["runs"] for chip in run.get("word", ())]
+def charts(at: AppTest) -> dict[str, dict[str, Any]]:
+    """Key of each chart -> the chart as it is sent to the browser."""
+    keys = ("tokens_text", "tokens_neighbours", "tokens_second")
+    return {
+        key: _decoded(json.loads(each.proto.spec))
+        for each in at.get("plotly_chart")
+        for key in keys
+        if each.proto.id.endswith(f"-{key}")
+    }
+
+
+def pieces(at: AppTest, key: str = "tokens_text") -> list[str]:
+    """The tokens that are drawn, as a reader sees them."""
+    words = next(trace for trace in charts(at)[key]["data"] if trace["mode"] == "text")
+    return [re.sub("<[^>]*>", "", text) for text in words["text"]]
 
 
 def words(at: AppTest) -> str:
@@ -44,7 +56,7 @@ def test_the_default_text_is_read_by_the_bundled_model() -> None:
     assert metrics(at) == {
         "Tokens": "8",
         "Token limit": "512",
-        "Words": "6",
+        "Words": "5",
         "Pieces": "6",
         "Special": "2",
         "Unknown": "0",
@@ -92,16 +104,37 @@ def test_a_chosen_token_shows_its_nearest_rows() -> None:
     table = load_model(resolve("all-MiniLM-L6-v2", settings), settings).model.get_input_embeddings().weight.detach()
     at = opened("tokens", token="2")
     assert at.number_input(key="token").value == 2
-    (bars,) = drawn(at)["data"]
+    bars, _ = charts(at)["tokens_neighbours"]["data"]
     unit = table / table.norm(dim=1, keepdim=True)
     cosines = unit @ unit[2293]
     cosines[2293] = -1
     best = cosines.topk(10)
     assert bars["x"] == pytest.approx(best.values.tolist(), abs=1e-5)
     assert at.dataframe[1].value["id"].tolist() == best.indices.tolist()
-    assert f"Row 2293 of the embedding table, **love**, has the norm **{float(table[2293].norm()):.4f}**" in words(at)
+    assert f"**love** has the id 2,293; its row has the norm **{float(table[2293].norm()):.4f}**" in words(at)
     at.number_input(key="token").set_value(1).run()
-    assert 'Nearest rows to "i"' in drawn(at)["layout"]["title"]["text"]
+    assert 'Tokens nearest to "i"' in charts(at)["tokens_neighbours"]["layout"]["title"]["text"]
+
+
+def test_padding_rows_of_the_table_are_named_as_such(models_dir: Path) -> None:
+    save_tiny("bert", models_dir / "padded", vocab_size=len(vocabulary()) + 200)
+    at = opened("tokens", model="padded")
+    names = at.dataframe[1].value["token"].tolist()
+    assert any(name.startswith("padding row ") for name in names)
+    assert "None" not in names
+    assert "no text ever uses them" in words(at)
+
+
+def test_the_code_on_the_page_gives_the_numbers_on_the_page(models_dir: Path) -> None:
+    save_tiny("bert", models_dir / "tiny")
+    at = opened("tokens", model="tiny", tokens_explained="true")
+    printed: list[Any] = []
+    exec(at.code[0].value, {"print": lambda *given: printed.append(given)})
+    (norm,), (names, cosines) = printed
+    bars = charts(at)["tokens_neighbours"]
+    assert bars["data"][0]["x"] == pytest.approx(cosines.tolist(), abs=1e-5)
+    assert at.dataframe[1].value["token"].tolist() == names
+    assert f"**{float(norm):.4f}**" in words(at)
 
 
 def test_a_position_beyond_a_shorter_text_is_let_go() -> None:
@@ -149,31 +182,41 @@ def test_a_model_without_weights_shows_all_but_the_neighbours(models_dir: Path) 
     assert rows(at)[5]["token"] == "python"
     (told,) = at.info
     assert "need the model's weights" in said(told.value)
-    assert not at.get("plotly_chart")
+    assert set(charts(at)) == {"tokens_text", "tokens_second"}
 
 
 def test_a_model_without_tokenizer_is_refused_in_one_sentence() -> None:
     at = opened("tokens", model="bert-base-uncased")
     assert not at.exception
-    (told,) = at.error
+    (told,) = at.info
     assert "The tokenizer of 'bert-base-uncased' is not on this machine" in said(told.value)
     assert not at.dataframe
 
 
-def test_a_second_tokenizer_stands_beside_the_first(models_dir: Path) -> None:
+def test_a_second_tokenizer_stands_below_the_first(models_dir: Path) -> None:
     folder = save_tiny("bert", models_dir / "tiny")
     tiny_tokenizer().save_pretrained(folder)
-    at = opened("tokens", text="I love pythons")
-    assert at.selectbox(key="tokenizer").value == "tiny"
-    assert pieces(at, 1) == ["[CLS]", "I", "love", "python", "s", "[SEP]"]
-    assert pieces(at, 2) == ["[CLS]", "I", "love", "python", "s", "[SEP]"]
+    at = opened("tokens", text="I love pythons", tokenizer="tiny")
+    assert at.selectbox(key="tokenizer").options[:3] == [*MADE, "tiny"]
+    assert pieces(at, "tokens_second") == ["[CLS]", "I", "love", "python", "##s", "[SEP]"] * 2
     assert "**tiny**: 6 tokens, 0 unknown" in words(at)
 
 
-def test_alone_on_this_machine_the_second_tokenizer_is_refused_by_name() -> None:
+def test_the_second_tokenizer_that_comes_with_the_package_cuts_otherwise() -> None:
+    at = opened("tokens")
+    assert at.selectbox(key="tokenizer").value == SMALL
+    both = pieces(at, "tokens_second")
+    assert both[:8] == pieces(at)
+    assert both[8:] == ["[CLS]", "I", "love", "my", "p", "##et", "p", "##y", "##th", "##on", ".", "[SEP]"]
+    assert "first 4,000 entries of BERT's vocabulary" in words(at)
+    at.selectbox(key="tokenizer").set_value(BYTES).run()
+    assert len(pieces(at, "tokens_second")) == 8 + len("I love my pet python.") + 1
+    assert "Every byte of the text is a token" in words(at)
+
+
+def test_a_second_tokenizer_that_is_not_here_is_refused_by_name() -> None:
     at = opened("tokens")
     box = at.selectbox(key="tokenizer")
-    assert box.value is None
     assert "bert-base-uncased" in box.options
     box.set_value("bert-base-uncased").run()
     assert not at.exception

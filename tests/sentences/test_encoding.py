@@ -18,15 +18,17 @@ from bertviz_core.errors import SupersededError, TextError, UnsupportedModelErro
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource, bundled_folder, folder_source, resolve
 from bertviz_core.sentences import batches as sentences_batches
-from bertviz_core.sentences.batches import batches, sentence_tokens, tokenized
+from bertviz_core.sentences.batches import batches, edge_tokens, sentence_tokens, tokenized
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
+from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.pooling_comparison import pooling_comparison
-from bertviz_core.sentences.results import POOLINGS, Pooling, SentencePlan
+from bertviz_core.sentences.results import POOLINGS, EdgeTokens, Pooling, SentencePlan
 from bertviz_core.sentences.similarity import similarity_matrix
 from bertviz_core.sentences.vector_store import FILE, SentenceStore
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import RUN_LOCK, trace
+from bertviz_core.trace.subwords.made_tokenizers import BYTES, made_tokenizer
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from tests.helpers.families_table import family_run
 from tests.helpers.tiny_models import FAMILIES, HIDDEN, LAYERS, TEXT, save_tiny
@@ -271,6 +273,16 @@ def test_weights_with_nan_give_a_notice_and_zero_weights_no_nan(tmp_path: Path) 
     assert "NaN" in broken.notices[0]
 
 
+def test_what_stands_around_a_sentence_decides_which_poolings_there_are() -> None:
+    run = family_run("bert")
+    assert edge_tokens(run.tokenizer) == EdgeTokens("[CLS]", "[SEP]")
+    assert edge_tokens(made_tokenizer(BYTES, Settings.from_environment())) == EdgeTokens(None, "</s>")
+    assert offered_poolings("[CLS]", True, "mean") == POOLINGS
+    assert offered_poolings(None, False, "mean") == ("mean", "max", "lasttoken")
+    assert offered_poolings(None, False, "cls") == ("mean", "cls", "max", "lasttoken")
+    assert offered_poolings("<s>", False, "weightedmean") == ("mean", "cls", "max", "lasttoken", "weightedmean")
+
+
 def test_the_poolings_compared() -> None:
     run = family_run("bert")
     found = pooling_comparison(run.loaded, run.tokenizer, TINY)
@@ -297,14 +309,14 @@ def test_the_comparison_wants_two_to_500_sentences() -> None:
             pooling_comparison(run.loaded, run.tokenizer, sentences)
     many = pooling_comparison(run.loaded, run.tokenizer, ["the pet", "my river"] * 33, layers=[1])
     assert many.matrices is None
-    assert many.mean_cosine.shape == (4, 1)
+    assert many.mean_cosine.shape == (5, 1)
 
 
 def test_a_pooling_of_the_checkpoints_own_is_compared_too() -> None:
     run = family_run("bert")
-    found = pooling_comparison(run.loaded, run.tokenizer, TINY, own="lasttoken")
-    assert found.poolings == (*POOLINGS, "lasttoken")
-    vectors = sentence_vectors(run.loaded, run.tokenizer, TINY, SentencePlan("lasttoken", 1)).vectors
+    found = pooling_comparison(run.loaded, run.tokenizer, TINY, own="weightedmean")
+    assert found.poolings == (*POOLINGS, "weightedmean")
+    vectors = sentence_vectors(run.loaded, run.tokenizer, TINY, SentencePlan("weightedmean", 1)).vectors
     assert found.matrices is not None
     np.testing.assert_allclose(found.matrices[-1, 1], similarity_matrix(vectors), atol=1e-5)
     assert pooling_comparison(run.loaded, run.tokenizer, TINY, layers=[1], own="max").poolings == POOLINGS

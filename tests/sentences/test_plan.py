@@ -304,4 +304,15 @@ def test_another_pooling_leaves_the_dense_layers_out_and_keeps_the_rest() -> Non
     assert other.truncate_dim is None
     assert "dense layers" in other.notices[0]
     assert "2 dimensions" in other.notices[1]
-    assert "entry 4" in other.reason
+    assert "after layer 3" in other.reason
+
+
+def test_a_plan_says_whether_the_checkpoint_asks_for_it(tmp_path: Path) -> None:
+    settings = Settings.from_environment()
+    own = recommended(resolve("all-MiniLM-L6-v2", settings), settings)
+    none = recommended(folder_source("tiny", save_tiny("bert", tmp_path)), settings)
+    assert (own.from_checkpoint, none.from_checkpoint) == (True, False)
+    assert adapted(own, "mean", None).from_checkpoint
+    other = adapted(own, "max", 1)
+    assert not other.from_checkpoint
+    assert other.reason == "As chosen: the largest value of each dimension over all tokens, after layer 0."

@@ -344,7 +344,8 @@ def test_the_memory_said_before_a_run_is_what_its_trace_takes(bert: Opened) -> N
         tokens.input_ids.nbytes + 4 * len(TEXT) + (0 if found.pooler_output is None else found.pooler_output.nbytes)
     )
     assert found.nbytes == said.nbytes + beside
-    assert said.seconds > 0
+    assert said.seconds == 0  # too little work to measure the machine for it
+    assert run_cost(bert[0], 10_000).seconds > 0
 
 
 def test_older_traces_make_room_before_a_run(bert: Opened) -> None:

@@ -4,11 +4,14 @@ from pathlib import Path
 
 UI = Path(__file__).parents[2] / "ui"
 PLACES = {
+    "arrival.py",
     "session.py",
     "lessons/tour.py",
     "widgets/cell_controls.py",
     "widgets/controls.py",
     "widgets/file_theme.py",
+    "widgets/model_select.py",
+    "widgets/view_and_layer.py",
     *(f"views/{page}/controls.py" for page in ("architecture", "attention", "checkpoint")),
     *(f"views/{page}/controls.py" for page in ("representations", "sentences", "tokens")),
 }

@@ -13,63 +13,77 @@ from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
 from ui import session, share
 
-KINDS = ("selectbox", "multiselect", "slider", "number_input", "button_group", "toggle", "text_input", "text_area")
+KINDS = (
+    "selectbox",
+    "multiselect",
+    "slider",
+    "select_slider",
+    "number_input",
+    "button_group",
+    "toggle",
+    "text_input",
+    "text_area",
+)
 LONG = "The quick brown fox jumps over the lazy dog. " * 9
 PAIR = {"text": "The bank lent me money.", "pair": "It stood by the river."}
 
 LABELS = {"[CLS]": "cls", "dot product": "dot"}
 """What stands in the address where a control shows an option under a label -> the option."""
-CONDITIONAL = {"model", "placed", "bfloat16"}
-"""On all pages; there only where umap is installed; there only for long lists on some processors."""
+CONDITIONAL = {"model", "view", "placed", "bfloat16"}
+"""On all pages; on most; there only where umap is installed; there only for long lists on some processors."""
 VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("overview", {"model": "bert-tiny"}, {}),
     (
         "parameters",
-        {"form": "treemap", "depth": 2, "module": "encoder.layer.3", "search": "weight", "rows": "First encoder"},
+        {"form": "treemap", "depth": 2, "module": "encoder.layer.3", "search": "weight", "rows": "Layer 0"},
         {},
     ),
     ("parameters", {"model": "bert-base-uncased", "view": "Layers", "task": "masked-lm"}, {}),
     ("parameters", {"view": "Compare models", "models": ["bert-tiny", "bert-base-uncased"]}, {}),
     ("architecture", {"find": "query", "levels": 2, "one_by_one": "true", "looked_at": "pooler.dense"}, {}),
-    ("architecture", {"architecture": "One layer", "drawn_layer": 4}, {}),
-    ("architecture", {"architecture": "Cost", "holding": "Training"}, {}),
+    ("architecture", {"view": "One layer", "layer": 4}, {}),
+    ("architecture", {"view": "Cost", "holding": "Training"}, {}),
     ("checkpoint", {"load_task": "question-answering", "key_status": "new", "key_search": "weight"}, {}),
     ("checkpoint", {"load_task": "sequence-classification", "labels": 3}, {}),
-    ("checkpoint", {"checkpoint": "Weights", "statistic": "mean", "tensor": "pooler.dense.bias"}, {}),
-    ("checkpoint", {"checkpoint": "Two checkpoints", "scale": "even", "change_order": "both by change"}, {}),
-    ("checkpoint", {"checkpoint": "Two checkpoints", "changed": "pooler.dense.bias"}, {}),
+    ("checkpoint", {"view": "Weights", "statistic": "mean", "tensor": "pooler.dense.bias"}, {}),
+    ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}, {}),
+    ("checkpoint", {"view": "Two checkpoints", "changed": "pooler.dense.bias"}, {}),
     (
         "checkpoint",
-        {"checkpoint": "Two checkpoints", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
+        {"view": "Two checkpoints", "compared": "behaviour with the text", "other": "all-MiniLM-L6-v2"},
         {},
     ),
     ("tokens", {"below": "position", "token": 3, "tokenizer": "bert-base-uncased"}, {}),
-    ("representations", {"layer": 2, "window": 32, "from": 64}, {}),
-    ("representations", {"states": "Change", "map": "against its own input"}, {}),
-    ("representations", {"states": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
-    ("heads", {"at": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
-    ("heads", {"heads": "One product or twelve", "product": "key"}, {}),
-    ("heads", {"heads": "One cell", "at": 3, "head": 7, "query": 2, "key": 1}, {}),
-    ("attention", {"at": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
+    ("representations", {"view": "Values", "layer": 2, "window": 32, "from": 64}, {}),
+    ("representations", {"view": "Change", "map": "cosine to its own input"}, {}),
+    ("representations", {"view": "Token similarity", "tokens": [3, 40]}, {"text": LONG}),
+    ("heads", {"layer": 2, "head": 5, "matrix": "value", "cut": "one matrix"}, {}),
+    ("heads", {"view": "One product or twelve", "product": "key"}, {}),
+    ("heads", {"view": "One cell", "layer": 3, "head": 7, "query": 2, "key": 1}, {}),
+    ("attention", {"layer": 2, "head": 3, "words": "true", "hide_special": "true", "hide_punctuation": "true"}, {}),
     ("attention", {"weights": "value-weighted", "part": "A to B"}, PAIR),
-    ("attention", {"weights": "rollout", "at": 4}, {}),
+    ("attention", {"weights": "rollout", "layer": 4}, {}),
     (
         "sentences",
-        {"example": "negation", "pooling": "[CLS]", "pooled_layer": 3, "measure": "dot product", "order": "clustered"},
+        {"example": "negation", "pooling": "[CLS]", "layer": 3, "measure": "dot product", "order": "clustered"},
         {},
     ),
-    ("sentences", {"compare": "Token contributions", "cells": "words"}, {}),
-    ("sentences", {"compare": "Map"}, {}),
+    ("sentences", {"view": "Token contributions", "cells": "words"}, {}),
+    ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
 ]
 
 
+BY_POSITION = {"query_token": "query", "key_token": "key"}
+"""Key of a list of tokens -> its name in the address, which holds the position and never the word."""
+
+
 def shown(at: AppTest) -> dict[str, Any]:
     """Name in the address -> what the control shows, of every control that is bound to the address."""
-    found = {}
+    found = {name: at.session_state[name] for name in ("view", "model") if name in at.session_state}
     for kind in KINDS:
         for widget in at.get(kind):
-            name = getattr(widget.proto, "query_param_key", "")
+            name = getattr(widget.proto, "query_param_key", "") or BY_POSITION.get(widget.key, "")
             if name:
                 found[name] = widget.value
     return found
@@ -99,19 +113,19 @@ def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: 
 
 def test_a_link_restores_what_was_typed() -> None:
     words = {"word": "bank", "first": "The bank lends.", "second": "The river bank."}
-    at = opened("representations", states="One word, two texts", **words, **PAIR)
+    at = opened("representations", view="One word, two texts", **words, **PAIR)
     assert {each.key: each.value for each in at.text_input} == words
     assert (at.session_state["text"], at.session_state["pair"]) == (PAIR["text"], PAIR["pair"])
-    assert set(at.query_params) == {"states"}
+    assert set(at.query_params) == {"view"}
     places = {"first_sentence": "2", "second_sentence": "1"}
-    at = opened("sentences", compare="Token contributions", sentences="One.\nTwo.\nThree.", **places)
+    at = opened("sentences", view="Token contributions", sentences="One.\nTwo.\nThree.", **places)
     assert at.text_area(key="sentences").value == "One.\nTwo.\nThree."
     assert [box.value for box in at.selectbox if box.key in places] == [2, 1]
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "1e9", "99999999999", "²", ""])
 def test_a_place_that_is_no_number_is_left_out(value: str) -> None:
-    at = opened("sentences", compare="Token contributions", first_sentence=value)
+    at = opened("sentences", view="Token contributions", first_sentence=value)
     assert not at.exception
     assert "first_sentence" not in at.query_params
 
@@ -142,7 +156,7 @@ def test_the_text_is_in_the_link_only_when_asked() -> None:
 
 
 def test_what_everyone_begins_with_is_not_carried() -> None:
-    assert carried(opened("representations", states="One word, two texts"), include=True) == []
+    assert carried(opened("representations", view="One word, two texts"), include=True) == []
     assert carried(opened("sentences"), include=True) == []
     assert carried(opened("tokens", text=f"{session.DEFAULT_TEXT} "), include=True) == [
         ("text", "I love my pet python. ")
@@ -151,7 +165,7 @@ def test_what_everyone_begins_with_is_not_carried() -> None:
 
 def test_typed_words_are_carried_on_their_own_page_alone() -> None:
     words = {"sentences": "One.\nTwo.\nThree.", "first_sentence": "2"}
-    at = opened("sentences", compare="Token contributions", **words)
+    at = opened("sentences", view="Token contributions", **words)
     assert carried(at, include=True) == [*words.items(), ("second_sentence", "1")]
     at.switch_page("../pages/tokens.py")
     assert carried(at, include=True) == []

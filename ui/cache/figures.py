@@ -21,16 +21,17 @@ PER_BYTE = 4
 
 
 def cached_figure(figure: Any, theme: Theme) -> Any:
-    """The figure of a specification in a theme, the one drawn before where it shows the same; a figure as it is."""
+    """The figure of a specification in a theme and width, the one drawn before for the same; a figure as it is."""
     if not isinstance(figure, FigureSpec):
         return figure
-    if theme.name not in figure.kept:
+    look = (theme.name, theme.pixels)
+    if look not in figure.kept:
         digest = key_digest(figure.key) if figure.key else None
         if digest is None:
             return figure.drawn(theme)
-        made = results().made((__name__, theme.name, digest), lambda: figure.drawn(theme), _nbytes)
-        figure.kept[theme.name] = made
-    return figure.kept[theme.name]
+        made = results().made((__name__, *look, digest), lambda: figure.drawn(theme), _nbytes)
+        figure.kept[look] = made
+    return figure.kept[look]
 
 
 def key_digest(key: tuple[object, ...]) -> bytes | None:

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 
+from bertviz_core.architecture.facts.bundled import facts_of
+from bertviz_core.architecture.module_tree import task_of_class
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
+from bertviz_core.architecture.structure.results import ModelFacts
+from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import source_ledger
@@ -32,6 +36,18 @@ def source(name: str) -> ModelSource:
     return resolve(name, settings())
 
 
+def place(source: ModelSource) -> str:
+    """What from_pretrained is given for a model: its id on the Hub, or its folder."""
+    if source.kind == "bundled":
+        return f"sentence-transformers/{source.name}"
+    return source.hub_id or str(source.folder or source.name)
+
+
+def saved_class(name: str) -> str:
+    """The class that a model's config names; "" where it names none."""
+    return str((source(name).config.get("architectures") or [""])[0])
+
+
 def source_key(name: str) -> SourceKey:
     """The key of a model as its files are now."""
     current = source(name)
@@ -45,7 +61,22 @@ def ledger(name: str, task: str | None = None) -> Ledger:
 
 def architecture(name: str) -> Architecture:
     """Sizes and capabilities of a model."""
-    return describe(source(name), ledger(name))
+    return describe(source(name), ledger(name), facts(name))
+
+
+def facts(name: str, task: str | None = None) -> ModelFacts | None:
+    """What a run of the modules tells of a model; None where its family cannot be run without weights.
+
+    Args:
+        name: name of the model.
+        task: task of the class; None for the class of the parameters that are there.
+    """
+    return _facts(source_key(name), own_task(name) if task is None else task)
+
+
+def own_task(name: str) -> str:
+    """The task of the class whose parameters a checkpoint holds; "base" for the base model."""
+    return _own_task(source_key(name))
 
 
 def tree(name: str, depth: int, task: str | None = None) -> tuple[TreeNode, ...]:
@@ -67,6 +98,19 @@ def tasks(name: str) -> tuple[str, ...]:
 @cached_by_bytes("Counting parameters")
 def _ledger(key: SourceKey, task: str | None) -> Ledger:
     return source_ledger(source(key.name), settings(), task)
+
+
+@cached_by_bytes()
+def _own_task(key: SourceKey) -> str:
+    return task_of_class(key.name, source(key.name).config, _ledger(key, None).architecture)
+
+
+@cached_by_bytes("Running the modules without weights")
+def _facts(key: SourceKey, task: str) -> ModelFacts | None:
+    try:
+        return facts_of(key.name, source(key.name).config, task)
+    except BertvizError:
+        return None
 
 
 @cached_by_bytes()

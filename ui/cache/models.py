@@ -4,6 +4,7 @@ import gc
 
 import streamlit as st
 
+from bertviz_core.checkpoints.rounding import Rounding, round_weights
 from bertviz_core.errors import BertvizError, UnsupportedModelError
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.results import NearestRows
@@ -26,6 +27,19 @@ BYTES_PER_ENTRY = 300
 def loaded(name: str) -> LoadedModel:
     """A model in memory, as its files are now."""
     return _loaded(source(name))
+
+
+def rounded(name: str, rounding: Rounding) -> LoadedModel:
+    """A model in memory with its weights rounded to a format, beside the model as it is."""
+    origin, held = source(name), loaded_models()
+
+    def load() -> LoadedModel:
+        if held.make_room(needed_nbytes(origin, settings())):
+            gc.collect()
+        with st.spinner("Loading the model once more, and rounding its weights"):
+            return round_weights(load_model(origin, settings()), rounding)
+
+    return held.made((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
 
 
 def tokens(name: str, text: str, pair: str | None) -> Tokens:

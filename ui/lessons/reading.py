@@ -16,29 +16,47 @@ from bertviz_core.errors import LessonError
 from bertviz_core.text import escape_controls
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One view of a lesson and what is said about it; all words are plain text."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A view of a page, and what the model reads there."""
 
-    title: str
-    """What the step is called."""
     page: str
     """Name of the page's file, without its ending."""
     query: Mapping[str, tuple[str, ...]]
     """Name -> values in the address that set the view; what is not named stands at its default."""
+    text: str | None = None
+    """Text that the model is to read; None leaves the one that is there."""
+    pair: str | None = None
+    """Second text; without one a text of the view stands alone."""
+    sentences: tuple[str, ...] | None = None
+    """List of the sentences page; None leaves the one that is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial(View):
+    """A view that a step's question leads to."""
+
+    label: str
+    """What its link says, as plain text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(View):
+    """One view of a lesson and what is said about it; all words are plain text."""
+
+    title: str
+    """What the step is called."""
     note: str
     """What is seen, and why it is so."""
     question: str | None = None
     """What the reader may try here; None for nothing."""
-    text: str | None = None
-    """Text that the model is to read; None leaves the reader's own."""
-    pair: str | None = None
-    """Second text; without one a text of the step stands alone."""
-    sentences: tuple[str, ...] | None = None
-    """List of the sentences page; None leaves the reader's own."""
+    answer: str | None = None
+    """What the reader finds then; None where the file does not say."""
+    trials: tuple[Trial, ...] = ()
+    """Views in which the question is answered."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
     """Steps in their order."""
 
@@ -50,21 +68,27 @@ class Lesson:
     """Who wrote it; None where the file does not say."""
     steps: tuple[Step, ...]
     """At least one step."""
+    summary: str | None
+    """What the lesson has shown, as plain text; None where the file does not say."""
+    following: str | None
+    """Name of the lesson that goes on from here; None for none."""
 
 
 ENDING = ".yaml"
 MAX_FILE_BYTES = 64 * 1024
 MAX_DEPTH = 8
 """Nested mappings and lists: a lesson's own form needs four."""
-MAX_STEPS, MAX_QUERY, MAX_VALUES, MAX_SENTENCES = 60, 24, 24, 200
+MAX_STEPS, MAX_TRIALS, MAX_QUERY, MAX_VALUES, MAX_SENTENCES = 60, 6, 24, 24, 200
 TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
 """Most characters of a title, of a value in the address, of a note, of a text."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
-RESERVED = frozenset({"lesson", "step", "text", "pair", "sentences", "embed", "embed_options"})
+RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options"})
 """Names in the address that a step's query cannot set: they have a field of their own, or are not the lesson's."""
-LESSON_FIELDS = ("title", "author", "steps")
-STEP_FIELDS = ("title", "page", "query", "text", "pair", "sentences", "note", "question")
+LESSON_FIELDS = ("title", "author", "steps", "summary", "next")
+VIEW_FIELDS = ("page", "query", "text", "pair", "sentences")
+TRIAL_FIELDS = ("label", *VIEW_FIELDS)
+STEP_FIELDS = ("title", *VIEW_FIELDS, "note", "question", "answer", "try")
 
 
 def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
@@ -119,6 +143,8 @@ def read_lesson(path: Path, pages: Collection[str]) -> Lesson:
         title=_words(fields, "title", TITLE, where),
         author=_words(fields, "author", TITLE, where) if "author" in fields else None,
         steps=tuple(_step(step, pages, f"{where}, step {number}") for number, step in enumerate(steps, start=1)),
+        summary=_words(fields, "summary", NOTE, where) if "summary" in fields else None,
+        following=_name(fields, "next", where) if "next" in fields else None,
     )
 
 
@@ -164,21 +190,48 @@ def _step(fields: Any, pages: Collection[str], where: str) -> Step:
     if not isinstance(fields, dict):
         raise LessonError(f"{where} has no fields; write title:, page: and note:.")
     _known(fields, STEP_FIELDS, where)
+    title, view = _words(fields, "title", TITLE, where), _view(fields, pages, where)
+    for name in ("answer", "try"):
+        if name in fields and "question" not in fields:
+            _refuse(where, name, "it belongs to a question; add question")
+    return Step(
+        title=title,
+        **view,
+        note=_words(fields, "note", NOTE, where),
+        question=_words(fields, "question", NOTE, where) if "question" in fields else None,
+        answer=_words(fields, "answer", NOTE, where) if "answer" in fields else None,
+        trials=_trials(fields["try"], fields["page"], pages, where) if "try" in fields else (),
+    )
+
+
+def _trials(entries: Any, page: str, pages: Collection[str], where: str) -> tuple[Trial, ...]:
+    """The links of a question; one without a page stays on the step's."""
+    if not isinstance(entries, list) or not 0 < len(entries) <= MAX_TRIALS:
+        _refuse(where, "try", f"write a list of 1 to {MAX_TRIALS} links")
+    trials = []
+    for number, fields in enumerate(entries, start=1):
+        here = f"{where}, link {number}"
+        if not isinstance(fields, dict):
+            raise LessonError(f"{here} has no fields; write label: and query:.")
+        _known(fields, TRIAL_FIELDS, here)
+        label = _words(fields, "label", TITLE, here)
+        trials.append(Trial(label=label, **_view({"page": page, **fields}, pages, here)))
+    return tuple(trials)
+
+
+def _view(fields: Mapping[Any, Any], pages: Collection[str], where: str) -> dict[str, Any]:
+    """The fields of a view."""
     page = _words(fields, "page", TITLE, where)
     if page not in pages:
         _refuse(where, "page", f"{_shown(page)} is no page; write one of {', '.join(pages)}")
     if "pair" in fields and "text" not in fields:
         _refuse(where, "pair", "a second text needs a first; add text")
-    texts = {name: _words(fields, name, TEXT, where, as_it_is=True) for name in ("text", "pair") if name in fields}
-    return Step(
-        title=_words(fields, "title", TITLE, where),
-        page=page,
-        query=_query(fields.get("query", {}), where),
-        note=_words(fields, "note", NOTE, where),
-        question=_words(fields, "question", NOTE, where) if "question" in fields else None,
-        sentences=_sentences(fields["sentences"], where) if "sentences" in fields else None,
-        **texts,
-    )
+    return {
+        "page": page,
+        "query": _query(fields.get("query", {}), where),
+        "sentences": _sentences(fields["sentences"], where) if "sentences" in fields else None,
+        **{name: _words(fields, name, TEXT, where, as_it_is=True) for name in ("text", "pair") if name in fields},
+    }
 
 
 def _query(entries: Any, where: str) -> Mapping[str, tuple[str, ...]]:
@@ -218,6 +271,14 @@ def _words(fields: Mapping[str, Any], name: str, most: int, where: str, as_it_is
     if len(value) > most:
         _refuse(where, name, f"it has {len(value):,} characters, more than the {most:,} allowed")
     return value.rstrip("\n") if as_it_is else escape_controls(" ".join(value.split()))
+
+
+def _name(fields: Mapping[str, Any], name: str, where: str) -> str:
+    """A field's text, where it is a lesson's name."""
+    words = _words(fields, name, TITLE, where)
+    if not NAME.fullmatch(words):
+        _refuse(where, name, f"{_shown(words)} is no lesson's name; write that of a file, without its ending")
+    return words
 
 
 def _known(mapping: Mapping[Any, Any], fields: Sequence[str], where: str) -> None:

@@ -5,28 +5,38 @@ the address, they come from the lesson's file.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import streamlit as st
 
 from bertviz_core.errors import LessonError
 from ui.cache.decorator import cached_by_bytes
+from ui.components.kept_texts import KEY as KEPT_TEXTS
+from ui.components.kept_texts import found_texts, kept_texts
+from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.reading import Lesson, Step, lesson_file, lesson_names, read_lesson
+from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, read_lesson
 from ui.session import PAGE, settings
+from ui.share import KEPT, LINKED
 from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")
-APPLIED_KEY, OWN_TEXTS_KEY = "tour_given", "tour_own"
-"""Keys of the session: texts that steps wrote, and the reader's that they replaced."""
+APPLIED_KEY, OWN_TEXTS_KEY, SESSION = "tour_given", "tour_own", "tour_session"
+"""Keys of the session: texts that steps wrote, the reader's that they replaced, the session's own name for the tab."""
 
 
-def apply_step_texts(step: Step) -> None:
-    """Write the step's texts where the model reads them; what the reader had there is kept for the end of the tour."""
+def apply_texts(texts: Mapping[str, str]) -> None:
+    """Write a step's texts where the model reads them; what the reader had there is kept for the end of the tour.
+
+    Args:
+        texts: key of a text field -> what stands there in the step.
+    """
     given, own = dict(st.session_state.get(APPLIED_KEY, {})), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
-    for key, text in _texts(step).items():
+    for key, text in texts.items():
         now = st.session_state.get(key)
         if now is not None and now != given.get(key):
             own[key] = now
@@ -36,15 +46,44 @@ def apply_step_texts(step: Step) -> None:
     st.session_state.update({APPLIED_KEY: given, OWN_TEXTS_KEY: own})
 
 
-def _texts(step: Step) -> dict[str, str]:
-    """Key of a text field -> what the step writes into it; a text of a step stands without the reader's second one."""
-    texts = {} if step.text is None else {"text": step.text, "pair": step.pair or ""}
-    (example,) = step.query.get("example", ("",))[:1]
-    if step.sentences is not None:
-        texts["sentences"] = "\n".join(step.sentences)
+def _texts(view: View) -> dict[str, str]:
+    """Key of a text field -> what the view has there; a text of a view stands without the reader's second one."""
+    texts = {} if view.text is None else {"text": view.text, "pair": view.pair or ""}
+    (example,) = view.query.get("example", ("",))[:1]
+    if view.sentences is not None:
+        texts["sentences"] = "\n".join(view.sentences)
     elif example in EXAMPLES:
         texts["sentences"] = EXAMPLES[example][1]
     return texts
+
+
+def keep_texts() -> None:
+    """Have the tab keep what the reader typed; after a reload it comes back."""
+    if SESSION not in st.session_state:
+        st.session_state[SESSION] = token_hex(8)
+    kept_texts(_own_texts(), str(st.session_state[SESSION]), _take_kept)
+
+
+def _own_texts() -> dict[str, str]:
+    """What the reader typed, also where a step's text stands there now."""
+    given, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
+    held = {key: st.session_state.get(key) for key in KEPT}
+    written = {key: own.get(key) if key in given and text == given[key] else text for key, text in held.items()}
+    return {key: text for key, text in written.items() if isinstance(text, str)}
+
+
+def _take_kept() -> None:
+    """Take what the tab has kept, but for texts that a link brought; where a step's text stands, for its end."""
+    linked, found = st.session_state.get(LINKED, ()), found_texts(st.session_state.get(KEPT_TEXTS))
+    given, own = st.session_state.get(APPLIED_KEY, {}), dict(st.session_state.get(OWN_TEXTS_KEY, {}))
+    for key, text in found.items():
+        if key not in KEPT or key in linked:
+            continue
+        if key in given and st.session_state.get(key) == given[key]:
+            own[key] = text
+        else:
+            st.session_state[key] = text
+    st.session_state[OWN_TEXTS_KEY] = own
 
 
 def restore_texts() -> None:
@@ -57,12 +96,55 @@ def restore_texts() -> None:
 
 SHIPPED = Path(__file__).parent
 PAGES = Path(__file__).parents[2] / "pages"
-FIRST = "bert-from-the-outside-in"
-"""The lesson that the overview offers."""
+ORDER = (
+    "bert-from-the-outside-in",
+    "tokens",
+    "twelve-heads-one-matrix",
+    "attention-and-what-it-is-not",
+    "what-makes-two-sentences-alike",
+)
+"""The shipped lessons as they are best taken; the overview offers the first."""
 TOUR, ADDRESS, AGAIN = "tour", "tour_address", "tour_again"
 """Keys of the session: where the tour is, where the address was last, an address to be opened anew."""
+NAMES = ("lesson", "step", "try")
+"""Names in the address: the lesson, the step, and the link of the step's question that was followed."""
 Pages = Mapping[str, Any]
 """Name of a page's file -> its entry in the navigation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a lesson: a step, or a view that its question leads to."""
+
+    lesson: Lesson
+    """The lesson."""
+    number: int
+    """Place of the step among the lesson's, from 0."""
+    trial: int | None = None
+    """Place of the link among the step's; None at the step itself."""
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return self.lesson.steps[self.number]
+
+    @property
+    def view(self) -> View:
+        """What the reader is to see."""
+        return self.step if self.trial is None else self.step.trials[self.trial]
+
+    def names(self) -> tuple[str, str, str | None]:
+        """What an address says behind lesson, step and try."""
+        return self.lesson.name, str(self.number + 1), None if self.trial is None else str(self.trial + 1)
+
+    def query(self) -> list[tuple[str, str]]:
+        """Names and values in the address."""
+        named = [(name, value) for name, values in self.view.query.items() for value in values]
+        return [*named, *((name, value) for name, value in zip(NAMES, self.names(), strict=True) if value)]
+
+    def address(self) -> str:
+        """Its address, relative to where the dashboard is."""
+        return address(self.view.page, self.query())
 
 
 def follow_address(here: str, pages: Pages) -> None:
@@ -72,31 +154,29 @@ def follow_address(here: str, pages: Pages) -> None:
         here: name of the page that is shown.
         pages: all pages.
     """
-    asked = st.query_params.get("lesson")
+    name, *numbers = (st.query_params.get(each) for each in NAMES)
     fresh, arrived = ADDRESS not in st.session_state, st.session_state.get(PAGE) != here
     st.session_state[PAGE] = here
     st.session_state.pop(AGAIN, None)
-    if asked is None:
+    if name is None:
         st.session_state[ADDRESS] = None
         return
-    number = st.query_params.get("step")
     try:
-        lesson = _read(asked)
-        place = _place(lesson, number)
+        place = _place(name, *numbers)
     except LessonError:
-        st.session_state.update({TOUR: (asked, number), ADDRESS: None})  # the bar says what is wrong
+        st.session_state.update({TOUR: (name, *numbers), ADDRESS: None})  # the bar says what is wrong
         return
-    step = lesson.steps[place]
+    view = place.view
     # Streamlit takes a parameter that a control of the page before had, such as the layer, out of the next address.
-    lost = arrived and any(name not in st.query_params for name in step.query)
-    if fresh and (here != step.page or number is None):
+    lost = arrived and any(each not in st.query_params for each in view.query)
+    if fresh and (here != view.page or numbers[0] is None):
         typed = [(key, st.query_params[key]) for key in KEYS if key in st.query_params]
-        st.switch_page(pages[step.page], query_params=[*_query(lesson, place), *typed])
-    if not fresh and (here != step.page or number is None or lost):
-        st.session_state[AGAIN] = _address(lesson, place)
-    st.session_state[TOUR] = (asked, str(place + 1))
+        st.switch_page(pages[view.page], query_params=[*place.query(), *typed])
+    if not fresh and (here != view.page or numbers[0] is None or lost):
+        st.session_state[AGAIN] = place.address()
+    st.session_state[TOUR] = place.names()
     if st.session_state.get(ADDRESS) != st.session_state[TOUR]:
-        apply_step_texts(step)
+        apply_texts(_texts(place.step) | _texts(view))
         st.session_state[ADDRESS] = st.session_state[TOUR]
 
 
@@ -106,44 +186,69 @@ def step_bar(here: str, pages: Pages) -> None:
     if at is None:
         return
     try:
-        lesson = _read(at[0])
-        place = _place(lesson, at[1])
+        place = _place(*at)
     except LessonError as error:
         del st.session_state[TOUR]
         st.warning(escape_markdown(str(error)), icon=":material/tour:")
         return
-    step = lesson.steps[place]
-    with st.container(border=True, key="tour_bar", gap="small"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            counted = f"step {place + 1} of {len(lesson.steps)}"
-            st.markdown(
-                f":gray[{escape_markdown(lesson.title)}, {counted}:] **{escape_markdown(step.title)}**", width="stretch"
-            )
-            again = st.session_state.get(AGAIN)
-            step_links(_steps_beside(lesson, place, here), "tour_links", "Steps of the tour", again=again)
-            _all_steps(lesson, place)
-            st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour; your own text comes back.")
-        st.markdown(
-            escape_markdown(step.note) + (f"  \n**Try:** {escape_markdown(step.question)}" if step.question else "")
-        )
-        if here != step.page:
-            st.caption(f"This step is on the page {escape_markdown(pages[step.page].title)}.")
+    again = st.session_state.get(AGAIN)
+    with st.container(key="tour_bar", gap=None):
+        lesson_card(_card(place, here, pages), "tour_card", again)
+        st.button("Leave", key="tour_leave", on_click=end_tour, help="Ends the tour; your own text comes back.")
     if again:
         st.stop()  # the browser opens the step's whole address now
 
 
-def _all_steps(lesson: Lesson, place: int) -> None:
-    with st.popover("All steps", key="tour_list", width="content"):
-        author = f" By {escape_markdown(lesson.author)}." if lesson.author else ""
-        st.caption(f"Each step is a link of its own.{author}")
-        step_links(_list(lesson, place), "tour_steps", "All steps of the tour", is_list=True)
+def _card(place: Place, here: str, pages: Pages) -> Card:
+    lesson, step, last = place.lesson, place.step, len(place.lesson.steps) - 1
+    beside = Place(lesson, place.number)
+    elsewhere = here != place.view.page
+    away = f"This step is on the page {pages[step.page].title}." if elsewhere else ""
+    ways = [Link("Back", Place(lesson, place.number - 1).address() if place.number else "")]
+    if elsewhere or place.trial is not None:
+        ways.append(Link("Show this step" if elsewhere else "Back to the step", beside.address(), main=True))
+    if place.number < last:
+        following = Place(lesson, place.number + 1)
+        ways.append(Link("Next", following.address(), main=len(ways) == 1))
+    trials = [Place(lesson, place.number, number) for number in range(len(step.trials))]
+    every = [Place(lesson, number) for number in range(last + 1)]
+    return Card(
+        lesson=lesson.title,
+        count=f"step {place.number + 1} of {last + 1}",
+        title=step.title,
+        note=step.note,
+        question=step.question or "",
+        answer=step.answer or "",
+        trials=[
+            Link(trial.label, each.address(), current=each == place)
+            for trial, each in zip(step.trials, trials, strict=True)
+        ],
+        away=away,
+        ways=ways,
+        steps=[Link(f"{each.number + 1}  {each.step.title}", each.address(), current=each == beside) for each in every],
+        author=lesson.author or "",
+        end=place.number == last,
+        summary=lesson.summary or "",
+        onward=_onward(lesson) if place.number == last else None,
+    )
+
+
+def _onward(lesson: Lesson) -> Link | None:
+    """The lesson that goes on from the end of this one; None where there is none that can be read."""
+    if lesson.following is None:
+        return None
+    try:
+        following = _read(lesson.following)
+    except LessonError:
+        return None
+    return Link(f"Next lesson: {following.title}, {_count(following)}", Place(following, 0).address(), main=True)
 
 
 def end_tour() -> None:
     """End the tour where the reader is; texts that the reader had, and did not change since, come back."""
     restore_texts()
     st.session_state.pop(TOUR, None)
-    for name in ("lesson", "step"):
+    for name in NAMES:
         if name in st.query_params:
             del st.query_params[name]
 
@@ -154,13 +259,14 @@ def lessons_button() -> None:
         if not place.open:
             return
         links, faults = [], []
-        for name in lesson_names(_folders()):
+        names = lesson_names(_folders())
+        for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
             try:
                 lesson = _read(name)
             except LessonError as error:
                 faults.append(str(error))
             else:
-                links.append(Link(f"{lesson.title}, {_count(lesson)}", _address(lesson, 0)))
+                links.append(Link(f"{lesson.title}, {_count(lesson)}", Place(lesson, 0).address()))
         st.markdown("Guided tours through the pages.")
         step_links(links, "lessons_list", "Lessons", is_list=True)
         for fault in faults:
@@ -168,48 +274,44 @@ def lessons_button() -> None:
 
 
 def entry() -> None:
-    """The way into the shipped lesson, outside a tour."""
+    """The way into the first of the shipped lessons, outside a tour."""
     if st.session_state.get(TOUR) is not None:
         return
-    lesson = _read(FIRST)
+    lesson = _read(ORDER[0])
     words = f"Take the tour: {lesson.title}, {_count(lesson)}"
     with st.container(key="tour_entry"):
-        step_links([Link(words, _address(lesson, 0), main=True)], "tour_entry_link", "A guided tour")
+        step_links([Link(words, Place(lesson, 0).address(), main=True)], "tour_entry_link", "A guided tour")
 
 
-def _steps_beside(lesson: Lesson, place: int, here: str) -> list[Link]:
-    last = len(lesson.steps) - 1
-    links = [Link("Back", _address(lesson, place - 1) if place else "")]
-    if here != lesson.steps[place].page:
-        links.append(Link("Show this step", _address(lesson, place), main=True))
-    return [*links, Link("Next", _address(lesson, place + 1) if place < last else "", main=place < last)]
+def _place(name: str, number: str | None, trial: str | None) -> Place:
+    """The place that an address names; the first step where it says nothing of one.
 
-
-def _list(lesson: Lesson, place: int) -> list[Link]:
-    return [
-        Link(f"{number + 1}  {step.title}", _address(lesson, number), current=number == place)
-        for number, step in enumerate(lesson.steps)
-    ]
-
-
-def _address(lesson: Lesson, place: int) -> str:
-    return address(lesson.steps[place].page, _query(lesson, place))
-
-
-def _query(lesson: Lesson, place: int) -> list[tuple[str, str]]:
-    """Names and values in the address of a step."""
-    named = [(name, value) for name, values in lesson.steps[place].query.items() for value in values]
-    return [*named, ("lesson", lesson.name), ("step", str(place + 1))]
-
-
-def _place(lesson: Lesson, number: str | None) -> int:
-    """Place of a step in its lesson, from what the address says; the first where it says nothing."""
+    Raises:
+        LessonError: there is no such lesson, step or link.
+    """
+    lesson = _read(name)
     steps = len(lesson.steps)
-    if number is None:
-        return 0
-    if not (number.isascii() and number.isdigit() and len(number) < 4 and 0 < int(number) <= steps):
-        raise LessonError(f"The lesson {lesson.name!r} has {steps} steps, and {number[:20]!r} is none of them.")
-    return int(number) - 1
+    place = 1 if number is None else _counted(number, steps)
+    if place is None:
+        raise LessonError(f"The lesson {lesson.name!r} has {steps} steps, and {_short(number)} is none of them.")
+    trials = len(lesson.steps[place - 1].trials)
+    link = None if trial is None else _counted(trial, trials)
+    if trial is not None and link is None:
+        what = f"{trials} link{'s' if trials != 1 else ''}" if trials else "no links"
+        raise LessonError(
+            f"Step {place} of the lesson {lesson.name!r} has {what}, and {_short(trial)} is none of them."
+        )
+    return Place(lesson, place - 1, None if link is None else link - 1)
+
+
+def _counted(word: str, most: int) -> int | None:
+    """A whole number from 1 to the most there are, as an address says it; None for anything else."""
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 4 and 0 < int(word) <= most else None
+
+
+def _short(word: str | None) -> str:
+    """What an address says, short enough for a sentence."""
+    return repr(word if word is None or len(word) <= 20 else f"{word[:20]}…")
 
 
 def _count(lesson: Lesson) -> str:

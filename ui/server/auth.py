@@ -1,15 +1,69 @@
-"""Sign-in through Streamlit's own OpenID Connect: off, unless the instance's secrets have a section [auth]."""
+"""Sign-in through Streamlit's own OpenID Connect: off, unless a setting or the instance's secrets ask for it."""
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from bertviz_core.errors import BertvizError
+from bertviz_core.settings import Settings
+from ui.session import settings
 from ui.widgets.formatting import escape_markdown
 
 NEEDED = "authlib"
 """The package that Streamlit's sign-in runs on; deploy/requirements-sign-in.txt has it."""
+OF_ALL, OF_PROVIDER = ("redirect_uri", "cookie_secret"), ("client_id", "client_secret", "server_metadata_url")
+"""What [auth] must say, and what it or each of its [auth.NAME] must say of a provider."""
+
+
+def check_sign_in(current: Settings) -> None:
+    """Refuse to start where sign-in is wanted and would not work; say in the log where it is off.
+
+    Raises:
+        BertvizError: what is missing, and where it is to be written.
+    """
+    if not current.require_sign_in and _providers() is None:
+        if _secrets_files():
+            sys.stderr.write("Sign-in is off: the secrets have no section [auth]. Everyone who reaches this is in.\n")
+        return
+    lacks = _lacks()
+    if lacks:
+        raise BertvizError(
+            f"Sign-in is wanted (INSIDE_BERT_REQUIRE_SIGN_IN or a section [auth]) and cannot work: {lacks}. "
+            "docs/deployment.md shows a complete section; without sign-in, unset the one and remove the other."
+        )
+
+
+def _lacks() -> str:
+    """What sign-in lacks to work; "" for nothing."""
+    files = " or ".join(str(path) for path in st.get_option("secrets.files"))
+    if not _secrets_files():
+        return f"there is no secrets file ({files})"
+    if not st.secrets.load_if_toml_exists():
+        return f"the secrets file ({files}) cannot be read as TOML"
+    if "auth" not in st.secrets:
+        others = ", ".join(f"[{name}]" for name in st.secrets) or "nothing"
+        return f"the secrets have no section [auth], spelled like that, but {others}"
+    section: Any = st.secrets["auth"]
+    if not hasattr(section, "items"):
+        return "auth is a value in the secrets where a section [auth] is expected"
+    lacking = [name for name in OF_ALL if not _filled(section, name)]
+    providers = {name: value for name, value in section.items() if hasattr(value, "items")} or {"": section}
+    for provider, value in providers.items():
+        lacking += [f"{provider}.{name}".lstrip(".") for name in OF_PROVIDER if not _filled(value, name)]
+    if lacking:
+        return f"[auth] does not say {', '.join(lacking)}"
+    return "" if find_spec(NEEDED) else f"the package {NEEDED} is not installed"
+
+
+def _filled(section: Any, name: str) -> bool:
+    return name in section and isinstance(section[name], str) and bool(section[name].strip())
+
+
+def _secrets_files() -> list[str]:
+    return [path for path in st.get_option("secrets.files") if Path(path).exists()]
 
 
 def require_sign_in() -> None:
@@ -20,7 +74,9 @@ def require_sign_in() -> None:
     """
     providers = _providers()
     if providers is None:
-        return
+        if not settings().require_sign_in:
+            return
+        providers = ()
     if not providers:
         _refuse(
             "Sign-in is set up in a way that cannot be used; whoever runs this instance finds more in docs/deployment."
@@ -44,8 +100,7 @@ def require_sign_in() -> None:
 def _providers() -> tuple[str, ...] | None:
     """Names of the providers in [auth], the unnamed one as ""; None where sign-in is off."""
     if not st.secrets.load_if_toml_exists():
-        unread = any(Path(path).exists() for path in st.get_option("secrets.files"))
-        return () if unread else None
+        return () if _secrets_files() else None
     if "auth" not in st.secrets:
         return None
     section: Any = st.secrets["auth"]

@@ -1,43 +1,52 @@
-"""Widgets that choose one cell of attention: layer, head, query token and key token; keys are names in the address.
+"""Widgets that choose one cell of attention in a layer: head, query and key token; keys are names in the address.
 
 The pages on heads and on attention share them, so that both show the same head.
 """
 
 import streamlit as st
 
+from bertviz_core.text import escape_controls, isolated
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
+from ui.session import PAGE
 from ui.widgets.controls import BOUND, bring_along
 from ui.widgets.formatting import escape_markdown
 
-NARROW, WIDE = 118, 235
-"""Widths of a number with its two buttons, by the length of its label."""
-LAYER, HEAD, QUERY, KEY = "at", "head", "query", "key"
-WORDS = {LAYER: "layer", HEAD: "head", QUERY: "position", KEY: "position"}
-
-
-def layer_select(layers: int) -> int:
-    """A layer, zero-based; shown without a choice where there is only one."""
-    return _index("Layer", layers, LAYER, 0, f"0 to {layers - 1}.", NARROW)
+NARROW, WIDE = 150, 200
+"""Widths of a number with its two buttons, and of a token."""
+HEAD, QUERY, KEY = "head", "query", "key"
+LONGEST_NUMBER = 9
+"""Digits of a position in an address."""
 
 
 def head_select(heads: int) -> int:
-    """A head of the layer, zero-based; shown without a choice where there is only one."""
-    return _index("Head", heads, HEAD, 0, f"0 to {heads - 1}.", NARROW)
+    """A head of the layer, zero-based; no choice where there is only one."""
+    most = heads - 1
+    if most <= 0:
+        return 0
+    bring_along(HEAD, 0)
+    requested = st.query_params.get(HEAD) or "0"
+    if _position(requested, most) is None:
+        st.toast(escape_markdown(f"There is no head {requested[:20]} here; the last one is {most}."))
+    if int(st.session_state.get(HEAD) or 0) > most:
+        st.session_state[HEAD] = most
+    return int(st.number_input(f"Head, 0 to {most}", 0, most, 0, step=1, key=HEAD, width=NARROW, **BOUND))
 
 
-def query_position(tokens: Tokens) -> int:
+def query_select(tokens: Tokens) -> int:
     """Position of the query token, which attends."""
-    first = longest_piece(tokens)
-    words = f"Its position, 0 to {len(tokens) - 1}."
-    return _index("Query token", len(tokens), QUERY, first, words, WIDE)
+    return _token("Query token", tokens, QUERY, longest_piece(tokens), "The token that looks at all others.")
 
 
-def key_position(tokens: Tokens) -> int:
+def key_select(tokens: Tokens) -> int:
     """Position of the key token, which is attended to; a click on its weight sets it too."""
-    before = max(longest_piece(tokens) - 1, 0)
-    words = f"Its position, 0 to {len(tokens) - 1}; a click on a bar of the row sets it too."
-    return _index("Key token", len(tokens), KEY, before, words, WIDE)
+    words = "The token that is looked at; a click on a bar of the row of weights chooses it too."
+    return _token("Key token", tokens, KEY, max(longest_piece(tokens) - 1, 0), words)
+
+
+def token_names(tokens: Tokens) -> list[str]:
+    """Position and word of every token, as lists of choices name them."""
+    return [f"{place} {isolated(escape_controls(token))}" for place, token in enumerate(tokens.tokens)]
 
 
 def take_key(chart_key: str, curve: int) -> None:
@@ -46,31 +55,54 @@ def take_key(chart_key: str, curve: int) -> None:
     points = event["selection"]["points"] if event else []
     if points and points[0].get("curve_number") == curve:
         st.session_state[KEY] = int(points[0]["x"])
+        st.query_params[KEY] = st.session_state[f"{KEY}_written"] = str(st.session_state[KEY])
 
 
-def _index(label: str, count: int, key: str, default: int, help_text: str, pixels: int) -> int:
-    """A whole number from 0; one that does not exist for this model or text becomes the last."""
-    most = count - 1
-    bring_along(key, default)
-    requested = st.query_params.get(key) or _by_its_other_name(key) or "0"
-    if not (requested.isascii() and requested.isdigit() and int(requested[:9]) <= most):
-        what = f"{WORDS[key].capitalize()} {requested[:20]}"
-        st.toast(escape_markdown(f"{what} does not exist here; the last one is {most}."))
-    if int(st.session_state.get(key) or 0) > most:
-        st.session_state[key] = most
-    return int(st.number_input(label, 0, most, default, step=1, key=key, help=help_text, width=pixels, **BOUND))
+def _token(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:
+    """A token by its position and word; the address holds the position alone, since words are the reader's text."""
+    widget, written = f"{key}_token", f"{key}_written"
+    asked, most = st.query_params.get(key), len(tokens) - 1
+    here = (st.session_state.get(PAGE), tokens.text, tokens.pair)
+    stayed = st.session_state.get(f"{key}_of") == here
+    if asked is not None and asked != st.session_state.get(written):  # a link, or a step back
+        place = _position(asked, most)
+        if place is None:
+            st.toast(escape_markdown(f"There is no token {asked[:20]} here; the last one is {most}."))
+        st.session_state[key] = most if place is None else place
+    elif asked is None and stayed and st.session_state.get(written):  # a step back to where none was named
+        st.session_state[key] = default
+    place = st.session_state.get(key, default)
+    place = default if place > most else place
+    st.session_state[key] = st.session_state[widget] = place
+    st.session_state[f"{key}_of"] = here
+    st.session_state[written] = None if place == default else str(place)
+    if place != default:
+        st.query_params[key] = str(place)
+    elif asked is not None:
+        del st.query_params[key]
+    names = token_names(tokens)
+    st.selectbox(
+        label,
+        range(len(tokens)),
+        format_func=names.__getitem__,
+        key=widget,
+        help=help_text,
+        width=WIDE,
+        on_change=_take_token,
+        args=(key,),
+    )
+    return int(place)
 
 
-def _by_its_other_name(key: str) -> str | None:
-    """What an address says of a layer by the word "layer", taken once.
+def _take_token(key: str) -> None:
+    """Take the token that was chosen in the list; the address follows."""
+    st.session_state[key] = int(st.session_state[f"{key}_token"])
+    st.query_params[key] = st.session_state[f"{key}_written"] = str(st.session_state[key])
 
-    The control has another key than the layer of hidden states, which begins with the embeddings.
-    """
-    if key != LAYER or WORDS[LAYER] not in st.query_params:
+
+def _position(written: str, most: int) -> int | None:
+    """A whole number from 0 to the last one; None for anything else."""
+    if not (written.isascii() and written.isdigit() and len(written.lstrip("0")) <= LONGEST_NUMBER):
         return None
-    requested = st.query_params[WORDS[LAYER]]
-    del st.query_params[WORDS[LAYER]]
-    if requested.isascii() and requested.isdigit():
-        st.session_state[key] = int(requested[:9])
-        st.query_params[key] = requested[:9]
-    return requested
+    place = int(written.lstrip("0") or "0")
+    return place if place <= most else None

@@ -5,37 +5,37 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from bertviz_core.models import catalog
 from bertviz_core.settings import DEFAULT_MODEL
 from ui.session import DEFAULT_TEXT, PAGE, TEACHING_SIZES, model_names, settings
 
-AS_IT_IS = "as it is"
+AS_IT_IS = "none: as in the checkpoint"
 
 T = TypeVar("T", bound=str)
-FORMER_NAMES = {"Same numbers": "One product or twelve", "Why alike?": "Token contributions"}
+FORMER_NAMES = {
+    "Same numbers": "One product or twelve",
+    "Why alike?": "Token contributions",
+    "against the layer before": "change in each layer",
+    "against its own input": "cosine to its own input",
+    "length": "vector length",
+    "Embedding layer": "Embeddings",
+    "First encoder": "Layer 0",
+    "Output layer": "Pooler and head",
+    "std": "standard deviation",
+}
 """Former name of an option -> its name now: links and lessons that were written before still open the same view."""
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 
-def model_select() -> None:
-    """The model of the whole session, in the sidebar."""
-    st.selectbox(
-        "Model",
-        model_names(),
-        key="model",
-        accept_new_options=not settings().allowed_models,
-        help="Choose one, or type a folder below the models folder or a Hub id such as org/name.",
-        format_func=str
-        if settings().allowed_models
-        else _short,  # the address holds what is shown; a list takes that alone
-        **BOUND,
-    )
+def text_inputs(shown: bool = True) -> None:
+    """The text of the whole session, and its partner, in the sidebar; never written into the address.
 
-
-def text_inputs() -> None:
-    """The text of the whole session, and its partner, in the sidebar; never written into the address."""
+    Args:
+        shown: whether the view reads them; what they hold is kept where it does not.
+    """
     _take_from_address("text", DEFAULT_TEXT)
     _take_from_address("pair", "")
+    if not shown:
+        return
     st.text_area("Text", key="text", height=100, persist_state="session", help="What the model reads.")
     st.text_area(
         "Second text",
@@ -45,6 +45,8 @@ def text_inputs() -> None:
         placeholder="none",
         help="Makes a pair: both texts in one input, with a separator between them.",
     )
+    # Leaving a field applies its text, so the button has nothing to do: it shows where to click, and is there to tap.
+    st.button("Apply the text", key="apply_text", width="stretch", help="Ctrl + Enter in the field does the same.")
 
 
 def text() -> str:
@@ -158,8 +160,3 @@ def models_select(first: str) -> list[str]:
     default = [name for name in dict.fromkeys([first, *TEACHING_SIZES]) if not allowed or name in allowed]
     options = list(dict.fromkeys([*default, *model_names()]))
     return [str(name) for name in st.multiselect("Models", options, default=default, key="models", **BOUND)]
-
-
-def _short(name: str) -> str:
-    entry = catalog.find(name)
-    return f"{name}  ({entry.name})" if entry and name in entry.aliases else name

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, MissingFilesError
-from ui.widgets import model_download
+from ui.widgets import model_download, model_select
 from ui.widgets.formatting import escape_markdown
 
 
@@ -15,16 +15,42 @@ def shown_to_user() -> Iterator[None]:
     """Show a refusal of the core as one sentence and end the page there; the sidebar stays usable."""
     try:
         yield
+    except MissingFilesError as error:
+        _ways_on(error)
+        st.stop()
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
-        if isinstance(error, MissingFilesError):
-            _offer_download(error.model)
         st.stop()
 
 
-def _offer_download(model: str) -> None:
-    """A way to get what is missing; where there is none, the reason beside it."""
+def _ways_on(error: MissingFilesError) -> None:
+    """What the page would show, why it cannot yet, and a button for each way on."""
+    are = "are" if error.what == "weights" else "is"
+    st.info(
+        f"The {error.what} of {escape_markdown(repr(error.model))} {are} not on this machine, so no text can be run "
+        "through it. Its parameters and its architecture are known without: see the pages of the first group.",
+        icon=":material/cloud_off:",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", key="ways_on"):
+        reason = _offer_download(error.model)
+        other = model_select.ready_model()
+        if other is not None and other != error.model:
+            st.button(
+                f"Go on with {escape_markdown(other)}",
+                key="go_on",
+                type="secondary" if reason is None else "primary",
+                icon=":material/arrow_forward:",
+                on_click=model_select.choose_model,
+                args=(other,),
+            )
+    if reason is not None:
+        st.caption(escape_markdown(reason))
+
+
+def _offer_download(model: str) -> str | None:
+    """A way to get what is missing; where there is none, why."""
     try:
         model_download.offer(model)
     except BertvizError as error:
-        st.caption(escape_markdown(str(error)))
+        return str(error)
+    return None

@@ -1,7 +1,7 @@
 """How every figure is drawn and taken away: the chart, its table and the same row of downloads below."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -13,20 +13,23 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.export import standalone_html
 from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import Theme, theme_named
+from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache import ledgers
 from ui.cache.figures import cached_figure
 from ui.components.figure_download import figure_download
 from ui.widgets import controls
-from ui.widgets.file_theme import AS_SHOWN, picture_theme
+from ui.widgets.file_theme import chosen_theme, theme_select
 
 CHART_CONFIG = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
     "scrollZoom": False,
 }
+NO_FORMATS: Mapping[str, str] = {}
+SIDE_BY_SIDE = 860
+"""Pixels of a page on which halves stand side by side."""
 LONGEST_NAME = 150
 """Characters of a file's name; file systems allow 255 bytes."""
 
@@ -44,6 +47,8 @@ def figure_block(
     models: Sequence[str] = (),
     explanation: tuple[str, str] | None = None,
     on_select: Callable[[], None] | None = None,
+    formats: Mapping[str, str] = NO_FORMATS,
+    share: float = 1.0,
 ) -> DeltaGenerator:
     """The place between a figure and its files, for words on it; below are its files, numbers and how they are made.
 
@@ -59,20 +64,31 @@ def figure_block(
         models: names of the models that the figure shows; the chosen one by default.
         explanation: how the numbers are made, and the lines of Python that reproduce them.
         on_select: called when a part of the figure was clicked.
+        formats: column of the table -> how its numbers are written, such as "percent"; they stay numbers and sort so.
+        share: of the page's width that the figure takes where parts of the page stand side by side.
     """
-    chart(spec, spec.chart, on_select=on_select)
+    chart(spec, spec.chart, on_select=on_select, share=share)
     words = st.container()
     download_row(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models)
     if numbers == "folded":
-        folded_table(spec.chart, table, alt or spec.title)
+        folded_table(spec.chart, table, alt or spec.title, formats)
     elif numbers == "open":
-        numbers_table(table, alt or spec.title, height)
+        numbers_table(table, alt or spec.title, height, formats=formats)
     if explanation is not None:
         explained(spec.chart, *explanation)
     return words
 
 
-def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | None = None) -> None:
+def page_theme(share: float = 1.0) -> Theme:
+    """Colours and width for a figure that takes this share of the page, all of it where a row would be too narrow."""
+    pixels = session.page_pixels()
+    side_by_side = pixels >= SIDE_BY_SIDE
+    return theme_named(session.theme_name(), width_class(pixels * share) if side_by_side else pixels)
+
+
+def chart(
+    figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | None = None, share: float = 1.0
+) -> None:
     """A figure as wide as its place; on_select is called when a part of it is clicked.
 
     Args:
@@ -80,9 +96,10 @@ def chart(figure: Any, key: str, alt: str = "", on_select: Callable[[], None] | 
         key: of the chart.
         alt: what is seen; a picture says it itself.
         on_select: called when a part of it was clicked.
+        share: of the page's width that the figure takes where parts of the page stand side by side.
     """
     st.plotly_chart(
-        cached_figure(figure, theme_named(session.theme_name())),
+        cached_figure(figure, page_theme(share)),
         key=key,
         theme=None,
         alt=_alt(figure) or alt,
@@ -114,10 +131,12 @@ def download_row(
     """
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        chosen = picture_theme(key) if isinstance(figure, FigureSpec) else AS_SHOWN
-        theme = theme_named(session.theme_name() if chosen == AS_SHOWN else chosen)
+        redrawn = isinstance(figure, FigureSpec)
+        chosen = chosen_theme() if redrawn else ""
+        theme = theme_named(chosen or session.theme_name())
         words = _caption(figure, theme, caption, models, texts)
-        again = None if chosen == AS_SHOWN else cached_figure(figure, theme)
+        on_page = not chosen and session.page_pixels() >= theme.pixels  # a phone's figure is no file
+        again = None if on_page or not redrawn else cached_figure(figure, theme)
         figure_download(key, name, filename, words, theme, _alt(figure), again)
         st.download_button(
             "HTML",
@@ -131,6 +150,8 @@ def download_row(
         st.download_button(
             "CSV", lambda: csv_text(table), f"{name}.csv", "text/csv", key=f"{key}_csv", on_click="ignore"
         )
+        if redrawn:
+            theme_select(key)
 
 
 def file_name(key: str, filename: str) -> str:
@@ -167,12 +188,19 @@ def _alt(figure: Any) -> str:
 
 
 def numbers_table(
-    table: pd.DataFrame, alt: str, height: int | Literal["auto"] = "auto", first: int | None = None
+    table: pd.DataFrame,
+    alt: str,
+    height: int | Literal["auto"] = "auto",
+    first: int | None = None,
+    formats: Mapping[str, str] = NO_FORMATS,
 ) -> None:
-    """A table with separators in its whole numbers; `first` is the width of its first column in pixels."""
-    columns: dict[str, Any] = {
-        str(name): st.column_config.NumberColumn(format="localized") for name in table.select_dtypes(include="integer")
-    }
+    """A table with separators in its whole numbers; `first` is the width of its first column in pixels.
+
+    A number is never written as text, which would sort by its letters: `formats` says how a column is written
+    (st.column_config.NumberColumn: "percent", "%.2f ×", "%.1f MiB").
+    """
+    written = {**dict.fromkeys(map(str, table.select_dtypes(include="integer")), "localized"), **formats}
+    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
     if first is not None:
         columns[table.columns[0]] = st.column_config.Column(width=first)
     st.dataframe(table, hide_index=True, height=height, alt=alt, column_config=columns)
@@ -183,11 +211,11 @@ def folded(label: str, key: str) -> Any:
     return st.expander(label, key=key, on_change="rerun", bind="query-params")
 
 
-def folded_table(key: str, table: pd.DataFrame, alt: str) -> None:
+def folded_table(key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS) -> None:
     """A table that stands folded below its figure, sent when it is opened."""
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
-            numbers_table(table, alt)
+            numbers_table(table, alt, formats=formats)
 
 
 def explained(key: str, words: str, code: str) -> None:

@@ -1,33 +1,32 @@
-"""The theme in which figures are taken away: one choice for all of them, kept for the session."""
+"""The colours in which figures are taken away: one choice for all of them, kept for the session."""
 
 import streamlit as st
 
 from bertviz_core.figures.base.style import THEMES
 
-AS_SHOWN = "as shown"
+AS_SHOWN = "as on the page"
 CHOICES = (AS_SHOWN, *THEMES)
 _CHOSEN = "picture_theme"
 FILES = "files"
 """Name of the choice in a link."""
 
 
-def picture_theme(key: str) -> str:
-    """The theme of the files of a figure, AS_SHOWN for that of the page; what one row chooses, all rows have."""
+def theme_select(key: str) -> None:
+    """The choice of colours for the files of a figure, folded; what one row chooses, all rows have."""
     name = f"{key}_theme"
-    st.session_state[name] = st.session_state.get(_CHOSEN, AS_SHOWN)
-    return str(
+    current = str(st.session_state.get(_CHOSEN, AS_SHOWN))
+    with st.popover(f"Colours: {current}", key=f"{key}_colours"):
+        st.session_state[name] = current
         st.segmented_control(
-            "Theme of the files",
+            "Colours of PNG, SVG and HTML",
             CHOICES,
             key=name,
             required=True,
-            label_visibility="collapsed",
             on_change=_take,
             args=(name,),
             width="content",
-            help="How PNG, SVG and HTML are drawn. Print is white and can be read without colours.",
+            help="For the files of all figures. Print is white and can be read without colours.",
         )
-    )
 
 
 def chosen_theme() -> str:

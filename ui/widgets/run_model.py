@@ -53,8 +53,9 @@ def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
 
 
 def cost_words(cost: RunCost) -> str:
-    """What a run needs, in a line."""
-    return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory, about {duration(cost.seconds)}"
+    """What a run needs, in a line; a busy machine takes longer than the time that is estimated."""
+    time = f", an estimated {duration(cost.seconds)} while nothing else runs" if cost.seconds >= 1 else ""
+    return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory{time}"
 
 
 def _confirm(cost: RunCost, run: str) -> None:

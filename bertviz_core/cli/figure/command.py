@@ -14,7 +14,7 @@ from bertviz_core.cli.options import ModelArgument, TaskOption, app
 from bertviz_core.cli.output import print_notices, table, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of
-from bertviz_core.figures.base.style import THEMES as FIGURE_THEMES
+from bertviz_core.figures.base.style import theme_named, width_class
 from bertviz_core.figures.registry import all_figures
 from bertviz_core.text import escape_controls
 
@@ -102,7 +102,7 @@ def figure(
     inputs = FigureInputs(asked)
     spec = all_figures()[name](*(getattr(inputs, each) for each in all_figures()[name].inputs))
     print_notices(inputs.notices)
-    chosen = FIGURE_THEMES[theme]
+    chosen = theme_named(theme, width_class(width))
     caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, inputs.models, inputs.texts)
     write_file(out, file_content(out.suffix.lower(), spec, caption, chosen, width, height))
     print_notices((f"{spec.title}: written to {out}.",))

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import plotly.graph_objects as go
+
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import (
@@ -11,7 +13,6 @@ from bertviz_core.figures.base.export import (
     described_png,
     description,
     framed,
-    in_file,
     standalone_html,
 )
 from bertviz_core.figures.base.spec import FigureSpec
@@ -58,7 +59,7 @@ def file_content(
     Raises:
         BertvizError: there is no browser for PNG and SVG, or it fails.
     """
-    figure = in_file(picture.drawn(theme))
+    figure = go.Figure(picture.drawn(theme))
     if height is not None:
         figure.update_layout(height=height)
     if ending == ".html":

@@ -11,9 +11,9 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 
 LINES = (
-    ("feed_forward", "feed-forward: grows with the length", "feed_forward", "solid", 3),
-    ("projections", "query, key, value, output: grow with the length", "attention", "dot", 3),
-    ("attention", "scores and mixing: grow with its square", "attention", "solid", 4),
+    ("feed_forward", "feed-forward", "feed_forward", "solid", 3),
+    ("projections", "query, key, value, output", "attention", "dot", 3),
+    ("attention", "scores and mixing", "attention", "solid", 4),
 )
 TICKS = tuple(2**power for power in range(10, 50, 2))
 BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -27,7 +27,7 @@ def cost_curves(
     title: str,
     theme: Theme,
 ) -> go.Figure:
-    """Lines of the parts by length, the crossing, PyTorch's own count as rings.
+    """Lines of the parts by length, the crossing, PyTorch's own count as circles.
 
     Args:
         costs: the formula, for many lengths.
@@ -44,20 +44,22 @@ def cost_curves(
         style = {"color": theme.colours[colour], "dash": dash, "width": width}
         figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
     windowed = bool((costs.every_pair != costs.attention).any())
+    whole = costs.total - costs.attention + costs.every_pair
+    sums = [("sum", costs.total, "dashdot")]
     if windowed:
         style = {"color": theme.colours["attention"], "dash": "dash", "width": 2}
-        name = "the same if every layer saw every token"
+        name = "scores and mixing of every pair"
         figure.add_scatter(
             x=costs.lengths, y=costs.every_pair, name=name, mode="lines", line=style, hovertemplate=words
         )
-    style = {"color": theme.text, "dash": "dashdot", "width": 2}
-    figure.add_scatter(
-        x=costs.lengths, y=costs.total, name="sum of the formula", mode="lines", line=style, hovertemplate=words
-    )
+        sums = [("sum, pairs inside the windows only", costs.total, "dashdot"), ("sum, every pair", whole, "solid")]
+    for name, values, dash in sums:
+        style = {"color": theme.text, "dash": dash, "width": 2}
+        figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
     figure.add_scatter(
         x=list(counted),
         y=list(counted.values()),
-        name="counted by PyTorch" + (", every pair" if windowed else ""),
+        name="counted by PyTorch" + (" (every pair)" if windowed else ""),
         cliponaxis=False,
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": theme.text, "line": {"width": 2}},
@@ -67,19 +69,18 @@ def cost_curves(
     _mark_limit(figure, limit, last, theme)
     _mark_crossing(figure, costs, crossing, last, theme)
     figure.update_xaxes(title_text="tokens of one text", range=[0, last], tickformat=",d")
-    figure.update_yaxes(
-        title_text="multiply-adds of one forward pass (G: billion)", tickformat="~s", rangemode="tozero"
-    )
-    legend = {"x": 0.02, "y": 0.98, "yanchor": "top", "orientation": "v", "bgcolor": theme.paper}
-    return figure.update_layout(height=520, legend=legend)
+    heading = "multiply-adds" if theme.narrow else "multiply-adds of one forward pass (G: billion)"
+    figure.update_yaxes(title_text=heading, tickformat="~s", rangemode="tozero")
+    return figure.update_layout(height=440)
 
 
 def _mark_limit(figure: go.Figure, limit: int | None, last: int, theme: Theme) -> None:
     if limit is None or limit >= last:
         return
+    words = "too long" if theme.narrow else f"longer than the {limit:,} tokens that it reads"
     figure.add_vrect(x0=limit, x1=last, fillcolor=theme.neutral, opacity=0.35, line_width=0, layer="below")
     figure.add_annotation(
-        x=last, y=0.01, yref="paper", text=f"shaded: longer than the {limit:,} tokens that it reads", showarrow=False,
+        x=last, y=0.01, yref="paper", text=words, showarrow=False,
         xanchor="right", yanchor="bottom", font={"color": theme.muted, "size": TEXT_SIZE},
     )  # fmt: skip
 
@@ -123,7 +124,8 @@ def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
         for column, text in enumerate(cells):
             share = (powers[row, column] - low) / (high - low) if high > low and known[row, column] else 0.0
             colour = text_on(_between(scale, float(0.13 + 0.87 * share))) if known[row, column] else theme.muted
-            font = {"size": TEXT_SIZE, "color": colour}
+            font = {"size": 11 if theme.narrow else TEXT_SIZE, "color": colour}
+            text = text.replace(" ", "<br>") if theme.narrow else text
             notes.append({"x": column, "y": row, "text": text, "showarrow": False, "font": font})
     columns, rows = list(range(len(memory.lengths))), list(range(len(memory.batches)))
     figure.update_xaxes(title_text="tokens of each text", tickvals=columns, ticktext=[f"{n:,}" for n in memory.lengths])
@@ -161,14 +163,14 @@ def cost_figure(
     model_name: str,
 ) -> FigureSpec:
     """Multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
-    title = f"Multiply-adds of one text - {model_name}"
+    title = f"Multiply-adds of one text — {model_name}"
     last, total = int(costs.lengths[-1]), int(costs.total[-1])
     alt = f"{title}: feed-forward and projections grow in lines, scores in a square; {total:,} at {last:,} tokens"
     equal = ""
     if crossing.tokens is not None:
         equal = f" Scores and mixing reach the feed-forward blocks at {crossing.tokens:,} tokens."
     own = ", ".join(f"{count:,} at {seq:,} tokens" for seq, count in counts.items())
-    rings = f" Rings, counted by PyTorch: {own}." if own else ""
+    rings = f" Circles, counted by PyTorch for every pair of tokens: {own}." if own else ""
     what = f"Multiply-adds of one forward pass of {model_name} on a text of so many tokens"
     draw = partial(cost_curves, costs, counts, crossing, position_limit, title)
     return FigureSpec(title, alt, draw, f"{what}, by the formula.{equal}{rings}")
@@ -177,7 +179,7 @@ def cost_figure(
 @figure("memory", "architecture_memory", "memory of activations", ("holding",))
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
     """Bytes of activations by batch and length."""
-    title = f"Memory of activations in {memory.holding} - {memory.model}"
+    title = f"Memory of activations in {memory.holding} — {memory.model}"
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""
     what = (

@@ -1,50 +1,62 @@
-"""An encoder alone, an encoder with a decoder, a decoder alone: their layers, and who sees whom in each attention."""
+"""Encoder-only, encoder-decoder and decoder-only models side by side: their layers, and who sees whom in each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import Architecture, Design, DesignKind
-from bertviz_core.figures.architecture.drawing import Drawing, Edges
+from bertviz_core.architecture.structure.results import Order
+from bertviz_core.figures.architecture.drawing import Drawing, Edges, broken, fitted_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape
 from bertviz_core.parameters.results import Ledger
 
-Column = tuple[float, float]
-ALONE, ENCODER, DECODER, WRITER = (0.4, 3.4), (4.3, 7.3), (8.4, 11.4), (12.3, 15.3)
-"""Left and right edge of each stack: an encoder, the two of an encoder-decoder, a decoder."""
-BANDS: Mapping[DesignKind, Column] = {
-    "encoder": (0.05, 3.75),
-    "encoder-decoder": (3.95, 11.75),
-    "decoder": (11.95, 15.65),
-}
 NAMES: Mapping[DesignKind, str] = {
-    "encoder": "an encoder alone",
-    "encoder-decoder": "an encoder and a decoder",
-    "decoder": "a decoder alone",
+    "encoder": "an encoder-only model",
+    "encoder-decoder": "an encoder-decoder model",
+    "decoder": "a decoder-only model",
 }
 HEADINGS: Mapping[DesignKind, str] = {
-    "encoder": "encoder alone",
-    "encoder-decoder": "encoder and decoder",
-    "decoder": "decoder alone",
+    "encoder": "encoder-only",
+    "encoder-decoder": "encoder-decoder",
+    "decoder": "decoder-only",
 }
 SUCH_AS: Mapping[DesignKind, str] = {
     "encoder": "such as BERT",
     "encoder-decoder": "such as T5 or BART",
     "decoder": "such as GPT-2",
 }
-ROW, STEP, LOW = 0.82, 1.08, 2.0
-FOOT, TOP = -3.55, 9.05
-TOKENS, WRITTEN = 6, 4
-"""Tokens of the little masks: of the text, and of what has been written."""
-CELL = 0.2
-SELF, WIDE = "self-<br>attention", "feed-<br>forward"
+SHARES: Mapping[DesignKind, float] = {"encoder": 1.0, "encoder-decoder": 1.9, "decoder": 1.0}
+"""Widths of the three beside each other."""
+ALL_THREE = 680
+"""Pixels from which on all three are drawn; on less the model's own alone."""
+BOX, THIN, SMALL = 33.0, 19.0, 12
+"""Pixels: height of a box, of a norm or an addition, of small letters."""
+STEP, HEAD, TIMES, FRAME, SIDE = 7.0, 44.0, 26.0, 7.0, 22.0
+"""Pixels: between boxes, of the headings, of the count of layers, from the frame to a box, of the residual lines."""
+TOKENS, CELL = 6, 12.0
+"""Tokens of the little masks, and pixels of a cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A box of a layer."""
+
+    words: str
+    part: str
+    begins: bool = False
+    joins: bool = False
+
+    @property
+    def height(self) -> float:
+        return THIN if self.part in ("layer_norm", "other") and self.words != "token mixing" else BOX
 
 
 def design_title(model: str, design: Design) -> str:
     """What a model is, in a few words."""
-    return f"{model}: {NAMES[design.kind]}"
+    return f"{model} is {NAMES[design.kind]}"
 
 
 def encoder_and_decoder(model: Architecture, design: Design, theme: Theme) -> go.Figure:
@@ -56,118 +68,194 @@ def encoder_and_decoder(model: Architecture, design: Design, theme: Theme) -> go
         theme: colours and typeface.
     """
     drawing = Drawing(theme)
-    _mark(drawing, design.kind, theme)
-    for kind, band in BANDS.items():
-        own = kind == design.kind
-        words = f"<b>{HEADINGS[kind]}</b><br>{'<b>this model</b>' if own else SUCH_AS[kind]}"
-        drawing.note(sum(band) / 2, 8.55, words, theme.text)
-    alone, both, writer = (design if design.kind == kind else None for kind in BANDS)
-    _encoder(drawing, ALONE, alone, theme)
-    _outputs(drawing, model if alone else None, theme)
-    _encoder(drawing, ENCODER, both, theme)
-    _decoder(drawing, DECODER, both, True, theme)
-    _hand_over(drawing, theme)
-    _decoder(drawing, WRITER, writer, writer is not None and writer.cross_attention, theme)
-    return drawing.figure(escape(design_title(model.model, design)), (-0.05, 15.75), (FOOT, TOP), 690)
+    kinds = list(SHARES) if theme.pixels >= ALL_THREE else [design.kind]
+    unit = (drawing.width - 12 * (len(kinds) - 1)) / sum(SHARES[kind] for kind in kinds)
+    left, bottoms = 0.0, []
+    for kind in kinds:
+        right = left + unit * SHARES[kind]
+        own = design if kind == design.kind else None
+        if own:
+            drawing.ground((left, 0, right, _bottom(design, len(kinds) > 1)))
+            drawing.frame((left + 1, 1, right - 1, _bottom(design, len(kinds) > 1) - 1))
+        words = "<b>this model</b>" if own else SUCH_AS[kind]
+        drawing.note((left + right) / 2, HEAD / 2, f"<b>{HEADINGS[kind]}</b><br>{words}", theme.text)
+        bottoms.append(_design(drawing, kind, (left + 8, right - 8), own, model))
+        left = right + 12
+    return drawing.figure(escape(design_title(model.model, design)), max(*bottoms, _bottom(design, len(kinds) > 1)))
 
 
-def _mark(drawing: Drawing, kind: DesignKind, theme: Theme) -> None:
-    """A ground and a frame for the design of the model at hand."""
-    left, right = BANDS[kind]
-    low, high = FOOT + 0.05, TOP - 0.05
-    path = f"M {left},{low} L {right},{low} L {right},{high} L {left},{high} Z"
-    ground = {"type": "path", "path": path, "fillcolor": theme.neutral, "opacity": 0.4, "line": {"width": 0}}
-    drawing.shapes.append({**ground, "layer": "below"})
-    drawing.frame((left, low, right, high))
+def _bottom(design: Design, wide: bool) -> float:
+    """Where the ground behind the model's own design ends: below the longest stack that is drawn."""
+    orders: tuple[Order, ...] = (design.order, "post-norm")
+    pieces = max((_pieces(_decoder_blocks(True), order) for order in orders), key=_height)
+    if not wide and design.kind != "encoder-decoder":
+        cross = design.cross_attention and design.kind == "decoder"
+        pieces = _pieces(_decoder_blocks(cross) if design.kind == "decoder" else _encoder_blocks(False), design.order)
+    return HEAD + 24 + BOX + 2 * STEP + TIMES + _height(pieces) + FRAME + BOX + 4 * STEP + 22 + TOKENS * CELL + 46
 
 
-def _stack(drawing: Drawing, at: Column, times: str, rows: list[tuple[str, str]], theme: Theme) -> float:
-    """Embeddings, and a framed layer of these rows above them; gives back where the frame ends."""
+def _height(pieces: Sequence[_Piece]) -> float:
+    return sum(piece.height + STEP for piece in pieces)
+
+
+def _design(
+    drawing: Drawing, kind: DesignKind, at: tuple[float, float], own: Design | None, model: Architecture
+) -> float:
+    """One of the three; gives back where it ends."""
     left, right = at
-    middle = sum(at) / 2
-    drawing.box((left, 0.6, right, 0.6 + ROW), "<b>embeddings</b>", theme.colours["embeddings"])
-    drawing.arrow((middle, 0.25), (middle, 0.6))
-    for index, (words, part) in enumerate(rows):
-        y = LOW + index * STEP
-        drawing.box((left, y, right, y + ROW), f"<b>{words}</b>", theme.colours[part])
-        drawing.arrow((middle, y - (STEP - ROW) if index else 0.6 + ROW), (middle, y))
-    top = LOW + (len(rows) - 1) * STEP + ROW
-    drawing.frame((left - 0.16, LOW - 0.19, right + 0.16, top + 0.19))
-    drawing.note(left, top + 0.47, f"<b>{times}</b>", theme.text, "left")
-    drawing.arrow((middle, top), (middle, top + 0.7))
-    return top + 0.7
-
-
-def _encoder(drawing: Drawing, at: Column, own: Design | None, theme: Theme) -> None:
-    drawing.note(sum(at) / 2, -0.05, "the whole text", theme.muted)
+    order: Order = own.order if own else "post-norm"
     mixes = own is not None and own.mixes
-    first = ("token<br>mixing", "other") if mixes else (SELF, "attention")
-    top = _stack(drawing, at, _times(own.encoder_layers if own else 0), [first, (WIDE, "feed_forward")], theme)
-    drawing.note(sum(at) / 2, top + 0.42, "one vector<br>per token", theme.text)
-    near = own.local_layers if own else 0
-    words = f"every token<br>sees all; in {near}<br>layers those near" if near else "every token<br>sees every<br>token"
-    _mask(drawing, sum(at) / 2, TOKENS, TOKENS, False, words, theme)
+    if kind == "encoder":
+        bottom, end = _stack(drawing, at, "the whole text", _times(own, "encoder"), _encoder_blocks(mixes), order)
+        pooled = own is not None and model.has_pooler
+        given = "a vector for the text" if pooled else "labels, spans, scores"
+        _output(drawing, at, end, "pooler" if pooled else "task head", given)
+        near = own.local_layers if own else 0
+        words = f"in {near} layers each token sees those near it" if near else "each token sees every token"
+        return _mask(drawing, sum(at) / 2, bottom, False, words, right - left)
+    if kind == "decoder":
+        cross = own is not None and own.cross_attention
+        bottom, end = _stack(
+            drawing, at, "the text so far", _times(own, "decoder"), _decoder_blocks(cross, mixes), order
+        )
+        _output(drawing, at, end, "language model head", "the next token")
+        near = own.local_layers if own else 0
+        words = "each token sees itself and those before"
+        words = f"{words}, in {near} layers only the last ones" if near else words
+        return _mask(drawing, sum(at) / 2, bottom, True, words, right - left)
+    middle = (left + right) / 2
+    first, second = (left, middle - 12), (middle + 12, right)
+    bottom, end = _stack(drawing, first, "the whole text", _times(own, "encoder"), _encoder_blocks(mixes), order)
+    lower, crossing = _stack(
+        drawing, second, "what is written so far", _times(own, "decoder"), _decoder_blocks(True), order
+    )
+    bottom = max(bottom, lower)
+    _output(drawing, second, crossing, "language model head", "the next token")
+    _hand_over(drawing, first, second, end, order)
+    _mask(drawing, sum(first) / 2, bottom, False, "each token sees every token", first[1] - first[0])
+    half = (second[1] - second[0]) / 2
+    _mask(drawing, second[0] + half / 2, bottom, True, "itself and before", half)
+    return _mask(drawing, second[1] - half / 2, bottom, False, "cross: the whole text", half)
 
 
-def _decoder(drawing: Drawing, at: Column, own: Design | None, cross: bool, theme: Theme) -> None:
-    """A stack that writes: what it has written goes in, the next token comes out."""
-    middle = sum(at) / 2
-    mixes = own is not None and own.mixes
-    first = ("token<br>mixing", "other") if mixes else (f"masked {SELF}", "attention")
-    between = [("cross-<br>attention", "query")] if cross else []
-    drawing.note(middle, -0.12, "what is written<br>so far", theme.muted)
-    y = _stack(drawing, at, _times(own.decoder_layers if own else 0), [first, *between, (WIDE, "feed_forward")], theme)
-    drawing.box((at[0], y, at[1], y + ROW), "<b>language<br>model head</b>", theme.colours["task head"])
-    drawing.arrow((middle, y + ROW), (middle, y + ROW + 0.35))
-    drawing.note(middle, y + ROW + 0.6, "the next token", theme.text)
-    if cross and at == WRITER:
-        level = LOW + STEP + ROW / 2
-        drawing.arrow((at[1] + 0.38, level), (at[1], level))
-    near = own.local_layers if own else 0
-    words = f"itself, before;<br>in {near} layers<br>the last ones" if near else "written:<br>itself and<br>before"
-    left = middle - 0.85 if cross else middle
-    _mask(drawing, left, WRITTEN, WRITTEN, True, words, theme)
-    if cross:
-        seen = "cross:<br>all the<br>text" if at == DECODER else "cross:<br>another<br>model's"
-        _mask(drawing, middle + 0.95, WRITTEN, TOKENS, False, seen, theme)
+def _encoder_blocks(mixes: bool) -> list[tuple[str, str]]:
+    first = ("token mixing", "other") if mixes else ("self-attention", "attention")
+    return [first, ("feed-forward", "feed_forward")]
 
 
-def _times(count: int) -> str:
+def _decoder_blocks(cross: bool, mixes: bool = False) -> list[tuple[str, str]]:
+    first = ("token mixing", "other") if mixes else ("masked self-attention", "attention")
+    return [first, *([("cross-attention", "query")] if cross else []), ("feed-forward", "feed_forward")]
+
+
+def _pieces(blocks: Sequence[tuple[str, str]], order: Order) -> list[_Piece]:
+    """The boxes of a layer in their order, with the normalisations where they stand."""
+    pieces: list[_Piece] = []
+    for words, part in blocks:
+        if order == "post-norm":
+            pieces += [_Piece(words, part, begins=True), _Piece("add & norm", "layer_norm", joins=True)]
+        elif order in ("pre-norm", "norms on both sides"):
+            after = [_Piece("norm", "layer_norm")] if order == "norms on both sides" else []
+            norm = _Piece("norm", "layer_norm", begins=True)
+            pieces += [norm, _Piece(words, part), *after, _Piece("add", "other", joins=True)]
+        else:
+            pieces.append(_Piece(words, part))
+    return pieces
+
+
+def _stack(
+    drawing: Drawing,
+    at: tuple[float, float],
+    enters: str,
+    times: str,
+    blocks: Sequence[tuple[str, str]],
+    order: Order,
+) -> tuple[float, float]:
+    """Embeddings, and a framed layer below them; gives back where masks begin, and where the frame ends."""
+    theme, (left, right) = drawing.theme, at
+    pieces = _pieces(blocks, order)
+    inner, middle = (left + SIDE + FRAME, right - FRAME - 2), (left + right + SIDE) / 2
+    drawing.note(middle, HEAD + 11, enters, theme.muted, size=SMALL + 1)
+    y = HEAD + 24
+    drawing.arrow((middle, y - 4), (middle, y + STEP))
+    y += STEP
+    _box(drawing, (inner[0], y, inner[1], y + BOX), "embeddings", "embeddings")
+    before = y = y + BOX
+    top = y + STEP
+    drawing.note(left + 6, top + TIMES / 2 - 2, f"<b>{times}</b>", theme.text, "left")
+    y, start = top + TIMES, 0.0
+    for piece in pieces:
+        drawing.arrow((middle, before), (middle, y))
+        if piece.begins:
+            start = y - STEP / 2
+        _box(drawing, (inner[0], y, inner[1], y + piece.height), piece.words, piece.part)
+        if piece.joins:
+            end, side = y + piece.height / 2, inner[0] - 11
+            drawing.line([(middle, start), (side, start), (side, end)])
+            drawing.arrow((side, end), (inner[0], end))
+        before, y = y + piece.height, y + piece.height + STEP
+    drawing.frame((left, top, right, before + FRAME))
+    wide = theme.pixels >= ALL_THREE
+    orders: tuple[Order, ...] = (order, "post-norm")
+    longest = max((_pieces(_decoder_blocks(True), each) for each in orders), key=_height) if wide else pieces
+    bottom = top + TIMES + _height(longest) + FRAME + BOX + 4 * STEP + 22
+    return bottom, before + FRAME
+
+
+def _box(drawing: Drawing, at: Edges, words: str, part: str) -> None:
+    fitted = fitted_words(words, "", at[2] - at[0])
+    thin = at[3] - at[1] < BOX
+    size = min(fitted.size, SMALL) if thin or fitted.lines > 1 else fitted.size
+    drawing.box(at, fitted.text, drawing.theme.colours[part], size)
+
+
+def _output(drawing: Drawing, at: tuple[float, float], end: float, words: str, given: str) -> None:
+    """What stands behind the last layer."""
+    left, right = at
+    middle = (left + right + SIDE) / 2
+    drawing.arrow((middle, end - FRAME), (middle, end + 2 * STEP))
+    top, part = end + 2 * STEP, "pooler" if words == "pooler" else "task head"
+    _box(drawing, (left + SIDE + FRAME, top, right - FRAME - 2, top + BOX), words, part)
+    drawing.note(middle, top + BOX + 12, given, drawing.theme.text, size=SMALL + 1)
+
+
+def _hand_over(
+    drawing: Drawing, first: tuple[float, float], second: tuple[float, float], end: float, order: Order
+) -> None:
+    """From the encoder's output to the cross-attention of the decoder."""
+    y = HEAD + 24 + STEP + BOX + STEP + TIMES
+    for piece in _pieces(_decoder_blocks(True), order):
+        if piece.words == "cross-attention":
+            y += piece.height / 2
+            break
+        y += piece.height + STEP
+    middle, between = (sum(first) + SIDE) / 2, (first[1] + second[0]) / 2
+    drawing.line([(middle, end - FRAME), (middle, end + 2 * STEP), (between, end + 2 * STEP), (between, y)])
+    drawing.arrow((between, y), (second[0] + SIDE + FRAME, y))
+    drawing.note(middle, end + 2 * STEP + 12, "keys and values", drawing.theme.muted, size=SMALL + 1)
+
+
+def _times(own: Design | None, stack: str) -> str:
+    count = 0 if own is None else own.encoder_layers if stack == "encoder" else own.decoder_layers
     return f"{count} ×" if count else "N ×"
 
 
-def _outputs(drawing: Drawing, model: Architecture | None, theme: Theme) -> None:
-    """What stands on the encoder: the pooler where this model has one, a task head in general."""
-    words, part = ("pooler", "pooler") if model and model.has_pooler else ("a task head", "task head")
-    middle, low = sum(ALONE) / 2, 5.95
-    drawing.arrow((middle, low - 0.45), (middle, low))
-    drawing.box((ALONE[0], low, ALONE[1], low + ROW), f"<b>{words}</b>", theme.colours[part])
-    drawing.arrow((middle, low + ROW), (middle, low + ROW + 0.35))
-    given = "one answer<br>for the text" if part == "pooler" else "labels,<br>spans, scores"
-    drawing.note(middle, low + ROW + 0.75, given, theme.text)
-
-
-def _hand_over(drawing: Drawing, theme: Theme) -> None:
-    """From the encoder's output to the middle row of the decoder."""
-    top, cross, between = 5.5, LOW + STEP + ROW / 2, (ENCODER[1] + DECODER[0]) / 2
-    drawing.line([(sum(ENCODER) / 2, top), (sum(ENCODER) / 2, top + 0.35), (between, top + 0.35), (between, cross)])
-    drawing.arrow((between, cross), (DECODER[0], cross))
-    drawing.note(between - 0.95, top + 0.85, "keys and<br>values", theme.muted)
-
-
-def _mask(drawing: Drawing, middle: float, rows: int, columns: int, causal: bool, words: str, theme: Theme) -> None:
-    """A little map of who may see whom: rows theme at columns."""
-    left, top = middle - columns * CELL / 2, -0.75
+def _mask(drawing: Drawing, middle: float, top: float, causal: bool, words: str, room: float) -> float:
+    """A little map of who may see whom: rows look at columns; gives back where its words end."""
+    left = middle - TOKENS * CELL / 2
     seen: list[Edges] = []
     hidden: list[Edges] = []
-    for row in range(rows):
-        for column in range(columns):
-            x, y = left + column * CELL, top - row * CELL
-            (hidden if causal and column > row else seen).append((x, y - CELL * 0.86, x + CELL * 0.86, y))
-    drawing.cells(seen, theme.colours["attention"])
+    for row in range(TOKENS):
+        for column in range(TOKENS):
+            x, y = left + column * CELL, top + row * CELL
+            (hidden if causal and column > row else seen).append((x, y, x + CELL * 0.86, y + CELL * 0.86))
+    drawing.cells(seen, drawing.theme.colours["attention"])
     if hidden:
-        drawing.cells(hidden, theme.grid)
-    drawing.note(middle, top - TOKENS * CELL - 0.68, words, theme.text)
+        drawing.cells(hidden, drawing.theme.grid)
+    lines = broken(words, room, SMALL + 1)
+    y = top + TOKENS * CELL + 4 + 8.5 * len(lines)
+    drawing.note(middle, y, "<br>".join(map(escape, lines)), drawing.theme.text, size=SMALL + 1)
+    return y + 8.5 * len(lines) + 6
 
 
 @figure("design", "architecture_encoder", "encoder, decoder or both (--task)")

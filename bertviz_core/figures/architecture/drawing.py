@@ -1,4 +1,4 @@
-"""Drawings of boxes: rows of boxes one above the other, rows of one group in a frame, a count beside each row."""
+"""Drawings of boxes: shapes and words of one figure, collected in pixels from the top left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,11 +6,33 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from bertviz_core.figures.base.letters import text_width
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on
 
-RADIUS = 0.09
+SIZES = (TEXT_SIZE, 13, 12, 11)
+"""Heights of letters that are tried, the first that fits."""
+BOLD = 1.06
+"""How much wider bold letters are."""
+LINE = 17
+"""Pixels of a line of words in a box."""
+PAD = 12
+"""Pixels of a box that its words leave free, both sides together."""
+RADIUS = 6
+MARGIN_TOP, MARGIN = 48, 8
 Edges = tuple[float, float, float, float]
-"""Left, low, right and high."""
+"""Left, top, right and bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Words that fit a box."""
+
+    text: str
+    """With the figure's own markup."""
+    size: int
+    """Height of its letters."""
+    lines: int
+    """How many lines it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +43,34 @@ class Drawing:
     shapes: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
 
-    def box(self, at: Edges, text: str, colour: str) -> None:
+    @property
+    def width(self) -> float:
+        """Pixels from the left edge to the right one."""
+        return self.theme.pixels - 2 * MARGIN
+
+    def box(self, at: Edges, text: str, colour: str, size: int = TEXT_SIZE) -> None:
         """A filled box with words in it, black or white by contrast."""
-        left, low, right, high = at
-        self.shapes.append(
-            {"type": "path", "path": _rounded(*at, RADIUS), "fillcolor": colour, "line": {"width": 0}, "layer": "below"}
-        )
-        self.note((left + right) / 2, (low + high) / 2, text, text_on(colour))
+        left, top, right, bottom = at
+        path = {"type": "path", "path": _rounded(*at), "fillcolor": colour, "line": {"width": 0}, "layer": "below"}
+        self.shapes.append(path)
+        self.note((left + right) / 2, (top + bottom) / 2, text, text_on(colour), size=size)
 
     def cells(self, cells: Sequence[Edges], colour: str) -> None:
         """Small filled squares of one colour."""
         path = " ".join(f"M {x0},{y0} L {x1},{y0} L {x1},{y1} L {x0},{y1} Z" for x0, y0, x1, y1 in cells)
         self.shapes.append({"type": "path", "path": path, "fillcolor": colour, "line": {"width": 0}})
 
-    def frame(self, at: Edges) -> None:
+    def frame(self, at: Edges, dash: str = "solid") -> None:
         """A box of lines alone."""
-        line = {"color": self.theme.muted, "width": 1.5}
-        self.shapes.append({"type": "path", "path": _rounded(*at, RADIUS), "line": line, "layer": "below"})
+        line = {"color": self.theme.muted, "width": 1.5, "dash": dash}
+        self.shapes.append({"type": "path", "path": _rounded(*at), "line": line, "layer": "below"})
+
+    def ground(self, at: Edges) -> None:
+        """A surface behind what is drawn."""
+        left, top, right, bottom = at
+        path = f"M {left},{top} L {right},{top} L {right},{bottom} L {left},{bottom} Z"
+        shape = {"type": "path", "path": path, "fillcolor": self.theme.neutral, "opacity": 0.4, "line": {"width": 0}}
+        self.shapes.append({**shape, "layer": "below"})
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """A straight arrow."""
@@ -45,162 +78,65 @@ class Drawing:
         style = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": self.theme.muted, "text": ""}
         self.notes.append({"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], **axes, **style})
 
-    def line(self, points: Sequence[tuple[float, float]], dash: str = "solid") -> None:
+    def line(self, points: Sequence[tuple[float, float]]) -> None:
         """A line through points."""
         path = " L ".join(f"{x},{y}" for x, y in points)
-        line = {"color": self.theme.muted, "width": 1.5, "dash": dash}
-        self.shapes.append({"type": "path", "path": f"M {path}", "line": line})
+        self.shapes.append({"type": "path", "path": f"M {path}", "line": {"color": self.theme.muted, "width": 1.5}})
 
-    def note(self, x: float, y: float, text: str, colour: str, anchor: str = "center", angle: int = 0) -> None:
+    def note(
+        self, x: float, y: float, text: str, colour: str, anchor: str = "center", size: int = TEXT_SIZE, angle: int = 0
+    ) -> None:
         """Words without a box."""
-        font = {"size": TEXT_SIZE, "color": colour}
-        place = {"x": x, "y": y, "xanchor": anchor, "textangle": angle}
-        self.notes.append({**place, "text": text, "showarrow": False, "font": font})
+        place = {"x": x, "y": y, "xanchor": anchor, "textangle": angle, "borderpad": 0}
+        self.notes.append({**place, "text": text, "showarrow": False, "font": {"size": size, "color": colour}})
 
-    def figure(self, title: str, wide: Sequence[float], high: Sequence[float], height: int) -> go.Figure:
-        """All of it on hidden axes of these ranges."""
+    def figure(self, title: str, bottom: float) -> go.Figure:
+        """All of it, down to some pixel."""
         figure = go.Figure(layout=layout(self.theme, title))
+        height = int(bottom) + MARGIN_TOP + MARGIN
         figure.update_layout(shapes=self.shapes, annotations=self.notes, height=height, dragmode=False)
-        figure.update_xaxes(visible=False, range=list(wide), fixedrange=True)
-        return figure.update_yaxes(visible=False, range=list(high), fixedrange=True)
+        figure.update_xaxes(visible=False, range=[0, self.width], fixedrange=True)
+        return figure.update_yaxes(visible=False, range=[bottom, 0], fixedrange=True)
 
 
-def _rounded(left: float, low: float, right: float, high: float, r: float) -> str:
-    """The path of a box whose corners have the radius r."""
-    return (
-        f"M {left + r},{low} L {right - r},{low} Q {right},{low} {right},{low + r} L {right},{high - r} "
-        f"Q {right},{high} {right - r},{high} L {left + r},{high} Q {left},{high} {left},{high - r} "
-        f"L {left},{low + r} Q {left},{low} {left + r},{low} Z"
-    )
+def fitted_words(label: str, detail: str, width: float) -> Fitted:
+    """Words in bold and details behind or below them, in the first form and size that fits a box of this width.
 
-
-LEFT, RIGHT, COUNTS = 1.3, 9.0, 9.25
-ROW, GAP = 0.78, 0.34
-BLOCK_RADIUS = 0.12
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """One box of a row: what it is, its sizes, whose colour it has."""
-
-    label: str
-    detail: str
-    colour: str
-
-
-@dataclass(frozen=True, slots=True)
-class BlockRow:
-    """Boxes side by side and the parameters they hold together; the rows of one group stand in a frame."""
-
-    boxes: tuple[Box, ...]
-    count: int | None
-    group: str = ""
-    join: str = ""
-
-
-def draw_blocks(rows: Sequence[BlockRow], title: str, foot: str, theme: Theme) -> go.Figure:
-    """The rows from bottom to top, joined by arrows.
-
-    Args:
-        rows: lowest first.
-        title: stands alone on a slide.
-        foot: what goes into the lowest row.
-        theme: colours and typeface.
+    Where nothing fits the details are left out, and at last the words are broken into lines.
     """
-    drawing, y = Drawing(theme), 0.0
-    frames: dict[str, tuple[float, float]] = {}
-    _note(drawing, (LEFT + RIGHT) / 2, y - 0.42, foot, theme.muted)
-    for index, row in enumerate(rows):
-        if index:
-            inside = row.group and row.group == rows[index - 1].group
-            y += ROW + (GAP if inside else GAP + 0.24)
-        _draw_row(drawing, row, y, theme)
-        if row.group:
-            low, _ = frames.get(row.group, (y, y))
-            frames[row.group] = (low, y)
-        _arrow(drawing, y, theme, first=index == 0)
-    for group, (low, high) in frames.items():
-        _frame(drawing, group, low, high, theme)
-    height = max(420, int(70 + 51 * (y + ROW + 1)))
-    return drawing.figure(title, [-0.55, 11.6], [-0.75, y + ROW + 0.3], height)
+    room, details = width - PAD, detail.split("\n") if detail else []
+    for size in SIZES:
+        wide = text_width(label, size) * BOLD
+        below = [text_width(each, size) for each in details]
+        if len(details) <= 1 and wide + sum(below) + (text_width("   ", size) if below else 0) <= room:
+            text = f"<b>{escape(label)}</b>" + (f"   {escape(details[0])}" if details else "")
+            return Fitted(text, size, 1)
+        if details and max(wide, *below) <= room:
+            return Fitted("<br>".join([f"<b>{escape(label)}</b>", *map(escape, details)]), size, 1 + len(details))
+    for size in SIZES:
+        words = broken(label, room, size)
+        if max(text_width(each, size) for each in words) * BOLD <= room:
+            return Fitted("<br>".join(f"<b>{escape(each)}</b>" for each in words), size, len(words))
+    return Fitted("<br>".join(f"<b>{escape(each)}</b>" for each in words), SIZES[-1], len(words))
 
 
-def _draw_row(drawing: Drawing, row: BlockRow, y: float, theme: Theme) -> None:
-    space = 0.34 if row.join else 0.0
-    width = (RIGHT - LEFT - space * (len(row.boxes) - 1)) / len(row.boxes)
-    for index, box in enumerate(row.boxes):
-        left = LEFT + index * (width + space)
-        colour = theme.colours[box.colour]
-        drawing.shapes.append(
-            {
-                "type": "path",
-                "path": _rounded(left, y, left + width, y + ROW, BLOCK_RADIUS),
-                "fillcolor": colour,
-                "line": {"width": 0},
-                "layer": "below",
-            }
-        )
-        text = f"<b>{escape(box.label)}</b>"
-        if box.detail:
-            text += ("<br>" if len(row.boxes) > 1 else "   ") + escape(box.detail)
-        drawing.notes.append(
-            {
-                "x": left + width / 2,
-                "y": y + ROW / 2,
-                "text": text,
-                "showarrow": False,
-                "font": {"size": TEXT_SIZE, "color": text_on(colour)},
-            }
-        )
-        if index:
-            _note(drawing, left - space / 2, y + ROW / 2, row.join, theme.text)
-    if row.count:
-        _note(drawing, COUNTS + (0.25 if row.group else 0), y + ROW / 2, f"{row.count:,}", theme.muted, anchor="left")
+def broken(text: str, room: float, size: float) -> list[str]:
+    """The words of a text in as few lines as fit, no word broken."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, size) * BOLD <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
-def _arrow(drawing: Drawing, y: float, theme: Theme, first: bool) -> None:
-    middle, length = (LEFT + RIGHT) / 2, 0.2 if first else GAP
-    drawing.notes.append(
-        {
-            "x": middle,
-            "y": y,
-            "ax": middle,
-            "ay": y - length,
-            "xref": "x",
-            "yref": "y",
-            "axref": "x",
-            "ayref": "y",
-            "showarrow": True,
-            "text": "",
-            "arrowhead": 2,
-            "arrowsize": 1,
-            "arrowwidth": 1.5,
-            "arrowcolor": theme.muted,
-        }
-    )
-
-
-def _frame(drawing: Drawing, group: str, low: float, high: float, theme: Theme) -> None:
-    drawing.shapes.append(
-        {
-            "type": "path",
-            "path": _rounded(LEFT - 0.2, low - 0.17, RIGHT + 0.2, high + ROW + 0.17, BLOCK_RADIUS),
-            "line": {"color": theme.muted, "width": 1.5, "dash": "solid" if group != "embeddings" else "dot"},
-            "layer": "below",
-        }
-    )
-    if group != "embeddings":
-        _note(drawing, LEFT - 0.3, (low + high + ROW) / 2, f"<b>{group.replace(', ', '<br>')}</b>", theme.text, "right")
-
-
-def _note(drawing: Drawing, x: float, y: float, text: str, colour: str, anchor: str = "center") -> None:
-    drawing.notes.append(
-        {
-            "x": x,
-            "y": y,
-            "text": text,
-            "showarrow": False,
-            "xanchor": anchor,
-            "font": {"size": TEXT_SIZE, "color": colour},
-        }
+def _rounded(left: float, top: float, right: float, bottom: float) -> str:
+    """The path of a box with round corners."""
+    r = RADIUS
+    return (
+        f"M {left + r},{top} L {right - r},{top} Q {right},{top} {right},{top + r} L {right},{bottom - r} "
+        f"Q {right},{bottom} {right - r},{bottom} L {left + r},{bottom} Q {left},{bottom} {left},{bottom - r} "
+        f"L {left},{top + r} Q {left},{top} {left + r},{top} Z"
     )

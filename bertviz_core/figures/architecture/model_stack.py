@@ -1,122 +1,247 @@
 """The drawn stack of a model: embeddings, layers, pooler and head, each with its real sizes and parameters."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import plotly.graph_objects as go
 
 from bertviz_core.architecture.results import Architecture
-from bertviz_core.figures.architecture.drawing import BlockRow, Box, draw_blocks
+from bertviz_core.architecture.structure.results import Block, LayerFacts, ModelFacts
+from bertviz_core.figures.architecture.rows import Box, Picture, Row, draw_rows
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape
+from bertviz_core.figures.base.style import Theme
 from bertviz_core.parameters.results import LayerCount, Ledger, Parameter
 
 MAX_TABLES = 3
+EMBEDDINGS = "embeddings"
+ATTENTION_PARTS = ("query", "key", "value", "query_key_value", "attention_output", "attention_other")
+ROLES = {"word": "word", "position": "position", "token type": "token type"}
+NOT_IN_STREAM = "read inside the layers"
 
 
 def model_stack(architecture: Architecture, ledger: Ledger, theme: Theme) -> go.Figure:
-    """The model from the token ids at the bottom to its outputs at the top."""
-    rows = [*_embedding_rows(ledger), *_stack_rows(architecture, ledger), *_top_rows(architecture, ledger)]
-    title = f"{escape(architecture.model)}, bottom to top"
-    return draw_blocks(rows, title, "token ids, one per word piece", theme)
+    """The model from the token ids at the top to its outputs at the bottom."""
+    return draw_rows(stack_picture(architecture, ledger), theme)
 
 
-def _embedding_rows(ledger: Ledger) -> list[BlockRow]:
-    rows = [row for row in ledger.parameters if row.component == "embeddings" and row.tied_to is None]
+def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
+    """The rows of the stack; what stands on the way of the tokens, and in which order, is what a run told."""
+    facts = architecture.facts
+    rows = [*_embedding_rows(facts, ledger)]
+    sums = []
+    for stack in ("encoder", "decoder"):
+        drawn, told = _stack_rows(architecture, ledger, stack)
+        rows += drawn
+        sums += told
+    rows += _beside_rows(facts, ledger)
+    rows += _top_rows(architecture, ledger)
+    title = f"{architecture.model}, from the token ids to the output"
+    return Picture(tuple(rows), title, "token ids", sums=tuple(sums), total=f"{ledger.total:,}")
+
+
+def _counted(ledger: Ledger, component: str) -> list[Parameter]:
+    return [row for row in ledger.parameters if row.component == component and row.tied_to is None]
+
+
+def _module(row: Parameter) -> str:
+    return row.name.rpartition(".")[0]
+
+
+def _embedding_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
+    """Tables whose rows are added, then what the sum passes; without a run, the tables and nothing of their order."""
+    rows = _counted(ledger, EMBEDDINGS)
     tables = [row for row in rows if len(row.shape) == 2]
-    rest = [row for row in rows if len(row.shape) != 2]
-    entries = []
-    if tables:
-        boxes = [Box(_table_name(row), _shape(row.shape), "embeddings") for row in tables[:MAX_TABLES]]
-        if len(tables) > MAX_TABLES:
-            boxes[-1] = Box(f"{len(tables) - MAX_TABLES + 1} more tables", "added or projected", "embeddings")
-        entries.append(BlockRow(tuple(boxes), sum(row.numel for row in tables), "embeddings", "+"))
-    if rest:
-        entries.append(BlockRow((Box("layer norm", _shape(rest[0].shape), "layer_norm"),), _sum(rest), "embeddings"))
-    return entries
+    if facts is None:
+        drawn = [_tables_row(tables, {}, apart=True)] if tables else []
+        rest = [row for row in rows if row not in tables]
+        return [*drawn, *_module_rows(rest, apart=True, group=EMBEDDINGS)]
+    roles = {_owner(table.name, ledger): ROLES.get(table.role, "") for table in facts.tables}
+    found = [row for row in ledger.parameters if row.name in roles and row.tied_to is None]
+    looked_up = sorted(found, key=lambda row: list(roles).index(row.name))
+    drawn = [_tables_row(looked_up, roles, apart=False)] if looked_up else []
+    passed = [row for row in rows if row not in looked_up and _module(row) in facts.before]
+    outside = [row for row in _counted(ledger, "encoder") if row.layer is None and _module(row) in facts.before]
+    return [*drawn, *_module_rows([*passed, *outside], order=facts.before, group=EMBEDDINGS)]
 
 
-def _stack_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:
-    rows = []
-    for component in ("encoder", "decoder"):
-        layers = [row for row in ledger.layers if row.component == component]
-        counted = [row for row in ledger.parameters if row.component == component and row.tied_to is None]
-        outside = [row for row in counted if row.layer is None]
-        norms = [row for row in outside if "norm" in row.name.lower() or ".ln" in row.name]
-        rows += _module_rows([row for row in outside if row not in norms])
-        if layers:
-            times = sum(row.applications for row in layers)
-            shared = f", {len(layers)} shared" if times != len(layers) else ""
-            typical = layers[len(layers) // 2]
-            differ = f", layer {typical.layer} drawn" if any(row.total != typical.total for row in layers) else ""
-            if component == "encoder":
-                rows += _layer_rows(architecture, typical, f"{times} ×{shared}{differ}")
-            else:
-                rows += _decoder_rows(typical, f"{times} × {component}{differ}")
-        if norms:
-            rows.append(BlockRow((Box("final norm", _shape(norms[0].shape), "layer_norm"),), _sum(norms)))
-    return rows
+def _owner(name: str, ledger: Ledger) -> str:
+    """The name under which a parameter is counted."""
+    return next((row.tied_to for row in ledger.parameters if row.name == name and row.tied_to), name)
 
 
-def _module_rows(rows: Sequence[Parameter]) -> list[BlockRow]:
-    """What a stack has outside its layers, such as a projection of the embeddings: a row if it is one module."""
-    modules = list(dict.fromkeys(row.name.rpartition(".")[0] for row in rows))
-    if not modules:
-        return []
-    if len(modules) > 1:
-        return [BlockRow((Box(f"{len(modules)} modules outside the layers", "", "other"),), _sum(rows))]
-    label = modules[0].rpartition(".")[2].replace("_", " ")
-    return [BlockRow((Box(label, _shape(rows[0].shape), "other"),), _sum(rows))]
+def _tables_row(tables: Sequence[Parameter], roles: dict[str, str], apart: bool) -> Row:
+    boxes = [Box(roles.get(row.name) or _table_name(row), _sizes(row.shape), EMBEDDINGS) for row in tables[:MAX_TABLES]]
+    if len(tables) > MAX_TABLES:
+        boxes[-1] = Box(f"{len(tables) - MAX_TABLES + 1} more tables", "", EMBEDDINGS)
+    return Row(tuple(boxes), _sum(tables), group=EMBEDDINGS, sign="" if apart else "+", apart=apart)
 
 
-def _layer_rows(architecture: Architecture, layer: LayerCount, group: str) -> list[BlockRow]:
-    """One layer, bottom to top; its two normalisations share their count."""
+def _module_rows(
+    rows: Sequence[Parameter], order: Sequence[str] = (), group: str = "", apart: bool = False
+) -> list[Row]:
+    """One row per module, in the order of the run; several beyond three are one."""
+    modules = sorted({_module(row) for row in rows}, key=lambda path: order.index(path) if path in order else 0)
+    if len(modules) > MAX_TABLES:
+        return [Row((Box(f"{len(modules)} modules", "", "other"),), _sum(rows), group=group, apart=apart)]
+    drawn = []
+    for path in modules:
+        own = [row for row in rows if _module(row) == path]
+        norm = all(len(row.shape) == 1 for row in own)
+        largest = max(own, key=lambda row: row.numel)
+        label = "layer norm" if norm else _words(path)
+        box = Box(label, _sizes(largest.shape), "layer_norm" if norm else "other")
+        drawn.append(Row((box,), _sum(own), group=group, apart=apart))
+    return drawn
+
+
+def _stack_rows(architecture: Architecture, ledger: Ledger, stack: str) -> tuple[list[Row], list[tuple[str, str]]]:
+    """(the rows of one layer of a stack and what follows the last, headings with what its layers add up to)."""
+    facts = architecture.facts
+    layers = [row for row in ledger.layers if row.component == stack]
+    outside = [row for row in _counted(ledger, stack) if row.layer is None]
+    behind = () if facts is None else (*facts.encoder_behind, *facts.decoder_behind)
+    ends = _module_rows([row for row in outside if _module(row) in behind], order=behind)
+    if not layers:
+        return ends, []
+    typical = layers[len(layers) // 2]
+    equal = all(row.total == typical.total for row in layers)
+    heading = _heading(layers, typical, equal, "" if stack == "encoder" else "decoder ")
+    whole = sum(row.total for row in layers)
+    told = f"{len(layers):,} × {typical.total:,}" if equal and len(layers) > 1 else f"{whole:,} in them"
+    layer = facts.layer(stack, typical.layer) if facts else None
+    return [*_layer_rows(architecture, ledger, typical, layer, heading), *ends], [(heading, told)]
+
+
+def _heading(layers: Sequence[LayerCount], typical: LayerCount, equal: bool, name: str) -> str:
+    times = sum(row.applications for row in layers)
+    if times != len(layers):
+        return f"{len(layers)} {name}layer{'s' * (len(layers) > 1)}, run {times} times"
+    drawn = (", each:" if len(layers) > 1 else "") if equal else f", layer {typical.layer} drawn:"
+    return f"{len(layers)} {name}layer{'s' * (len(layers) > 1)}{drawn}"
+
+
+def _layer_rows(
+    architecture: Architecture, ledger: Ledger, count: LayerCount, told: LayerFacts | None, group: str
+) -> list[Row]:
+    """One layer from top to bottom, with its residual connections; without an order, what it holds."""
+    own = [row for row in _counted(ledger, count.component) if row.layer == count.layer]
+    blocks = told.blocks if told else ()
+    if not told or not told.order:
+        return _unordered_rows(architecture, count, told, group)
+    drawn: list[Row] = []
+    for block in blocks:
+        drawn += _block_rows(architecture, own, block, told, group)
+    rest = count.total - sum(row.count or 0 for row in drawn)
+    return [*drawn, *([Row((Box("other", "", "other"),), rest, group=group, apart=True)] if rest else [])]
+
+
+def _block_rows(
+    architecture: Architecture,
+    own: Sequence[Parameter],
+    block: Block,
+    told: LayerFacts,
+    group: str,
+) -> list[Row]:
+    boxes = tuple(_block_box(architecture, kind, told) for kind in block.kinds)
+    total = sum(_block_count(own, kind, block, told.blocks) for kind in block.kinds)
+    before, within, behind = (
+        [Row((Box(words, _width(own, path), "layer_norm"),), _of(own, path), group=group) for path in paths]
+        for words, paths in (
+            ("norm", block.norms_before),
+            ("norm", block.norms_within),
+            ("add & norm", block.norms_behind),
+        )
+    )
+    rows = [*before, Row(boxes, total or None, group=group), *within]
+    added = behind or [Row((Box("add", "", "other"),), group=group)]
+    return [replace(rows[0], begins=True), *rows[1:], replace(added[0], joins=True), *added[1:]]
+
+
+def _block_count(own: Sequence[Parameter], kind: str, block: Block, blocks: Sequence[Block]) -> int:
+    """Parameters of a block, its normalisations aside; all of its part where there is one such block."""
+    parts = (*ATTENTION_PARTS,) if "attention" in kind else ("feed_forward",) if kind == "feed-forward" else ()
+    alike = [each for each in blocks for other in each.kinds if ("attention" in other) == ("attention" in kind)]
+    if parts and len(alike) == 1:
+        return _sum([row for row in own if row.part in parts])
+    norms = (*block.norms_before, *block.norms_within, *block.norms_behind)
+    inside = [row for row in own if _module(row) in block.modules and _module(row) not in norms]
+    return _sum([row for row in inside if not parts or row.part in parts])
+
+
+def _block_box(architecture: Architecture, kind: str, told: LayerFacts) -> Box:
     hidden, inner, heads = architecture.hidden_size, architecture.intermediate_size, architecture.num_attention_heads
-    head_text = f"{heads} heads × {architecture.head_dim}" if heads and architecture.head_dim else ""
-    widths = f"{hidden:,} → {inner:,} → {hidden:,}" if hidden and inner else ""
-    mixing = (
-        Box("self-attention", head_text, "attention")
-        if layer.attention
-        else Box("token mixing", "no attention", "other")
+    if kind == "feed-forward":
+        wide = f"2 × {inner:,}" if told.gated and inner else f"{inner:,}" if inner else ""
+        widths = f"{hidden:,} → {wide} → {hidden:,}" if hidden and inner else ""
+        return Box("gated feed-forward" if told.gated else "feed-forward", widths, "feed_forward")
+    if kind in ("attention", "cross-attention"):
+        head_text = f"{heads} heads × {architecture.head_dim}" if heads and architecture.head_dim else ""
+        return Box("self-attention" if kind == "attention" else kind, head_text, "attention")
+    return Box("token mixing", "no attention", "other") if kind == "mixing" else Box("other", "", "other")
+
+
+def _unordered_rows(architecture: Architecture, count: LayerCount, told: LayerFacts | None, group: str) -> list[Row]:
+    """What a layer holds, no order drawn."""
+    gated = told or LayerFacts(count.component, count.layer, (), None, gated=False)
+    parts = (
+        (_block_box(architecture, "attention", gated) if count.attention else None, count.attention),
+        (_block_box(architecture, "feed-forward", gated), count.feed_forward),
+        (Box("layer norms", "", "layer_norm"), count.layer_norm),
+        (Box("other", "", "other"), count.other),
     )
-    steps = [BlockRow((mixing,), layer.attention or None, group)]
-    ffn = BlockRow((Box("feed-forward", widths, "feed_forward"),), layer.feed_forward, group)
-    norm_label = "norm" if architecture.norm_first else "add & norm"
-    norm = BlockRow((Box(norm_label, f"{hidden:,}" if hidden else "", "layer_norm"),), layer.layer_norm // 2, group)
-    steps = [norm, *steps, norm, ffn] if architecture.norm_first else [*steps, norm, ffn, norm]
-    if layer.other:
-        steps.append(BlockRow((Box("other", "", "other"),), layer.other, group))
-    return steps
+    return [Row((box,), numel, group=group, apart=True) for box, numel in parts if box and numel]
 
 
-def _decoder_rows(layer: LayerCount, group: str) -> list[BlockRow]:
-    """A decoder's layer by kind of block: it attends twice, to itself and to the encoder."""
-    blocks = (
-        ("self- and cross-attention", "attention", layer.attention),
-        ("feed-forward", "feed_forward", layer.feed_forward),
-        ("norms", "layer_norm", layer.layer_norm),
-        ("other", "other", layer.other),
-    )
-    return [BlockRow((Box(label, "", colour),), count, group) for label, colour, count in blocks if count]
+def _beside_rows(facts: ModelFacts | None, ledger: Ledger) -> list[Row]:
+    """What stands outside the layers and not on the way of the tokens, such as a table of relative positions."""
+    drawn = () if facts is None else (*facts.before, *facts.encoder_behind, *facts.decoder_behind)
+    tables = {_owner(table.name, ledger) for table in facts.tables} if facts else set()
+    rest = [
+        row
+        for stack in (("encoder", "decoder") if facts is None else (EMBEDDINGS, "encoder", "decoder"))
+        for row in _counted(ledger, stack)
+        if row.layer is None and _module(row) not in drawn and row.name not in tables
+    ]
+    if not rest:
+        return []
+    modules = list(dict.fromkeys(_module(row) for row in rest))
+    names = ", ".join(_words(path) for path in modules[:2]) + (f" and {len(modules) - 2} more" if modules[2:] else "")
+    used = NOT_IN_STREAM if facts else ""
+    return [Row((Box(names, used, "other"),), _sum(rest), apart=True)]
 
 
-def _top_rows(architecture: Architecture, ledger: Ledger) -> list[BlockRow]:
+def _top_rows(architecture: Architecture, ledger: Ledger) -> list[Row]:
     rows = []
     hidden = architecture.hidden_size
     for name, detail in (("pooler", f"first token, {hidden:,} → {hidden:,}" if hidden else ""), ("task head", "")):
         total = sum(part.total for part in ledger.components if part.name == name)
         if total:
-            rows.append(BlockRow((Box(name, detail, name),), total))
+            rows.append(Row((Box(name, detail, name),), total))
     return rows
+
+
+def _words(path: str) -> str:
+    """A module's own name in words."""
+    names = [name for name in path.split(".") if not name.isdecimal()]
+    return names[-1].replace("_", " ") if names else "model"
 
 
 def _table_name(row: Parameter) -> str:
     module = row.name.removesuffix(".weight").rpartition(".")[2]
-    name = module.replace("_embeddings", "").replace("embed_", "").replace("_", " ")
-    return {"tok": "token", "tokens": "token", "word embedding": "word"}.get(name, name)
+    return module.replace("_embeddings", "").replace("embed_", "").replace("_", " ")
 
 
-def _shape(shape: Sequence[int]) -> str:
+def _width(own: Sequence[Parameter], path: str) -> str:
+    shapes = [row.shape for row in own if _module(row) == path]
+    return _sizes(shapes[0]) if shapes else ""
+
+
+def _of(own: Sequence[Parameter], path: str) -> int:
+    return _sum([row for row in own if _module(row) == path])
+
+
+def _sizes(shape: Sequence[int]) -> str:
     return " × ".join(f"{size:,}" for size in shape)
 
 
@@ -130,4 +255,4 @@ def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
     caption = f"{ledger.model}: {ledger.total:,} parameters."
     draw = partial(model_stack, architecture, ledger)
-    return FigureSpec(f"{architecture.model}, bottom to top", alt, draw, caption)
+    return FigureSpec(f"{architecture.model}, from the token ids to the output", alt, draw, caption)

@@ -7,9 +7,10 @@ import plotly.graph_objects as go
 from jaxtyping import Float, UInt
 
 from bertviz_core.attention.results import AttentionAtlas
-from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, WORDS
+from bertviz_core.figures.attention.heatmap import MAP_SETTINGS
+from bertviz_core.figures.attention.reading import WORDS, all_heads_title, colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
 HEIGHT, MARGINS, WIDTH = 860, 130, 820
@@ -36,19 +37,12 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
     cells = _side_by_side(maps, top, lifted)
     height = MARGINS + min(HEIGHT - MARGINS, max(120, round(WIDTH * layers / heads)))
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    shares = [step / 4 for step in range(5)]
     figure.add_heatmap(
         z=cells,
         zmin=0,
         zmax=LEVELS,
         colorscale=sequential(theme),
-        colorbar={
-            "title": {"text": WORDS[atlas.options.weights], "side": "right"},
-            "tickvals": [LEVELS * (share**0.5 if lifted else share) for share in shares],
-            "ticktext": [f"{top * share:.3g}" for share in shares],
-            "tickfont": {"size": TEXT_SIZE - 1},
-            "thickness": 16,
-        },
+        colorbar=colour_bar(WORDS[atlas.options.weights], top, LEVELS, lifted),
         hoverinfo="skip",
     )
     line = {"color": theme.muted, "width": 1}
@@ -93,13 +87,10 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
     }
 
 
-ATLAS_TITLES = {"attention": "Attention", "value-weighted": "Value-weighted attention", "rollout": "Attention rollout"}
-
-
 @figure("atlas", "attention_atlas", "what all heads look at (--words)", ("weights", *MAP_SETTINGS))
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
     """All heads at a glance, a small map for each."""
     layers, heads = atlas.thumbnails.shape[:2]
-    title = f"{ATLAS_TITLES[atlas.options.weights]} of all heads - {trace.model}"
+    title = all_heads_title(atlas.options, trace.model)
     alt = f"{title}: {layers} layers by {heads} heads, in each cell a map of queries by keys"
     return FigureSpec(title, alt, partial(atlas_heatmap, atlas, title))

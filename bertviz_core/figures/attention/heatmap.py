@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
+from bertviz_core.figures.attention.reading import UNITS, WORDS, attention_title, colour_bar, divide
 from bertviz_core.figures.base.axes import token_axis, token_text
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
@@ -16,13 +17,15 @@ from bertviz_core.trace.results import Trace
 EXACT_CELLS = 20_000
 """Up to here every cell goes over the wire as float32; beyond, as one of 65,536 steps of the range."""
 HEIGHT, PART_HEIGHT = 620, 480
-WORDS = {"attention": "attention weight", "rollout": "rollout share", "value-weighted": "value-weighted norm"}
+NUMBERED = 18
+"""Up to so many tokens every cell has room for its number."""
 MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
 """Names that --set takes of every figure that shows maps."""
-UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
 
 
-def attention_triptych(maps: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme) -> go.Figure:
+def attention_triptych(
+    maps: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme, second: int | None = None
+) -> go.Figure:
     """The same head in several readings side by side, each on a scale of its own from 0 to its largest cell.
 
     Args:
@@ -30,6 +33,7 @@ def attention_triptych(maps: Sequence[AttentionMap], special: Collection[int], t
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
         theme: colours and typeface.
+        second: position of the first token of a pair's second text.
     """
     figure = make_subplots(rows=1, cols=len(maps), horizontal_spacing=0.03, shared_yaxes=True)
     figure.update_layout(layout(theme, escape(title), height=PART_HEIGHT))
@@ -40,12 +44,15 @@ def attention_triptych(maps: Sequence[AttentionMap], special: Collection[int], t
         top = float(each.weights.max(initial=0))
         words = f"{WORDS[each.options.weights]}, 0 to {top:.3g}"
         figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, row=1, col=column)
+        divide(figure, each.queries.second_entry(second), each.keys.second_entry(second), theme, row=1, col=column)
     rows = token_axis(axis_labels(maps[0].queries, special), PART_HEIGHT - 190)
     figure.update_yaxes(rows, autorange="reversed", showgrid=False)
     return figure.update_layout(template=go.layout.Template(), paper_bgcolor=theme.paper, plot_bgcolor=theme.paper)
 
 
-def attention_heatmap(attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
+def attention_heatmap(
+    attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme, second: int | None = None
+) -> go.Figure:
     """A map as it is read: a row per query, a column per key.
 
     Args:
@@ -53,19 +60,29 @@ def attention_heatmap(attention_map: AttentionMap, special: Collection[int], tit
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
         theme: colours and typeface.
+        second: position of the first token of a pair's second text.
     """
     names = [axis_labels(axis, special) for axis in (attention_map.queries, attention_map.keys)]
     figure = _heatmap(attention_map.weights, UNITS[attention_map.options.weights], title, theme)
+    if max(attention_map.weights.shape) <= NUMBERED:
+        figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": TEXT_SIZE - 3})
+    divide(figure, attention_map.queries.second_entry(second), attention_map.keys.second_entry(second), theme)
     figure.update_xaxes(token_axis(names[1], 760), title="Key (attended to)", side="bottom", tickangle=-90)
     return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="Query (attending)", autorange="reversed")
 
 
-def pooled_heatmap(pooled: PooledMap, title: str, theme: Theme) -> go.Figure:
+def pooled_heatmap(pooled: PooledMap, title: str, theme: Theme, second: int | None = None) -> go.Figure:
     """A map of a long text: every cell is the largest weight of its block, the axes are positions."""
     figure = _heatmap(pooled.weights, "largest weight", title, theme)
     figure.data[0].update(x=pooled.column_starts.astype(np.int32), y=pooled.row_starts.astype(np.int32))
     figure.update_xaxes(title="position of the key")
+    divide(figure, _within(pooled.row_starts, second), _within(pooled.column_starts, second), theme)
     return figure.update_yaxes(title="position of the query", autorange="reversed")
+
+
+def _within(starts: np.ndarray, second: int | None) -> int | None:
+    """Where the second text begins, if that is behind the first of these blocks and not behind the last."""
+    return second if second is not None and starts[0] < second <= starts[-1] else None
 
 
 def axis_labels(axis: Axis, special: Collection[int]) -> list[str]:
@@ -87,24 +104,10 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
         zmin=0,
         zmax=full,
         colorscale=sequential(theme),
-        colorbar={
-            "title": {"text": unit, "side": "right"},
-            "tickvals": [full * step / 4 for step in range(5)],
-            "ticktext": [f"{top * step / 4:.3g}" for step in range(5)],
-            "tickfont": {"size": TEXT_SIZE - 1},
-            "thickness": 16,
-        },
+        colorbar=colour_bar(unit, top, full),
         hovertemplate="query %{y}, key %{x}" + (": %{z:.5f}" if exact else "") + "<extra></extra>",
     )
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
-
-
-def attention_title(attention_map: AttentionMap, model: str) -> str:
-    """What a map is, for a slide."""
-    if attention_map.options.weights == "rollout":
-        return f"Attention rollout up to layer {attention_map.layer} - {model}"
-    words = "Attention" if attention_map.options.weights == "attention" else "Value-weighted attention"
-    return f"{words} of layer {attention_map.layer}, head {attention_map.head} - {model}"
 
 
 @figure(
@@ -117,22 +120,28 @@ def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpe
     """One map of attention, queries by keys."""
     title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
-    return FigureSpec(title, f"{title}: queries by keys", partial(attention_heatmap, attention_map, special, title))
+    return FigureSpec(
+        title,
+        f"{title}: queries by keys",
+        partial(attention_heatmap, attention_map, special, title, second=trace.tokens.second_start),
+    )
 
 
 @figure("readings", "attention_beside_chart", "raw, value-weighted, rollout (--layer, --head, --words)", MAP_SETTINGS)
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
     """The raw weights, the value-weighted ones and the rollout, side by side."""
     first = reading_maps[0]
-    title = f"Layer {first.layer}, head {first.head or 0}: attention, value-weighted, rollout - {trace.model}"
+    title = f"Layer {first.layer}, head {first.head or 0}: attention, value-weighted, rollout — {trace.model}"
     special = np.flatnonzero(trace.tokens.special).tolist()
     alt = f"{title}: queries by keys, three maps"
-    return FigureSpec(title, alt, partial(attention_triptych, reading_maps, special, title))
+    return FigureSpec(
+        title, alt, partial(attention_triptych, reading_maps, special, title, second=trace.tokens.second_start)
+    )
 
 
 @figure("long", "attention_long", "one head of a long text (--layer, --head)", ("queries", "keys"))
 def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
     """One head of a long text, the largest weight of every block of cells."""
-    title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} - {trace.model}"
+    title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"
     alt = f"{title}: positions of queries by positions of keys"
-    return FigureSpec(title, alt, partial(pooled_heatmap, pooled_map, title))
+    return FigureSpec(title, alt, partial(pooled_heatmap, pooled_map, title, second=trace.tokens.second_start))

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.attention.results import AttentionMap
-from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, UNITS, attention_title, axis_labels
+from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, axis_labels
+from bertviz_core.figures.attention.reading import UNITS, attention_title
 from bertviz_core.figures.base.axes import token_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
@@ -22,7 +23,9 @@ LONG_TEXT = 48
 """Of more tokens weak lines are left out sooner, as in the view on the page."""
 
 
-def attention_lines(attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme) -> go.Figure:
+def attention_lines(
+    attention_map: AttentionMap, special: Collection[int], title: str, theme: Theme, second: int | None = None
+) -> go.Figure:
     """A line per cell whose weight is more than a small share of the largest.
 
     Args:
@@ -30,6 +33,7 @@ def attention_lines(attention_map: AttentionMap, special: Collection[int], title
         special: positions of special tokens, which stand in italics.
         title: stands alone on a slide.
         theme: colours and typeface.
+        second: position of the first token of a pair's second text.
     """
     most = max(attention_map.weights.shape)
     top, least = float(attention_map.weights.max(initial=0)) or 1.0, 0.1 if most > LONG_TEXT else 0.02
@@ -43,6 +47,11 @@ def attention_lines(attention_map: AttentionMap, special: Collection[int], title
         if len(queries):
             figure.add_scatter(**_run(queries, keys, (step + 1) / STEPS, first_hue))
     figure.add_scatter(x=[None], y=[None], yaxis="y2", mode="markers", hoverinfo="skip")  # an axis needs a trace
+    for axis, (x0, x1) in ((attention_map.queries, (0, 0.06)), (attention_map.keys, (0.94, 1))):
+        place = axis.second_entry(second)
+        if place is not None:
+            dashes = {"color": theme.text, "width": 1.5, "dash": "dash"}
+            figure.add_shape(type="line", x0=x0, x1=x1, y0=place - 0.5, y1=place - 0.5, line=dashes)
     rows = {"range": [most - 0.5, -0.5], "showgrid": False, "zeroline": False, "automargin": True}
     left, right = (
         token_axis(axis_labels(axis, special), height - AROUND) for axis in (attention_map.queries, attention_map.keys)
@@ -87,5 +96,7 @@ def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     title = attention_title(attention_map, trace.model)
     special = np.flatnonzero(trace.tokens.special).tolist()
     return FigureSpec(
-        title, f"{title}: lines from queries to keys", partial(attention_lines, attention_map, special, title)
+        title,
+        f"{title}: lines from queries to keys",
+        partial(attention_lines, attention_map, special, title, second=trace.tokens.second_start),
     )

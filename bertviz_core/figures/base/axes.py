@@ -1,6 +1,7 @@
 """Axes of tokens, sentences and numbers: their labels, what fits, and one style for all axes of a figure."""
 
 import html
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, sequential
-from bertviz_core.text import escape_controls
+from bertviz_core.text import escape_controls, isolated
 from bertviz_core.trace.results import Tokens
 
 
@@ -40,10 +42,10 @@ def token_labels(tokens: Tokens) -> list[str]:
 
 
 def token_text(token: str) -> str:
-    """A token as text for a figure: markup escaped, invisible characters by their code, cut when very long."""
+    """A token as text for a figure: markup escaped, invisible characters by code, cut when long."""
     if len(token) > LONGEST_TOKEN:
         token = f"{token[: LONGEST_TOKEN - 1]}…"
-    return escape(escape_controls(token) or "∅")
+    return isolated(escape(escape_controls(token) or "∅"))
 
 
 def token_axis(names: Sequence[str], pixels: int, first: int = 0) -> dict[str, Any]:
@@ -79,20 +81,6 @@ def sentence_text(sentence: str, longest: int = LONGEST_SENTENCE) -> str:
     return escape(escape_controls(cut))
 
 
-def sentence_labels(numbers: Sequence[int], sentences: Sequence[str]) -> list[str]:
-    """Number from 1 and beginning of every sentence."""
-    return [f"{sentence_text(text)}  {number + 1}" for number, text in zip(numbers, sentences, strict=True)]
-
-
-def sentence_rows(figure: go.Figure, names: Sequence[str], pixels: int, **where: int) -> go.Figure:
-    """Sentences from top to bottom; the margin is given, since measuring would lay the picture out twice."""
-    longest = max((len(name) for name in names), default=1)
-    room = {"l": 24 + int(7.4 * min(longest, LONGEST_SENTENCE + 6))}
-    axis = token_axis(names, pixels)
-    figure.update_yaxes(axis, range=[len(names) - 0.5, -0.5], automargin=False, **where)
-    return figure.update_layout(margin=room)
-
-
 def number_axis(numbers: Sequence[int], pixels: int = NARROWEST_AXIS) -> dict[str, Any]:
     """Sentences by their numbers, from left to right, thinned for the narrowest plot."""
     return token_axis([str(number + 1) for number in numbers], pixels)
@@ -103,18 +91,11 @@ def similarity_colours(measure: str, largest: float, theme: Theme) -> dict[str, 
     top = 1.0 if measure == "cosine" else largest or 1.0
     distance = measure == "euclidean"
     low = 0.0 if distance else -top
-    ticks = [low + (top - low) * step / 4 for step in range(5)]
-    bar = {
-        "title": {"text": MEASURE_WORDS[measure], "side": "right"},
-        "thickness": 14,
-        "tickvals": ticks,
-        "ticktext": [f"{tick:.3g}" for tick in ticks],
-    }
     return {
         "colorscale": sequential(theme) if distance else diverging(theme),
         "cmin": low,
         "cmax": top,
-        "colorbar": bar,
+        "colorbar": colour_bar(MEASURE_WORDS[measure], low, top),
     }
 
 
@@ -124,13 +105,22 @@ LETTER, LINE, MARK = 8.0, 18.0, 4.5
 """Pixels: width of a letter, height of a line, radius of a mark."""
 
 
-def label_sides(points: Float[np.ndarray, "states seq 2"], names: Sequence[str]) -> list[str]:
-    """For each end of a path the side on which its label stands; "" where it would cover another, or an end.
+def label_sides(
+    points: Float[np.ndarray, "states seq 2"],
+    names: Sequence[str],
+    plot: Float[np.ndarray, "2"] = NARROWEST_PLOT,
+    beside: float = math.inf,
+) -> list[str]:
+    """For each end of a path the side on which its label stands; "" where it would cover another, an end or an edge.
 
-    Reckoned for the narrowest plot, so that nothing overlaps in a wider one.
+    Args:
+        points: the paths; their ends are labelled.
+        names: of the ends.
+        plot: pixels between the outermost points in the narrowest plot, so that nothing overlaps in a wider one.
+        beside: pixels that are free at the left and right of the outermost points.
     """
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
-    spots = (points[-1] - low) / np.where(high > low, high - low, 1) * NARROWEST_PLOT
+    spots = (points[-1] - low) / np.where(high > low, high - low, 1) * plot
     taken = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in spots.tolist()]
     sides = []
     for place, ((x, y), name) in enumerate(zip(spots.tolist(), names, strict=True)):
@@ -142,7 +132,8 @@ def label_sides(points: Float[np.ndarray, "states seq 2"], names: Sequence[str])
             "bottom center": (x - width / 2, y - MARK - LINE),
         }.items():
             box = (left, bottom, left + width, bottom + LINE)
-            if not any(_cover(box, other) for other in (*taken[:place], *taken[place + 1 :])):
+            inside = -beside <= left and left + width <= plot[0] + beside
+            if inside and not any(_cover(box, other) for other in (*taken[:place], *taken[place + 1 :])):
                 taken.append(box)
                 sides.append(side)
                 break

@@ -1,6 +1,5 @@
 """What stands below a figure that is taken away: model, revision, text and the range of its colours."""
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,6 @@ LONGEST_TEXT = 120
 """Characters of a text that stand in a caption."""
 SPELLED = 2
 """Up to so many texts are spelled out; of more the first, and their number."""
-NARROW, WIDE, USUAL = 0.34, 1.0, 0.6
-"""Widths of letters as shares of the letter's height."""
-CAPITAL = 0.78
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,34 +68,6 @@ def spelled(text: str) -> str:
     return escape_controls(" ".join(text.split()))
 
 
-def wrapped(text: str, pixels: float, size: float) -> list[str]:
-    """The text as lines that fit a width, by how wide letters are in most typefaces; a long word is broken.
-
-    Args:
-        text: one line.
-        pixels: width of the lines.
-        size: height of the letters in pixels.
-    """
-    lines, room = [""], pixels
-    for word in text.split(" "):
-        width = _width(word, size)
-        gap = _width(" ", size) if lines[-1] else 0.0
-        if gap + width <= room:
-            lines[-1] += f"{' ' if gap else ''}{word}"
-            room -= gap + width
-            continue
-        if lines[-1]:
-            lines.append("")
-            room = pixels
-        for letter in word:
-            if room < _width(letter, size):
-                lines.append("")
-                room = pixels
-            lines[-1] += letter
-            room -= _width(letter, size)
-    return lines
-
-
 def _texts(texts: Sequence[str]) -> str:
     if not texts:
         return ""
@@ -111,18 +79,6 @@ def _texts(texts: Sequence[str]) -> str:
 def _quoted(text: str) -> str:
     text = spelled(text)
     return f"“{text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + '…'}”"
-
-
-def _width(text: str, size: float) -> float:
-    return size * sum(_letter(each) for each in text)
-
-
-def _letter(letter: str) -> float:
-    if unicodedata.east_asian_width(letter) in "WF":
-        return WIDE
-    if letter in " iljtfrI.,:;'|!()[]":
-        return NARROW
-    return CAPITAL if letter.isupper() or letter in "mw@%—…" else USUAL
 
 
 def _scales(figure: go.Figure) -> Iterator[tuple[str, str, str]]:
@@ -144,17 +100,34 @@ def _shows(scale: Any) -> bool:
 
 
 def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: Any) -> tuple[str, str, str]:
-    """The ends as the bar writes them, which is in real units; else as numbers."""
+    """The ends in real units, which are those of the bar's ticks; as numbers where it has none of its own."""
     title = bar.get("title") or {}
     unit = (title.get("text") if isinstance(title, dict) else str(title)) or "value"
     ticks = bar.get("ticktext")
     if ticks is not None and len(ticks) > 1:
-        return unit, _minus(ticks[0]), _minus(ticks[-1])
+        return unit, *_ends_of_ticks(ticks, bar.get("tickvals"), low, high)
     if (low is None or high is None) and values is not None:
         numbers = np.asarray(values, dtype=np.float64)
         low = float(np.nanmin(numbers)) if low is None else low
         high = float(np.nanmax(numbers)) if high is None else high
     return unit, _end(low), _end(high)
+
+
+def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: float | None) -> tuple[str, str]:
+    """What the ends of a bar are by the words of its ticks, which may stand within them and beside other numbers."""
+    first, last = _number(words[0]), _number(words[-1])
+    if first is None or last is None or low is None or high is None or places is None or places[-1] == places[0]:
+        return _minus(words[0]), _minus(words[-1])
+    rise = (last - first) / (places[-1] - places[0])
+    return _end(first + (low - places[0]) * rise), _end(first + (high - places[0]) * rise)
+
+
+def _number(words: str) -> float | None:
+    """The number that a tick says; None for other words."""
+    try:
+        return float(words.replace("−", "-").replace(",", ""))
+    except ValueError:
+        return None
 
 
 def _end(number: float | None) -> str:
@@ -166,5 +139,6 @@ def _minus(number: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """What a reader sees of a label that bertviz_core.figures.base.style.escape made."""
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    """What a reader sees of a label that bertviz_core.figures.base.style.escape made; W<sub>q</sub> is W_q."""
+    text = text.replace("<sub>", "_").replace("</sub>", "").replace("\u2068", "").replace("\u2069", "")
+    return text.replace("<br>", " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -5,14 +5,18 @@ import html
 import re
 import struct
 import zlib
+from functools import lru_cache
+from pathlib import Path
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.caption import Caption, spelled, wrapped
-from bertviz_core.figures.base.style import FILE_FONT, Theme
+from bertviz_core.figures.base.caption import Caption, spelled
+from bertviz_core.figures.base.letters import wrapped
+from bertviz_core.figures.base.style import FAMILY, FONT, Theme
 
 CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 """Pixels: letters of a caption, its lines, the space around it."""
+FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
 WIDTH, SCALE = 1000, 2
 """Pixels of a figure that no page gives a width; pixels of a PNG for each of them."""
 
@@ -29,19 +33,23 @@ def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Them
     """
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
     config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
-    body = in_file(figure).to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
-    style = f"background:{theme.paper};color:{theme.text};font-family:{FILE_FONT};margin:1.5rem;line-height:1.5"
+    body = figure.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
+    style = f"background:{theme.paper};color:{theme.text};font-family:{FONT};margin:1.5rem;line-height:1.5"
     title, label = html.escape(spelled(title)), html.escape(description(alt or title, caption))
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{font_face()}</style></head>\n"
         f'<body style="{style}"><div role="img" aria-label="{label}">{body}</div>'
         f"<p>{html.escape(caption.line)}</p></body></html>\n"
     )
 
 
-def in_file(figure: go.Figure) -> go.Figure:
-    """A copy in a typeface that machines have: the page's own does not travel with a file, and measures otherwise."""
-    return go.Figure(figure).update_layout(font={"family": FILE_FONT}, hoverlabel={"font": {"family": FILE_FONT}})
+@lru_cache
+def font_face() -> str:
+    """The rule of a style sheet that brings the page's typeface along, its file inside."""
+    file = base64.b64encode(FONT_FILE.read_bytes()).decode("ascii")
+    source = f"url(data:font/woff2;base64,{file}) format('woff2')"
+    return f"@font-face{{font-family:'{FAMILY}';font-weight:200 900;src:{source}}}"
 
 
 def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
@@ -70,9 +78,9 @@ def captioned_svg(drawing: str, title: str, caption: Caption, theme: Theme, alt:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{whole:g}" '
         f'viewBox="0 0 {width:g} {whole:g}" role="img"><title>{html.escape(title)}</title>'
-        f"<desc>{html.escape(description(alt, caption))}</desc>"
+        f"<desc>{html.escape(description(alt, caption))}</desc><style>{font_face()}</style>"
         f'<rect width="{width:g}" height="{whole:g}" fill="{theme.paper}"/>{drawing}'
-        f'<text font-family="{FILE_FONT}" font-size="{CAPTION_SIZE}" fill="{theme.text}">{spans}</text></svg>\n'
+        f'<text font-family="{FONT}" font-size="{CAPTION_SIZE}" fill="{theme.text}">{spans}</text></svg>\n'
     )
 
 

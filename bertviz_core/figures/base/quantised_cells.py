@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int8
 
+from bertviz_core.figures.base.colour_bars import THICKNESS, round_limit, tick_words
 from bertviz_core.figures.base.style import Theme, diverging
 
 Matrix = Float[np.ndarray, "rows columns"]
@@ -37,11 +38,11 @@ def pooled(matrix: Matrix, step: int) -> Float[np.ndarray, "squares_down squares
 
 
 def scale_limit(matrix: Matrix) -> float:
-    """Magnitude at which the colour scale ends; what is beyond has the last colour."""
+    """Magnitude at which the colour scale ends, a round number; what is beyond has the last colour."""
     sizes = np.abs(matrix[np.isfinite(matrix)])
     if not sizes.size:
         return 1.0
-    return float(np.percentile(sizes, SHARE_IN_RANGE)) or float(sizes.max()) or 1.0
+    return round_limit(float(np.percentile(sizes, SHARE_IN_RANGE)) or float(sizes.max()))
 
 
 def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
@@ -51,13 +52,14 @@ def steps(cells: Matrix, limit: float) -> Int8[np.ndarray, "rows columns"]:
 
 
 def signed_axis(limit: float, title: str, theme: Theme) -> dict[str, Any]:
-    """A colour axis for such steps, its bar in real units."""
+    """A colour axis for such steps, its bar in real units: round numbers where the limit is one."""
     shares = (-1, -0.5, 0, 0.5, 1)
-    words = [f"{share * limit:.3g}" for share in shares]
+    words = tick_words([share * limit for share in shares])
     words[0], words[-1] = f"≤ {words[0]}", f"≥ {words[-1]}"
     bar = {
         "title": {"text": title, "side": "right"},
-        "thickness": 14,
+        "thickness": THICKNESS,
+        "ticklabeloverflow": "allow",
         "tickvals": [share * STEPS for share in shares],
         "ticktext": words,
     }

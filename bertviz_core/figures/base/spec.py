@@ -7,6 +7,7 @@ from typing import Any, Generic, ParamSpec
 
 import plotly.graph_objects as go
 
+from bertviz_core.figures.base.fitted import fitted
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme
 
 P = ParamSpec("P")
@@ -32,15 +33,16 @@ class FigureSpec:
     """Key of its chart on its page."""
     key: tuple[object, ...] = ()
     """Name of the declared figure and what it was made of; empty for one that is not declared."""
-    kept: dict[str, go.Figure] = field(default_factory=dict, repr=False)
-    """Theme -> the figure, where it has been drawn."""
+    kept: dict[tuple[str, int], go.Figure] = field(default_factory=dict, repr=False)
+    """Theme and width -> the figure, where it has been drawn."""
 
     def drawn(self, theme: Theme) -> go.Figure:
-        """The figure in a theme; in print without what only a screen can move, and readable without colours."""
-        if theme.name not in self.kept:
-            figure = self.draw(theme)
-            self.kept[theme.name] = printed(figure, theme) if theme.name == "print" else figure
-        return self.kept[theme.name]
+        """The figure in a theme and fitted to its width; in print without what only a screen can move."""
+        key = (theme.name, theme.pixels)
+        if key not in self.kept:
+            figure = fitted(self.draw(theme), theme)
+            self.kept[key] = printed(figure, theme) if theme.name == "print" else figure
+        return self.kept[key]
 
 
 class DeclaredFigure(Generic[P]):

@@ -4,21 +4,34 @@ Hues from Okabe and Ito's set for colour-blind readers (2008); labels and order 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import plotly.graph_objects as go
 
-FILE_FONT = "Helvetica, Arial, DejaVu Sans, sans-serif"
-"""Typefaces of files: those that machines have."""
-FONT = f"Source Sans, Source Sans Pro, {FILE_FONT}"
+FAMILY = "Source Sans"
+"""Typeface of the page, of figures and of files, which carry it with them."""
+FONT = f"{FAMILY}, Source Sans Pro, Helvetica, Arial, DejaVu Sans, sans-serif"
+"""With what stands in for it where a program does not read a file's own typeface."""
 TEXT_SIZE = 15
 TITLE_SIZE = 18
+TITLE_WEIGHT = 600
+"""As the attention view and the page's own headings have it."""
+WIDTHS = (320, 355, 400, 480, 520, 680, 860, 980)
+"""Pixels of the places for which figures are drawn: each serves all that are as wide or wider, up to the next."""
+WIDE = WIDTHS[-1]
+"""Pixels of a page on a desk, and of files."""
+TITLE_TOP = 11
+"""Pixels above a title."""
+SIDE_BY_SIDE = 600
+"""Pixels below which plots stand below each other."""
+PHONE = 400
+"""Pixels below which a figure is stacked, turned or simplified."""
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours that depend on the ground a figure stands on."""
+    """Colours that depend on the ground a figure stands on, and the width of its place."""
 
     name: str
     """"light", "dark", or "print"."""
@@ -36,6 +49,18 @@ class Theme:
     """Line between two surfaces."""
     colours: Mapping[str, str]
     """Colour of every component and part."""
+    pixels: int = WIDE
+    """Width for which the figure is drawn, one of WIDTHS: its place is as wide or wider."""
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the place is a phone's."""
+        return self.pixels < PHONE
+
+    @property
+    def slim(self) -> bool:
+        """Whether the place is too narrow for plots with axes and colour bars side by side."""
+        return self.pixels < SIDE_BY_SIDE
 
 
 LIGHT = Theme(
@@ -115,9 +140,15 @@ WORDS: Mapping[str, str] = {
 """Parts whose name in prose is not their name in the data."""
 
 
-def theme_named(name: str) -> Theme:
-    """The theme of this name; the light one for any other name."""
-    return THEMES.get(name, LIGHT)
+def theme_named(name: str, pixels: int = WIDE) -> Theme:
+    """The theme of this name, the light one for any other name, for a place of this width."""
+    theme = THEMES.get(name, LIGHT)
+    return theme if pixels == theme.pixels else replace(theme, pixels=pixels)
+
+
+def width_class(pixels: float) -> int:
+    """The width of WIDTHS that serves a place of so many pixels."""
+    return max((width for width in WIDTHS if width <= pixels), default=WIDTHS[0])
 
 
 def words(part: str) -> str:
@@ -160,11 +191,11 @@ def escape(text: str) -> str:
 
 
 def text_on(colour: str) -> str:
-    """Black or white, whichever is easier to read on a colour (WCAG 2.2, relative luminance)."""
+    """Black or white, whichever is easier to read on a colour: at least 4.5 to 1 (WCAG 2.2, relative luminance)."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#11151B"
+    return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
 
 
 def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
@@ -181,7 +212,13 @@ def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
     base = go.Layout(
         template=go.layout.Template(),
         font={"family": FONT, "size": TEXT_SIZE, "color": theme.text},
-        title={"text": title, "font": {"size": TITLE_SIZE}, "x": 0.008, "xref": "container", "xanchor": "left"},
+        title={
+            "text": title,
+            "font": {"size": TITLE_SIZE, "weight": TITLE_WEIGHT},
+            **{"x": 0.008, "xref": "container", "xanchor": "left"},
+            # At the very top, so that a legend finds its place below it.
+            **{"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": TITLE_TOP}},
+        },
         paper_bgcolor=theme.paper,
         plot_bgcolor=theme.paper,
         margin={"l": 8, "r": 8, "t": 48 if title else 8, "b": 8},

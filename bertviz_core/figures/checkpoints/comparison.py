@@ -17,14 +17,21 @@ from bertviz_core.checkpoints.results import (
     TensorGrid,
 )
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.checkpoints.weights import PLACES, tensor_map
 
-HEIGHT = 520
+ROW_HEIGHT, LEAST_ROWS, MOST_ROWS, AROUND = 30, 190, 380, 130
+"""Pixels: a row of a map, all its rows at least and at most, title and axis around them."""
+BESIDE_MAP = 150
+"""Pixels that names and colour bar take."""
 GAP = 0.12
 STANDOFF = 22
 """Pixels between the numbers of the layers and the title of their axis."""
+LEAST_DISTANCE = 1e-3
+"""Of the ends of a scale of cosines: what is nearer to 1 is rounding."""
 MOST_GAPS = 64
 """Columns up to which a line parts them; more would be more line than colour."""
 
@@ -61,7 +68,6 @@ def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title:
     )
     half = (1 - GAP) / 2
     figure.update_layout(
-        margin={"t": 84},
         xaxis={"domain": [0, half], "title": "value"},
         yaxis={"title": "count", "rangemode": "tozero"},
         xaxis2={"domain": [1 - half, 1], "title": "second - first", "anchor": "y2"},
@@ -73,23 +79,32 @@ def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title:
 def divergence_map(divergences: Float[np.ndarray, "layers heads"], title: str, theme: Theme) -> go.Figure:
     """Jensen-Shannon divergence of every head; 0 is the paper, the scale ends at the largest there is."""
     layers, heads = divergences.shape
-    figure = go.Figure(layout=layout(theme, escape(title), height=max(330, min(HEIGHT, 140 + 30 * layers))))
+    rows = min(ROW_HEIGHT * layers, MOST_ROWS)
+    top = float(divergences.max(initial=0)) or float(np.log(2))
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + max(rows, LEAST_ROWS)))
     figure.update_layout(plot_bgcolor=theme.grid)
     figure.add_heatmap(
         z=divergences.astype(np.float32),
         x=list(range(heads)),
         y=list(range(layers)),
         zmin=0,
-        zmax=float(divergences.max(initial=0)) or float(np.log(2)),
+        zmax=top,
         colorscale=sequential(theme),
-        colorbar={"title": {"text": "divergence in nats", "side": "right"}, "thickness": 14},
+        colorbar=colour_bar("divergence in nats", 0.0, top),
         xgap=1,
         ygap=1,
         hovertemplate="layer %{y}, head %{x}: %{z:.6f} nats<extra></extra>",
     )
+    room = (theme.pixels - BESIDE_MAP, max(rows, LEAST_ROWS))
+    cell_numbers(figure, divergences, ".2g", sequential(theme), (0.0, top), room)
     figure.update_xaxes(title="head", showgrid=False, dtick=max(1, -(-heads // 24)))
     title_beside = {"text": "layer", "standoff": STANDOFF}
     return figure.update_yaxes(title=title_beside, showgrid=False, autorange="reversed", dtick=max(1, -(-layers // 14)))
+
+
+def state_names(states: int) -> list[str]:
+    """What the entries of hidden_states are: the embeddings, then what comes out of each layer."""
+    return ["embeddings", *(f"after layer {layer}" for layer in range(states - 1))]
 
 
 def token_cosine_map(
@@ -97,11 +112,13 @@ def token_cosine_map(
 ) -> go.Figure:
     """Cosine of every token's vectors in two models, a row per entry of hidden_states; the scale ends at 1.
 
-    It begins at the smallest there is, rounded down to a tenth: two models of one origin differ by little.
+    It begins at a round number below the smallest there is: two models of one origin differ by little.
     """
     states, seq = cosines.shape
-    low = float(np.floor(min(0.9, float(cosines.min(initial=1))) * 10) / 10)
-    figure = go.Figure(layout=layout(theme, escape(title), height=max(330, min(HEIGHT, 180 + 34 * states))))
+    rows = max(min(ROW_HEIGHT * states, MOST_ROWS), LEAST_ROWS)
+    low = 1 - round_limit(max(1 - float(cosines.min(initial=1)), LEAST_DISTANCE))
+    entries = state_names(states)
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + 30 + rows))
     figure.add_heatmap(
         z=cosines.astype(np.float32),
         x=list(range(seq)),
@@ -109,15 +126,20 @@ def token_cosine_map(
         zmin=low,
         zmax=1,
         colorscale=sequential(theme),
-        colorbar={"title": {"text": "cosine", "side": "right"}, "thickness": 14, "tickfont": {"size": TEXT_SIZE}},
+        colorbar=colour_bar("cosine", low, 1.0),
         xgap=1 if seq <= MOST_GAPS else 0,
         ygap=1,
-        customdata=[list(names)] * states,
-        hovertemplate="%{customdata}, layer %{y}: %{z:.4f}<extra></extra>",
+        customdata=[[[name, entry] for name in names] for entry in entries],
+        hovertemplate="%{customdata[0]}, %{customdata[1]}: %{z:.4f}<extra></extra>",
     )
-    figure.update_xaxes(token_axis(names, 860), tickangle=-90 if seq > 12 else 0)
-    title_beside = {"text": "layer (0: embeddings)", "standoff": STANDOFF}
-    return figure.update_yaxes(title=title_beside, showgrid=False, autorange="reversed", dtick=max(1, -(-states // 14)))
+    room = (theme.pixels - BESIDE_MAP - 60, rows)
+    cell_numbers(figure, cosines, ".4f", sequential(theme), (low, 1.0), room)
+    figure.update_xaxes(token_axis(names, int(room[0])), tickangle=-90 if seq > 12 else 0)
+    step = max(1, -(-states * 18 // rows))
+    places = list(range(0, states, step))
+    return figure.update_yaxes(
+        showgrid=False, autorange="reversed", tickvals=places, ticktext=[entries[place] for place in places]
+    )
 
 
 def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +151,7 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
 @figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint", ("other", "scale"))
 def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
     """How far each tensor moved."""
-    title = f"Relative change, {comparison.first} to {comparison.second}"
+    title = f"Relative change — {comparison.first} to {comparison.second}"
     draw = partial(tensor_map, change_grid, title, "relative change", logarithmic=logarithmic)
     return FigureSpec(title, f"{title}: {PLACES}", draw)
 
@@ -139,7 +161,7 @@ def change_figure(
     value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
 ) -> FigureSpec:
     """One tensor in both checkpoints."""
-    title = f"{tensor_change.name}, first and second"
+    title = f"{tensor_change.name} — {comparison.first} and {comparison.second}"
     names = (f"first: {comparison.first}", f"second: {comparison.second}")
     alt = f"{title}: values in both, and their differences"
     return FigureSpec(title, alt, partial(histogram_pair, value_histograms, names, title))
@@ -160,7 +182,7 @@ def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     """
     if state_behaviour.cosines is None:
         raise ValueError("no cosines")
-    title = f"Cosine of hidden states, {state_behaviour.first} to {state_behaviour.second}"
+    title = f"Cosine of hidden states — {state_behaviour.first} to {state_behaviour.second}"
     draw = partial(token_cosine_map, state_behaviour.cosines, token_labels(state_behaviour.tokens), title)
     return FigureSpec(title, f"{title}, a row per layer", draw)
 
@@ -174,6 +196,6 @@ def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
     """
     if attention_behaviour.divergences is None:
         raise ValueError("no divergences")
-    title = f"Divergence of attention, {attention_behaviour.first} to {attention_behaviour.second}"
+    title = f"Divergence of attention — {attention_behaviour.first} to {attention_behaviour.second}"
     draw = partial(divergence_map, attention_behaviour.divergences, title)
     return FigureSpec(title, f"{title}, layers by heads", draw)

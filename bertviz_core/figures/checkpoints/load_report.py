@@ -24,8 +24,9 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
         theme: colours and typeface.
     """
     words = [_counts(share) for share in shares]
-    slot = BAR + 14 + LINE * max((len(lines) for lines in words), default=1)
+    slot = BAR + 8 + LINE * max((len(lines) for lines in words), default=1)
     figure = go.Figure(layout=layout(theme, escape(title), barmode="stack"))
+    mixed = any(share.new or share.wrong_shape for share in shares)
     for field, state, texture in STATES:
         counts = [getattr(share, field) for share in shares]
         figure.add_bar(
@@ -39,10 +40,9 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
             customdata=[[f"{count:,}", escape(share.name)] for count, share in zip(counts, shares, strict=True)],
             hovertemplate=f"{state}: %{{customdata[0]}} parameters, %{{x:.2f}} %<extra>%{{customdata[1]}}</extra>",
         )
-        if any(counts) or field == "matched":
-            figure.add_bar(
-                y=[None], x=[None], name=state, orientation="h", marker=_marker([theme.muted], texture, theme)
-            )
+        first = next((_colour(share.name, theme) for share in shares if getattr(share, field)), None)
+        if first is not None and mixed:  # the words above the bars say it where all are alike
+            figure.add_bar(y=[None], x=[None], name=state, orientation="h", marker=_marker([first], texture, theme))
     figure.update_layout(
         annotations=[_above(place - BAR / slot / 2, "<br>".join(lines), theme) for place, lines in enumerate(words)]
     )
@@ -52,7 +52,7 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
     names = [escape(share.name) for share in shares]
     span = [len(shares) - 1 + 0.9 * BAR / slot, -1 + BAR / slot * 0.55]
     figure.update_yaxes(tickvals=list(range(len(shares))), ticktext=names, range=span, autorange=False, showgrid=False)
-    return figure.update_layout(height=156 + slot * len(shares), margin={"t": 86}, legend={"traceorder": "normal"})
+    return figure.update_layout(height=126 + slot * len(shares), legend={"traceorder": "normal"})
 
 
 def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, object]:
@@ -116,7 +116,7 @@ def head_tree(difference: HeadDifference, title: str, theme: Theme) -> go.Figure
     figure.update_yaxes(visible=False, range=[len(nodes) - 0.5, -0.5], fixedrange=True)
     rest = len(difference.nodes) - len(nodes)
     if rest:
-        figure.update_xaxes(visible=True, title=f"{rest:,} more lines stand in the table", showticklabels=False)
+        figure.update_xaxes(visible=True, title=f"{rest:,} more lines are in the table", showticklabels=False)
     return figure.update_layout(height=(110 if rest else 70) + TREE_LINE * len(nodes), showlegend=False, dragmode=False)
 
 
@@ -163,7 +163,7 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
 @figure("load-report", "checkpoint_report", "what loads from the file (--task)", ("labels",))
 def report_figure(report: LoadReport) -> FigureSpec:
     """What of each component comes from the file."""
-    title = f"What {report.architecture} takes from the file - {report.model}"
+    title = f"What {report.architecture} takes from the file — {report.model}"
     alt = f"Bars of the components of {report.model} by what comes from the file"
     caption = f"{title}: {report.matched:,} of {report.wanted:,} tensors"
     return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
@@ -173,7 +173,7 @@ def report_figure(report: LoadReport) -> FigureSpec:
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
     """The tree of a class with a head beside that of the base model."""
     difference = head_difference
-    title = f"{difference.architecture} beside {difference.base_architecture} - {difference.model}"
+    title = f"{difference.architecture} beside {difference.base_architecture} — {difference.model}"
     alt = f"Module tree of {difference.architecture}, the lines of the head marked"
     caption = f"{title}: {difference.base_total:,} and {difference.total:,} parameters."
     return FigureSpec(title, alt, partial(head_tree, difference, title), caption)

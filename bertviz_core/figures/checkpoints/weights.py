@@ -12,8 +12,11 @@ from jaxtyping import Float
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Histogram, TensorGrid, TensorStatistics
 from bertviz_core.figures.base.axes import even_axes
+from bertviz_core.figures.base.cells import number_size
+from bertviz_core.figures.base.letters import label_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on
+from bertviz_core.figures.checkpoints.scales import NumberScale, number_scale
 
 MOST_LETTERS = 34
 SAY_LITTLE = ("dense", "LayerNorm", "layer_norm", "norm", "linear", "decoder", "0", "1", "2")
@@ -39,24 +42,27 @@ def label(name: str) -> str:
     return escape(name if len(name) <= MOST_LETTERS else f"…{name[1 - MOST_LETTERS :]}")
 
 
-DECADES = 4
-"""Powers of ten that a logarithmic scale covers below the largest value."""
-FAINTEST = 0.12
-"""Place on a logarithmic scale of the smallest value that is not 0, so that it is seen beside 0."""
-ROW, BETWEEN, AROUND = 21, 22, 110
+ROW, BETWEEN, AROUND = 21, 22, 96
 """Pixels of a row, between the two blocks of rows, and of title and axis."""
 MOST_LAYERS = 32
 """Numbers of layers that fit side by side."""
 CAP = 2.2
 """A curve higher than so many times the highest bar is cut off at the top."""
+SIDE_BY_SIDE = 860
+"""Pixels of a figure in which the tensors outside the layers stand beside the others."""
+BAR_ROOM = 90
+"""Pixels of a colour bar with its numbers."""
+NAME_SIZE = TEXT_SIZE - 1
+"""Pixels of the letters of a row's name."""
 
 
 def tensor_map(
     grid: TensorGrid, title: str, unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
 ) -> go.Figure:
-    """A cell per tensor: at the top those outside the layers, each as wide as the map, below places by layers.
+    """A cell per tensor: places in a layer by layers, and a column of those outside the layers.
 
-    A click at the top gives the column -1. What is grey is no tensor; what has the colour of the paper is 0.
+    That column stands beside the map where there is room, else above it. A click in it gives the column -1. What is
+    grey is no tensor; what has the colour of the paper is 0. Numbers stand in the cells where they have room.
 
     Args:
         grid: the numbers.
@@ -66,25 +72,48 @@ def tensor_map(
         signed: whether the scale is symmetric around 0.
         logarithmic: whether the scale counts powers of ten; for numbers from 0 on.
     """
-    counts = len(grid.outside), len(grid.places)
-    gap = BETWEEN if all(counts) else 0
-    pixels = ROW * max(sum(counts), 1) + gap
+    scale = number_scale(
+        [*grid.values.reshape(-1).tolist(), *grid.outside_values.tolist()], unit, theme, signed, logarithmic
+    )
+    inside, outside = len(grid.places), len(grid.outside)
+    beside = bool(inside and outside) and theme.pixels >= SIDE_BY_SIDE
+    gap = BETWEEN if inside and outside else 0
+    rows = max(inside, outside, 1) if beside else max(inside + outside, 1)
+    pixels = ROW * rows + (0 if beside else gap)
+    width = max(theme.pixels - BAR_ROOM - _names_width(grid.places or grid.outside, theme), 1)
+    cell = width / max(len(grid.layers), 1)
+    if beside:
+        names = _names_width(grid.outside, theme)
+        cell = (width - names) / (len(grid.layers) + 1)
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + max(pixels, 120)))
-    figure.update_layout(coloraxis=_colour_axis(grid, unit, theme, signed, logarithmic), plot_bgcolor=theme.grid)
-    if counts[0]:
-        names = [[name] for name in grid.outside]
-        _add_cells(figure, grid.outside_values[:, None], [-1], names, grid, logarithmic)
-        above = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
-        rows = _rows(grid.outside, (1 - ROW * counts[0] / pixels, 1) if counts[1] else (0, 1))
-        figure.update_layout(xaxis=above, yaxis=rows)
-    if counts[1]:
-        number = "2" if counts[0] else ""
+    figure.update_layout(coloraxis=scale.axis, plot_bgcolor=theme.grid)
+    if outside:
+        across = (1 - cell / width, 1.0) if beside else (0.0, min(cell / width, 1.0))
+        _add_cells(figure, grid.outside_values[:, None], [-1], [[name] for name in grid.outside], scale, cell)
+        bare = {"range": [-1.5, -0.5], "showticklabels": False, "ticks": "", "showgrid": False}
+        said = {"title": "outside<br>layers"} if beside else {}
+        figure.update_layout(
+            xaxis={**bare, **said, "domain": across, "anchor": "y"},
+            yaxis={**_rows(grid.outside, (1 - ROW * outside / pixels, 1), theme), "anchor": "x"},
+        )
+    if inside:
+        number = "2" if outside else ""
         axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
-        _add_cells(figure, grid.values, range(len(grid.layers)), grid.names, grid, logarithmic, **axes)
-        rows = _rows(grid.places, (0, ROW * counts[1] / pixels))
-        below = {**_layers(grid.layers), "anchor": f"y{number}"}
-        figure.update_layout({f"xaxis{number}": below, f"yaxis{number}": {**rows, "anchor": f"x{number}"}})
-    return even_axes(figure.update_layout(margin={"r": 8, "t": 52}), theme)
+        down = (1 - ROW * inside / pixels, 1) if beside else (0, ROW * inside / pixels)
+        below = {
+            **_layers(grid.layers),
+            "domain": (0.0, min(cell * len(grid.layers) / width, 1.0)),
+            "anchor": f"y{number}",
+        }
+        _add_cells(figure, grid.values, range(len(grid.layers)), grid.names, scale, cell, **axes)
+        rows_of_layers = {**_rows(grid.places, down, theme), "anchor": f"x{number}"}
+        figure.update_layout({f"xaxis{number}": below, f"yaxis{number}": rows_of_layers})
+    return even_axes(figure, theme)
+
+
+def _names_width(names: Sequence[str], theme: Theme) -> float:
+    """Pixels beside an axis of these names."""
+    return 16 + max((label_width(name, NAME_SIZE) for name in _row_names(names, theme)), default=0.0)
 
 
 def weight_histogram(
@@ -119,19 +148,36 @@ def weight_histogram(
             x=x,
             y=curve,
             mode="lines",
-            name=f"new from the initialiser: normal, mean 0, std {deviation:g}",
+            name=f"newly initialised: normal, mean 0, standard deviation {deviation:g}",
             line={"color": theme.colours["task head"], "width": 2.5, "dash": "dash"},
             hoverinfo="skip",
         )
         highest = min(max(highest, float(curve.max())), CAP * highest)
     figure.update_xaxes(title="value")
     figure.update_yaxes(title="count", range=[0, highest * 1.05])
-    return figure.update_layout(margin={"t": 84})
+    return figure
 
 
-def _rows(names: Sequence[str], domain: tuple[float, float]) -> dict[str, Any]:
+SHORTER = {
+    "attention": "attn", "output": "out", "intermediate": "inter", "LayerNorm": "LN", "layer_norm": "LN",
+    "embeddings": "emb", "position": "pos", "dense.": "", "weight": "w", "bias": "b",
+}  # fmt: skip
+"""Words of names as they stand on a phone, where longer ones would be cut to the same beginning."""
+
+
+def _row_names(names: Sequence[str], theme: Theme) -> list[str]:
+    """The names beside the rows, apart from each other; on a phone with their usual words shortened."""
+    shown = short_names(names)
+    if theme.narrow:
+        for word, shorter in SHORTER.items():
+            shown = [name.replace(word, shorter) for name in shown]
+        shown = shown if len(set(shown)) == len(shown) else short_names(names)
+    return [label(name) for name in shown]
+
+
+def _rows(names: Sequence[str], domain: tuple[float, float], theme: Theme) -> dict[str, Any]:
     """An axis with a name at every row, the first at the top."""
-    ticks = {"tickvals": list(range(len(names))), "ticktext": [label(name) for name in short_names(names)]}
+    ticks = {"tickvals": list(range(len(names))), "ticktext": _row_names(names, theme)}
     return {**ticks, "domain": domain, "range": [len(names) - 0.5, -0.5], "showgrid": False}
 
 
@@ -147,18 +193,16 @@ def _add_cells(
     values: Float[np.ndarray, "rows columns"],
     places: Sequence[int],
     names: Sequence[Sequence[str]],
-    grid: TensorGrid,
-    logarithmic: bool,
+    scale: NumberScale,
+    width: float,
     **axes: str,
 ) -> None:
     words = [
         [[escape(name), f"{value:.6g}"] for name, value in zip(row, numbers, strict=True)]
         for row, numbers in zip(names, values.tolist(), strict=True)
     ]
-    top = _largest(grid)
-    drawn = _powers(values, top) if logarithmic else np.where(np.isinf(values), np.sign(values) * top, values)
     figure.add_heatmap(
-        z=drawn.astype(np.float32),
+        z=scale.drawn(values),
         x=list(places),
         y=list(range(len(values))),
         customdata=words,
@@ -169,39 +213,36 @@ def _add_cells(
         hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
         **axes,
     )
+    written = [[number_word(value) for value in row] for row in values.tolist()]
+    size = number_size(written, width * len(places), ROW * len(values))
+    cells = [(x, y) for y, row in enumerate(written) for x, word in enumerate(row) if word]
+    if size is None or not cells:
+        return
+    colours = scale.colours(values)
+    figure.add_scatter(
+        x=[places[x] for x, _ in cells],
+        y=[y for _, y in cells],
+        text=[written[y][x] for x, y in cells],
+        mode="text",
+        textfont={"size": size, "color": [text_on(colours[y][x]) for x, y in cells]},
+        hoverinfo="skip",
+        showlegend=False,
+        **axes,
+    )
 
 
-def _largest(grid: TensorGrid) -> float:
-    sizes = np.abs(np.concatenate([grid.values.reshape(-1), grid.outside_values]))
-    sizes = sizes[np.isfinite(sizes)]
-    return float(sizes.max(initial=0)) or 1.0
-
-
-def _powers(values: Float[np.ndarray, "rows columns"], top: float) -> Float[np.ndarray, "rows columns"]:
-    """Places on a scale from 0 to 1 of DECADES powers of ten; 0 stays 0."""
-    with np.errstate(divide="ignore"):
-        places = 1 + np.log10(np.abs(values) / top) / DECADES
-    return np.where(values == 0, 0.0, np.clip(places, FAINTEST, 1)).astype(np.float32)
-
-
-def _colour_axis(grid: TensorGrid, unit: str, theme: Theme, signed: bool, logarithmic: bool) -> dict[str, Any]:
-    top = _largest(grid)
-    bar: dict[str, Any] = {"title": {"text": unit, "side": "right"}, "thickness": 14, "tickfont": {"size": TEXT_SIZE}}
-    if logarithmic:
-        powers = range(1, DECADES)
-        bar["tickvals"] = [0, *(1 - power / DECADES for power in reversed(powers)), 1]
-        bar["ticktext"] = ["0", *(f"{top * 10.0**-power:.2g}" for power in reversed(powers)), f"{top:.3g}"]
-        return {"colorscale": sequential(theme), "cmin": 0, "cmax": 1, "colorbar": bar}
-    return {
-        "colorscale": diverging(theme) if signed else sequential(theme),
-        "cmin": -top if signed else 0,
-        "cmax": top,
-        "colorbar": bar,
-    }
+def number_word(value: float) -> str:
+    """A number as a cell has it: two digits that tell; "" for none."""
+    if math.isnan(value):
+        return ""
+    if value == 0 or math.isinf(value):
+        return {0.0: "0", math.inf: "∞"}.get(value, "−∞")
+    word = f"{value:#.2g}" if abs(value) < 100 else f"{value:.0f}" if abs(value) < 10_000 else f"{value:.1e}"
+    return word.rstrip(".").replace("-", "−")
 
 
 STATISTICS = {
-    "std": ("std", "standard deviation", False),
+    "standard deviation": ("std", "standard deviation", False),
     "mean": ("mean", "mean", True),
     "largest": ("largest", "largest magnitude", False),
     "zeros": ("zeros", "share of zeros", False),
@@ -210,15 +251,19 @@ STATISTICS = {
 """Name of a choice -> field, words, whether it has a sign."""
 SHOWN_SPREADS = 6
 """Standard deviations around the mean that a histogram covers."""
-PLACES = "places in a layer by layers, and what stands outside the layers"
+PLACES = "places in a layer by layers, and what is outside the layers"
 
 
-@figure("weights", "checkpoint_weights", "one number of every tensor", ("statistic",))
-def statistic_figure(statistic_grid: TensorGrid, statistic: str, model_name: str) -> FigureSpec:
+@figure("weights", "checkpoint_weights", "one number of every tensor", ("statistic", "weights_scale"))
+def statistic_figure(
+    statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
+) -> FigureSpec:
     """One number of every tensor; statistic is a key of STATISTICS."""
     _, words, signed = STATISTICS[statistic]
-    title = f"{words.capitalize()} of every tensor - {model_name}"
-    return FigureSpec(title, f"{title}: {PLACES}", partial(tensor_map, statistic_grid, title, words, signed=signed))
+    title = f"{words.capitalize()} of every tensor — {model_name}"
+    powers = statistic_logarithmic and not signed
+    draw = partial(tensor_map, statistic_grid, title, words, signed=signed, logarithmic=powers)
+    return FigureSpec(title, f"{title}: {PLACES}", draw)
 
 
 def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[float]:
@@ -236,7 +281,7 @@ def tensor_values_figure(
     histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
 ) -> FigureSpec:
     """The values of one tensor; the deviation is that of its initialisation, None for no curve."""
-    title = f"{tensor.name} - {model_name}"
+    title = f"{tensor.name} — {model_name}"
     alt = f"{title}: {tensor.numel:,} numbers in {len(histogram.counts)} bins"
     return FigureSpec(title, alt, partial(weight_histogram, histogram, initial_deviation, tensor.numel, title))
 

@@ -9,25 +9,36 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
+from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
-from bertviz_core.figures.heads.weight_matrix import HEIGHT, SYMBOLS
+from bertviz_core.figures.heads.weight_matrix import HEIGHT, SYMBOLS, subscript, subscripted
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead
 from bertviz_core.trace.results import Tokens
 
 MOST_NAMES = 14
 """Names of heads that fit side by side."""
-BETWEEN = 0.03
-"""Space between two of the four maps, as a share of the width."""
+ROW, MOST_ROWS = 26, 250
+"""Pixels of a layer's row, and of all of them in one map."""
+EDGES = (46, 56)
+"""Pixels at the left and at the right of the maps."""
+BETWEEN, BELOW = 0.1, 64
+"""Space between two of the four maps: beside each other for a colour bar, as a share of the width; pixels for names."""
+ABOVE = (84, 40)
+"""Pixels above and below all maps."""
 
 
-def product_maps(products: FusedVsPerHead, names: Sequence[str], title: str, theme: Theme) -> go.Figure:
+def product_maps(
+    products: FusedVsPerHead, names: Sequence[str], second_text: int | None, title: str, theme: Theme
+) -> go.Figure:
     """All heads' vectors of all tokens twice: above from one product, below from one per head, on one scale."""
     heads, seq, dim = products.fused.shape
     limit = scale_limit(products.fused.reshape(-1, dim))
-    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
-    figure.update_layout(coloraxis=signed_axis(limit, "value", theme), margin={"r": 16, "t": 106, "b": 8})
+    figure = go.Figure(layout=layout(theme, subscripted(escape(title)), height=HEIGHT))
+    figure.update_layout(coloraxis=signed_axis(limit, "value", theme), margin={"r": 16, "t": 92, "b": 8})
     step = pool_step(products.fused.size, MOST_CELLS // 2)
     for row, values in enumerate((products.fused, products.per_head)):
         cells = steps(pooled(values.transpose(1, 0, 2).reshape(seq, heads * dim), step), limit)
@@ -44,48 +55,65 @@ def product_maps(products: FusedVsPerHead, names: Sequence[str], title: str, the
     figure.update_layout(shapes=_cut_lines(heads, dim, theme), annotations=[*notes, *_head_names(heads, dim, theme)])
     title_below = "row of the matrix: dimension of the output"
     figure.update_xaxes(title=title_below, range=[-0.5, heads * dim - 0.5], showgrid=False, anchor="y2")
+    if second_text is not None:
+        figure.update_layout(coloraxis={"colorbar": {"xpad": 30}})
+    for axis in ("y", "y2"):
+        mark_second_text(figure, second_text, seq, theme, axis, "x")
     return even_axes(figure, theme)
 
 
 def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme: Theme) -> go.Figure:
-    """Four maps of layers by heads on one scale: the norm of every head's block of W_q, W_k, W_v, W_o."""
+    """Four maps of layers by heads, each on its own scale: the norm of every head's block of W_q, W_k, W_v, W_o."""
     layers, heads, _ = norms.shape
-    figure = go.Figure(layout=layout(theme, escape(title), height=max(330, min(HEIGHT, 160 + 30 * layers))))
-    low, high = float(np.nanmin(norms)), float(np.nanmax(norms))
-    bar = {"title": {"text": "Frobenius norm", "side": "right"}, "thickness": 14}
-    scale = {"colorscale": sequential(theme), "cmin": low if low < high else 0, "cmax": high or 1, "colorbar": bar}
-    figure.update_layout(coloraxis=scale, margin={"t": 92, "b": 8, "r": 16})
-    width, notes = (1 - 3 * BETWEEN) / len(BLOCKS), []
+    columns = 1 if theme.slim else 2
+    lines = len(BLOCKS) // columns
+    rows = max(120, min(MOST_ROWS, ROW * layers))
+    height = sum(ABOVE) + lines * rows + (lines - 1) * BELOW
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    figure.update_layout(margin={"t": ABOVE[0], "b": ABOVE[1], "r": EDGES[1], "l": EDGES[0]})
+    width = (1 - (columns - 1) * BETWEEN) / columns
+    below = BELOW / (height - sum(ABOVE))
+    tall = (1 - (lines - 1) * below) / lines
     for index, block in enumerate(BLOCKS):
         number = "" if index == 0 else str(index + 1)
+        left, top = index % columns * (width + BETWEEN), 1 - index // columns * (tall + below)
+        values = norms[:, :, index].astype(np.float32)
+        low, high = _ends(values)
+        bar = {"x": left + width, "y": top, "len": tall, "xanchor": "left", "yanchor": "top", "lenmode": "fraction"}
         figure.add_heatmap(
-            z=norms[:, :, index].astype(np.float32),
+            z=values,
             x=list(range(heads)),
             y=list(range(layers)),
             xaxis=f"x{number}",
             yaxis=f"y{number}",
-            coloraxis="coloraxis",
+            zmin=low,
+            zmax=high,
+            colorscale=sequential(theme),
+            colorbar={**colour_bar("norm", low, high), **bar, "title": {"text": "norm", "side": "top"}},
             xgap=1,
             ygap=1,
             hovertemplate=f"{subscript(SYMBOLS[block])}, layer %{{y}}, head %{{x}}: %{{z:.4f}}<extra></extra>",
         )
-        left = index * (width + BETWEEN)
-        columns = {"domain": [left, left + width], "anchor": f"y{number}", "dtick": max(1, -(-heads // 6))}
-        rows = {"showticklabels": index == 0, "anchor": f"x{number}", "dtick": max(1, -(-layers // 14))}
+        across = {"domain": [left, min(left + width, 1.0)], "anchor": f"y{number}", "dtick": max(1, -(-heads // 16))}
+        down = {"domain": [max(top - tall, 0.0), top], "anchor": f"x{number}", "dtick": max(1, -(-layers // 14))}
         figure.update_layout(
             {
-                f"xaxis{number}": {**columns, "title": "head", "showgrid": False, "range": [-0.5, heads - 0.5]},
-                f"yaxis{number}": {**rows, "showgrid": False, "range": [layers - 0.5, -0.5]},
+                f"xaxis{number}": {**across, "title": "head", "showgrid": False, "range": [-0.5, heads - 0.5]},
+                f"yaxis{number}": {**down, "title": "layer", "showgrid": False, "range": [layers - 0.5, -0.5]},
             }
         )
-        notes.append(_note(f"<b>{subscript(SYMBOLS[block])}</b> {block}", left + width / 2, 1, theme.text, "center"))
-    return even_axes(figure.update_layout(yaxis={"title": "layer"}, annotations=notes), theme)
+        room = ((theme.pixels - sum(EDGES)) * width, float(rows) * 0.9)
+        cell_numbers(figure, values, ".1f", sequential(theme), (low, high), room, (f"x{number}", f"y{number}"))
+        words = f"<b>{subscript(SYMBOLS[block])}</b> {block}"
+        figure.add_annotation(_note(words, left, top, theme.text, "left"))
+    return even_axes(figure, theme)
 
 
-def subscript(symbol: str) -> str:
-    """W_q as plotly draws a subscript."""
-    letter, _, below = symbol.partition("_")
-    return f"{letter}<sub>{below}</sub>" if below else letter
+def _ends(values: Float[np.ndarray, "layers heads"]) -> tuple[float, float]:
+    """Lowest and highest number of a map; from 0 where all are the same."""
+    finite = values[np.isfinite(values)]
+    low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
+    return (low, high) if low < high else (0.0, max(high, 0.0) or 1.0)
 
 
 def _cut_lines(heads: int, dim: int, theme: Theme) -> list[dict[str, Any]]:
@@ -114,13 +142,14 @@ def products_figure(
 ) -> FigureSpec:
     """One product that is cut beside one product per head."""
     heads, seq, dim = products.fused.shape
-    title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} - {model_name}"
+    title = f"x times {SYMBOLS[multiplied]} of layer {layer}: one product, and {heads} products — {model_name}"
     alt = f"{title}: two maps of {seq} tokens by {heads * dim} numbers, equal to the last digits"
-    return FigureSpec(title, alt, partial(product_maps, products, token_labels(tokens), title))
+    draw = partial(product_maps, products, token_labels(tokens), second_text_start(tokens), title)
+    return FigureSpec(title, alt, draw)
 
 
 @figure("heads", "heads_norms", "norms of the heads' blocks of all layers")
 def head_norms_figure(head_norms: Float[np.ndarray, "layers heads blocks"], model_name: str) -> FigureSpec:
     """Norms of the blocks of all heads of all layers."""
-    title = f"Norms of the heads' blocks, {len(head_norms)} layers - {model_name}"
+    title = f"How large each head's weights are: norms in {len(head_norms)} layers — {model_name}"
     return FigureSpec(title, f"{title}: four maps of layers by heads", partial(norm_maps, head_norms, title))

@@ -2,152 +2,50 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
+from bertviz_core.figures.base.second_text import ROOM, mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, text_on
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout
+from bertviz_core.figures.heads.chain import STEP, add_chain, chain_steps, signed
 from bertviz_core.figures.heads.weight_matrix import LONGEST_IN_TITLE
-from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
-from bertviz_core.text import escape_controls, shortened
+from bertviz_core.heads.results import CellBreakdown
+from bertviz_core.text import escape_controls, isolated, shortened
 from bertviz_core.trace.results import Trace
 
-WIDTH, ROW = 0.9, 0.86
-"""Of a box, in columns and rows of the chain."""
-AXES = {"xref": "x3", "yref": "y3"}
-LONGEST_WORD = 7
-"""Letters of a token that fit a box of a narrow page."""
-ADDED = {"relative position": "position", "mask": "mask"}
-
-
-class _Box(NamedTuple):
-    lines: tuple[str, ...]
-    colour: str
-
-
-def add_chain(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], bottom: float, theme: Theme) -> None:
-    """Two rows of boxes, query above key, that run together into the score and end in the weight.
-
-    Args:
-        figure: what it is drawn into, on its third pair of axes.
-        cell: the arithmetic.
-        names: labels of the tokens.
-        bottom: where it begins, as a share of the figure's height.
-        theme: colours and typeface.
-    """
-    columns = _columns(cell, names, theme)
-    figure.update_layout(
-        xaxis3={"domain": [0, 1], "range": [-0.5, len(columns) - 0.5], "visible": False, "anchor": "y3"},
-        yaxis3={"domain": [bottom, 1], "range": [-0.5, 1.5], "visible": False, "anchor": "x3"},
-    )
-    # Axes without a trace are not drawn, nor is what stands on them.
-    figure.add_scatter(x=[0], y=[0], mode="markers", marker={"opacity": 0}, hoverinfo="skip", xaxis="x3", yaxis="y3")
-    boxes, notes = [], []
-    for place, column in enumerate(columns):
-        for box, row in zip(column, _rows(column), strict=True):
-            boxes.append(_box(box, place, row))
-            notes.append(_words(box, place, row))
-        for start in _rows(columns[place - 1]) if place else ():
-            stop = start if len(column) == 2 else 0.5
-            notes.append(_arrow((place - 1 + WIDTH / 2, start), (place - WIDTH / 2, stop), theme))
-    # All at once: plotly looks through all of them anew at each one added.
-    figure.update_layout(shapes=boxes, annotations=notes)
-
-
-def signed(value: float) -> str:
-    """A number with four significant digits and a true minus sign."""
-    if value == float("-inf"):
-        return "−∞"
-    return f"{value:.4g}".replace("-", "−")
-
-
-def _columns(cell: CellBreakdown, names: Sequence[str], theme: Theme) -> list[tuple[_Box, ...]]:
-    score, weight = cell.score, float(cell.score.weights[cell.key_position])
-    query, key = theme.colours["query"], theme.colours["key"]
-    inputs, dim, turned = (len(score.query_input), len(score.key_input)), len(score.query), _turned(score)
-    columns: list[tuple[_Box, ...]] = [
-        (
-            _Box(
-                (f"x<sub>{cell.query_position}</sub>", _cut(names[cell.query_position]), f"({inputs[0]},)"),
-                theme.neutral,
-            ),
-            _Box(
-                (f"x<sub>{cell.key_position}</sub>", _cut(names[cell.key_position]), f"({inputs[1]},)"), theme.neutral
-            ),
-        ),
-        (
-            _Box(("W<sub>q</sub>", f"head {cell.head}", f"({dim}, {inputs[0]})"), query),
-            _Box(("W<sub>k</sub>", f"head {cell.key_head}", f"({dim}, {inputs[1]})"), key),
-        ),
-        (_Box(("q", *turned, f"({dim},)"), query), _Box(("k", *turned, f"({dim},)"), key)),
-        (_Box(("sum of", f"{dim} q k", f"<b>{signed(score.total)}</b>"), theme.neutral),),
-        (_Box((f"× {signed(score.scaling)}", f"<b>{signed(score.scaled)}</b>"), theme.neutral),),
-    ]
-    if score.added_name:
-        what = "rest" if score.is_remainder else ADDED.get(score.added_name, "term")
-        sign = signed(abs(score.added)) if score.added != float("-inf") else "∞"
-        term = f"{'−' if score.added < 0 else '+'} {sign}"
-        columns.append((_Box((what, term, f"<b>{signed(score.score)}</b>"), theme.neutral),))
-    columns.append((_Box(("softmax", f"{len(score.weights)} keys"), theme.neutral),))
-    columns.append((_Box(("weight", f"<b>{weight:.4f}</b>"), theme.colours["attention"]),))
-    return columns
-
-
-def _turned(score: ScoreBreakdown) -> tuple[str, ...]:
-    return {"rotated": ("turned",), "changed": ("changed",)}.get(score.positions, ())
-
-
-def _cut(name: str) -> str:
-    """A label short enough for a box; one with markup or escapes in it is left alone."""
-    return name if len(name) <= LONGEST_WORD or "&" in name or "<" in name else f"{name[: LONGEST_WORD - 1]}…"
-
-
-def _rows(column: Sequence[_Box]) -> tuple[float, ...]:
-    """Heights of a column's boxes: two stand apart, one stands in the middle."""
-    return (1.0, 0.0) if len(column) == 2 else (0.5,)
-
-
-def _box(box: _Box, place: float, row: float) -> dict[str, Any]:
-    corners = {"x0": place - WIDTH / 2, "x1": place + WIDTH / 2, "y0": row - ROW / 2, "y1": row + ROW / 2}
-    return {"type": "rect", **AXES, "fillcolor": box.colour, "line": {"width": 0}, "layer": "below", **corners}
-
-
-def _words(box: _Box, place: float, row: float) -> dict[str, Any]:
-    font = {"size": TEXT_SIZE, "color": text_on(box.colour)}
-    return {"x": place, "y": row, **AXES, "text": "<br>".join(box.lines), "showarrow": False, "font": font}
-
-
-def _arrow(start: tuple[float, float], end: tuple[float, float], theme: Theme) -> dict[str, Any]:
-    ends = {"x": end[0], "y": end[1], "ax": start[0], "ay": start[1], **AXES, "axref": "x3", "ayref": "y3"}
-    style = {"arrowhead": 2, "arrowsize": 0.8, "arrowwidth": 1.5, "arrowcolor": theme.muted}
-    return {**ends, "text": "", "showarrow": True, **style}
-
-
-HEIGHT = 560
+HEIGHT = 490
+HEADROOM = 1.3
+"""Height of the row of weights, as a multiple of the largest: the chosen key's name stands above all bars."""
+CHART = 260
+"""Pixels of a bar chart on a phone, with what stands above and below it."""
 CHAIN = 0.54
 """Where the chain begins, as a share of the height; the bars stand below it."""
 
 
 def cell_arithmetic(
-    cell: CellBreakdown, names: Sequence[str], title: str, theme: Theme, pixels: tuple[int, int] = (480, 480)
+    cell: CellBreakdown, names: Sequence[str], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
     """From two vectors to one weight: above the steps with their shapes and numbers, below the products and the row.
+
+    On a phone all of it stands one below the other.
 
     Args:
         cell: the arithmetic.
         names: labels of the tokens.
+        second_text: place of the second text's first token; None where there is none.
         title: stands alone on a slide.
         theme: colours and typeface.
-        pixels: widths of the two bar charts, by which labels are thinned.
     """
-    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
+    places = _places(cell, theme)
+    figure = go.Figure(layout=layout(theme, escape(title), height=places.height, showlegend=False))
     score = cell.score
-    places = np.arange(len(score.products))
+    dimensions = np.arange(len(score.products))
     figure.add_bar(
-        x=places,
+        x=dimensions,
         y=score.products,
         marker={"color": signs(score.products, theme)},
         customdata=np.stack([score.query, score.key], axis=1),
@@ -165,44 +63,74 @@ def cell_arithmetic(
         hovertemplate="%{x} %{customdata[0]}: score %{customdata[1]}, weight <b>%{y:.5f}</b><extra></extra>",
         unselected={"marker": {"opacity": 1}},
     )
-    add_chain(figure, cell, names, CHAIN, theme)
+    add_chain(figure, cell, names, places.chain, theme)
     _name_bar(figure, cell, names, theme)
-    below, angle = [0, CHAIN - 0.13], {"tickangle": -90} if len(names) > 12 else {"autotickangles": [0, -90]}
+    across = theme.pixels * (places.row_across[1] - places.row_across[0]) - 40
     figure.update_layout(
-        xaxis={"domain": [0, 0.46], "title": f"dimension d of the head's {len(places)}", "showgrid": False},
-        yaxis={"domain": below},
+        xaxis={"domain": places.products_across, "title": f"dimension d of the head's {len(dimensions)}"},
+        yaxis={"domain": places.products_down},
         xaxis2={
-            **token_axis(names, pixels[1]),
-            "domain": [0.54, 1],
+            **token_axis(names, int(across)),
+            "domain": places.row_across,
             "anchor": "y2",
             "title": "key",
-            **angle,
+            "tickangle": -90 if len(names) * 60 > across else 0,
         },
-        yaxis2={"domain": below, "anchor": "x2", "rangemode": "tozero"},
+        yaxis2={
+            "domain": places.row_down,
+            "anchor": "x2",
+            "range": [0, HEADROOM * (float(score.weights.max()) or 1.0)],
+        },
         bargap=0.15,
     )
-    heading = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "y": below[1] + 0.01}
+    figure.update_layout(xaxis={"showgrid": False}, xaxis2={"showgrid": False})
+    mark_second_text(figure, second_text, len(names), theme, "x2", "y2")
+    heading = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    raised = 0 if second_text is None else ROOM
     sums = f"<b>products q<sub>d</sub> k<sub>d</sub></b>, sum {signed(score.total)}"
     row = f"<b>weights of the row</b>, sum {float(score.weights.sum()):.3f}"
-    for words, left in ((sums, 0), (row, 0.54)):
-        figure.add_annotation(text=words, showarrow=False, x=left, **heading)
+    figure.add_annotation(text=sums, x=places.products_across[0], y=places.products_down[1] + 0.01, **heading)
+    figure.add_annotation(text=row, x=places.row_across[0], y=places.row_down[1] + 0.01, yshift=raised, **heading)
     return even_axes(figure, theme).update_yaxes(zeroline=True, zerolinecolor=theme.muted)
 
 
+class _Places(NamedTuple):
+    """Where the chain and both bar charts stand, as shares of the figure."""
+
+    height: int
+    chain: float
+    """Where the chain begins; it ends at the top."""
+    products_across: list[float]
+    products_down: list[float]
+    row_across: list[float]
+    row_down: list[float]
+
+
+def _places(cell: CellBreakdown, theme: Theme) -> _Places:
+    if not theme.narrow:
+        return _Places(HEIGHT, CHAIN, [0, 0.46], [0, CHAIN - 0.13], [0.54, 1], [0, CHAIN - 0.13])
+    chain = STEP * chain_steps(cell)
+    whole = chain + 2 * CHART
+    products, row = [(CHART + 90) / whole, (2 * CHART - 60) / whole], [0, (CHART - 60) / whole]
+    return _Places(whole + 60, 2 * CHART / whole, [0, 1], products, [0, 1], row)
+
+
 def _name_bar(figure: go.Figure, cell: CellBreakdown, names: Sequence[str], theme: Theme) -> None:
-    """The chosen key's name and weight at its bar, which may be one of hundreds."""
-    weight = float(cell.score.weights[cell.key_position])
+    """The chosen key's name and weight above all bars, an arrow down to its own."""
+    place, count = cell.key_position, len(names)
+    weight, top = float(cell.score.weights[place]), HEADROOM * (float(cell.score.weights.max()) or 1.0)
+    side = "left" if place < count / 4 else "right" if place >= count * 3 / 4 else "center"
     figure.add_annotation(
-        x=cell.key_position, y=weight, xref="x2", yref="y2", text=f"{names[cell.key_position]} {weight:.4f}",
-        showarrow=True, arrowhead=2, arrowcolor=theme.text, ax=0, ay=-34, bgcolor=theme.paper, opacity=0.9,
-        font={"size": TEXT_SIZE - 1},
+        x=place, y=weight, xref="x2", yref="y2", text=f"{names[place]} {weight:.4f}", xanchor=side,
+        showarrow=True, arrowhead=2, arrowcolor=theme.text, ax=place, ay=0.98 * top, axref="x2", ayref="y2",
+        yanchor="top", font={"size": TEXT_SIZE - 1},
     )  # fmt: skip
 
 
 def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
     """Behind the weights: the mix of values, what the head hands on, and how long that is beside the other heads'."""
-    mix = cell.output
-    figure = go.Figure(layout=layout(theme, escape(title), height=340, showlegend=False))
+    mix, narrow = cell.output, theme.slim
+    figure = go.Figure(layout=layout(theme, escape(title), height=760 if narrow else 340, showlegend=False))
     heads = np.arange(len(mix.head_norms))
     chosen = [theme.colours["attention"] if head == cell.head else theme.muted for head in heads]
     charts = (
@@ -213,10 +141,10 @@ def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
             f"<b>through W<sub>o</sub></b> ({len(mix.head_output)},)",
             "dimension of the output",
         ),
-        (mix.head_norms, chosen, "<b>its length</b>", "head"),
+        (mix.head_norms, chosen, "<b>length of each head's output</b>", "head"),
     )
     for index, (values, colours, words, below) in enumerate(charts):
-        number, left = "" if index == 0 else str(index + 1), index * 0.36
+        number, place = "" if index == 0 else str(index + 1), index * 0.36
         figure.add_bar(
             x=np.arange(len(values)),
             y=values,
@@ -225,10 +153,12 @@ def head_output(cell: CellBreakdown, title: str, theme: Theme) -> go.Figure:
             marker={"color": colours, "line": {"width": 0}},
             hovertemplate="%{x}: %{y:.5f}<extra></extra>",
         )
-        side = {"domain": [left, left + 0.28], "anchor": f"y{number}", "title": below, "showgrid": False}
-        figure.update_layout({f"xaxis{number}": side, f"yaxis{number}": {"anchor": f"x{number}"}})
-        place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "y": 1}
-        figure.add_annotation(text=words, showarrow=False, x=left, **place)
+        left, across = (0, [0, 1]) if narrow else (place, [place, place + 0.28])
+        top, down = (1 - place, [1 - place - 0.2, 1 - place]) if narrow else (1, [0, 1])
+        side = {"domain": across, "anchor": f"y{number}", "title": below, "showgrid": False}
+        figure.update_layout({f"xaxis{number}": side, f"yaxis{number}": {"anchor": f"x{number}", "domain": down}})
+        spot = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "y": top}
+        figure.add_annotation(text=words, showarrow=False, x=left, **spot)
     return even_axes(figure, theme).update_layout(bargap=0.08, margin={"t": 82})
 
 
@@ -245,19 +175,21 @@ def cell_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     looking, looked = (
         shortened(escape_controls(trace.tokens.tokens[place]), LONGEST_IN_TITLE) for place in (query, key)
     )
-    title = f"Layer {cell.layer}, head {cell.head}: {looking} ({query}) looks at {looked} ({key}) - {trace.model}"
+    words = f"Layer {cell.layer}, head {cell.head}: {{}} ({query}) looks at {{}} ({key}) — {trace.model}"
+    title, drawn = words.format(looking, looked), words.format(isolated(looking), isolated(looked))
     alt = f"{title}: weight {cell.score.weights[key]:.4f}"
-    return FigureSpec(title, alt, partial(cell_arithmetic, cell, token_labels(trace.tokens), title))
+    names, second = token_labels(trace.tokens), second_text_start(trace.tokens)
+    return FigureSpec(title, alt, partial(cell_arithmetic, cell, names, second, drawn))
 
 
 @figure("mix", "heads_mix", "the output of a head (--layer, --head)", ("query", "key"))
 def mix_figure(cell: CellBreakdown, trace: Trace) -> FigureSpec:
     """What a head hands on for one query."""
-    title = f"Output of the head: {mix_place(cell, trace)}"
+    title = f"Output of the head: {mix_place(cell, trace)} — {trace.model}"
     alt = f"{title}: mix of values, its way through W_o, lengths of all heads' parts"
     return FigureSpec(title, alt, partial(head_output, cell, title))
 
 
 def mix_place(cell: CellBreakdown, trace: Trace) -> str:
-    """Layer, head, query and model in words."""
-    return f"layer {cell.layer}, head {cell.head}, query {cell.query_position} - {trace.model}"
+    """Layer, head and query in words."""
+    return f"layer {cell.layer}, head {cell.head}, query {cell.query_position}"

@@ -4,21 +4,27 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
+from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes
 from bertviz_core.figures.base.quantised_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.heads.results import Block, HeadProjections
 
 Cut = Literal["whole", "cut", "apart"]
 SYMBOLS: dict[Block, str] = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
-HEIGHT = 500
+HEIGHT = 480
 GAP = 0.4
 """Space between two blocks that are pulled apart, as a share of a block."""
 MOST_NAMES, MOST_NUMBERS = 24, 32
 """Labels of heads that fit one below the other, and numbers that fit side by side."""
+BARS, BETWEEN = 0.14, 0.03
+"""Share of the figure that the bars of the heads' norms take beside the matrix, and of the space before them."""
+BAR_NUMBER = 44
+"""Pixels of a number at the end of a bar that stands among others."""
 
 
 class _Part(NamedTuple):
@@ -35,6 +41,9 @@ def projection_heatmap(
 ) -> go.Figure:
     """A projection's weights, rows being what comes out: W_q, W_k, W_v belong to heads by rows, W_o by columns.
 
+    Nothing in the numbers shows where a head ends. Where the cuts are drawn, bars beside the blocks say how large each
+    head's weights are.
+
     Args:
         matrix: the whole matrix.
         block: which of the four it is.
@@ -47,7 +56,7 @@ def projection_heatmap(
     """
     by_rows = block != "output"
     limit, step = scale_limit(matrix), pool_step(matrix.size)
-    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    figure = go.Figure(layout=layout(theme, subscripted(escape(title)), height=HEIGHT))
     figure.update_layout(coloraxis=signed_axis(limit, "weight", theme), margin={"r": 16, "t": 56, "b": 8})
     parts = _parts(matrix.shape[0 if by_rows else 1], heads, size, cut)
     for index, part in enumerate(parts):
@@ -60,10 +69,83 @@ def projection_heatmap(
     across = {"showgrid": False, "range": ends, "title": "column: dimension of the input", "anchor": last}
     if not by_rows:
         across = {"showgrid": False, "range": [len(matrix) - 0.5, -0.5], "title": "row: dimension of the output"}
+    if cut != "whole" and not theme.narrow:
+        across["domain"] = [0, 1 - BARS - BETWEEN]
     figure.update_layout({"xaxis" if by_rows else "yaxis": across})
     if cut != "whole":
         figure.update_layout(shapes=_lines(parts, heads, size, head, by_rows, theme))
-    return even_axes(figure, theme)
+    figure = even_axes(figure, theme)
+    if cut != "whole" and not theme.narrow:
+        _add_norms(figure, head_norms(matrix, heads, size, by_rows), _places(parts, heads, size), head, by_rows, theme)
+    return figure
+
+
+def head_norms(matrix: Matrix, heads: int, size: int, by_rows: bool) -> Float[np.ndarray, " heads"]:
+    """Frobenius norm of each head's rows, or columns."""
+    owned = matrix if by_rows else matrix.T
+    return np.asarray(np.linalg.norm(owned[: heads * size].reshape(heads, -1).astype(np.float64), axis=1))
+
+
+def _places(parts: Sequence[_Part], heads: int, size: int) -> list[float]:
+    """The middle of each head's block along the figure, from the top or the left."""
+    whole = parts[0] if len(parts) == 1 else None
+    if whole is not None:
+        return [(each + 0.5) * size / whole.high for each in range(heads)]
+    return [sum(part.domain) / 2 for part in parts[:heads]]
+
+
+def _add_norms(
+    figure: go.Figure,
+    norms: Float[np.ndarray, " heads"],
+    places: Sequence[float],
+    head: int,
+    by_rows: bool,
+    theme: Theme,
+) -> None:
+    """Bars of the heads' norms on axes of their own, each beside its block."""
+    colours = [theme.colours["attention"] if each == head else theme.muted for each in range(len(norms))]
+    along = [1 - place if by_rows else place for place in places]
+    room = BAR_NUMBER if not by_rows else TEXT_SIZE + 4
+    shown = len(norms) * room <= (theme.pixels - 160 if not by_rows else HEIGHT - 80)
+    figure.add_bar(
+        **({"y": along, "x": norms, "orientation": "h"} if by_rows else {"x": along, "y": norms}),
+        width=0.7 / max(len(norms), 1),
+        marker={"color": colours},
+        text=[f"{norm:.2f}" for norm in norms] if shown else None,
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        customdata=list(range(len(norms))),
+        hovertemplate=f"head %{{customdata}}: norm %{{{'x' if by_rows else 'y'}:.4f}}<extra></extra>",
+        xaxis="x99",
+        yaxis="y99",
+    )
+    bars, hidden = (
+        {"domain": [1 - BARS, 1], "range": [0, 1.45 * float(norms.max(initial=0)) or 1]},
+        {"visible": False, "tickfont": {"size": TEXT_SIZE - 1}},
+    )
+    place = {"range": [0, 1], **hidden}
+    across, own = ({**bars, **hidden}, place) if by_rows else (place, {**bars, **hidden})
+    figure.update_layout(xaxis99={**across, "anchor": "y99"}, yaxis99={**own, "anchor": "x99"})
+    spot = {"x": 1 - BARS, "y": 1, "xanchor": "left", "yanchor": "bottom"}
+    spot = spot if by_rows else {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
+    words = {"text": "norm of each head", "font": {"color": theme.muted}, "showarrow": False}
+    figure.add_annotation(**words, xref="paper", yref="paper", **spot)
+
+
+def subscript(symbol: str) -> str:
+    """W_q as plotly draws a subscript."""
+    letter, _, below = symbol.partition("_")
+    return f"{letter}<sub>{below}</sub>" if below else letter
+
+
+def subscripted(title: str) -> str:
+    """A title whose first symbol of a matrix has a real subscript."""
+    for symbol in SYMBOLS.values():
+        before, found, behind = title.partition(f"{symbol} ")
+        if found and " — " not in before:
+            return f"{before}{subscript(symbol)} {behind}"
+    return title
 
 
 def _parts(total: int, heads: int, size: int, cut: Cut) -> list[_Part]:
@@ -115,7 +197,7 @@ def _ticks(part: _Part, heads: int, size: int, head: int, cut: Cut, by_rows: boo
     inside = [each for each in range(heads) if part.low <= each * size < part.high]
     shown = [each for each in inside if each % every == 0 or each == head]
     if not inside:
-        return {"tickvals": [(part.low + part.high - 1) / 2], "ticktext": ["no head"]}
+        return {"tickvals": [(part.low + part.high - 1) / 2], "ticktext": ["other"]}
     names = [_name(each, size, head, by_rows) for each in shown]
     ticks: dict[str, Any] = {
         "tickvals": [each * size + (size - 1) / 2 for each in shown],
@@ -155,6 +237,7 @@ def _lines(
 
 CUTS: dict[str, Cut] = {"cut into heads": "cut", "pulled apart": "apart", "one matrix": "whole"}
 """Words for a matrix's drawing -> how it is drawn."""
+CUT_TITLES: dict[Cut, str] = {"cut": "{heads} heads in it", "apart": "{heads} heads", "whole": "one matrix"}
 LONGEST_IN_TITLE = 18
 
 
@@ -163,7 +246,7 @@ def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Bl
     """One projection of a layer, the rows or columns of one head marked."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)
     place, size = block_place(projections, head, block), blocks.shape[2 if block == "output" else 1]
-    title = f"{SYMBOLS[block]} of layer {layer}, {len(blocks)} heads - {projections.model}"
+    title = f"{SYMBOLS[block]} of layer {layer}: {CUT_TITLES[cut].format(heads=len(blocks))} — {projections.model}"
     alt = f"{title}: weights on a symmetric scale, {matrix.shape[0]} rows by {matrix.shape[1]} columns"
     return FigureSpec(title, alt, partial(projection_heatmap, matrix, block, len(blocks), size, place, cut, title))
 

@@ -1,4 +1,4 @@
-"""Maps of hidden states: values, one number per token and layer, similarities with a slider over the layers."""
+"""Maps of hidden states: values, one number per token and layer, cosines of every token to every other."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,13 +9,22 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import token_axis, token_labels
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.letters import label_width
+from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout, sequential
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 100_000
 """Up to here every cell goes over the wire as float32; beyond, as int16 steps of the range."""
-HEIGHT = 520
+HEIGHT = 470
+BESIDE, LONGEST = 100, 160
+"""Pixels beside a map for its colour bar and edges; most pixels of a label at its left."""
+MOST_STATES = 16
+"""Names of hidden states that stand one below the other."""
 
 
 class CodedValues(NamedTuple):
@@ -24,7 +33,9 @@ class CodedValues(NamedTuple):
     cells: Float[np.ndarray, "seq window"]
     """float32, or int16 where there are many."""
     top: float
-    """The cell that stands for the largest value; the scale goes from its negative to it."""
+    """The cell that stands for the end of the scale, which goes from its negative to it."""
+    limit: float
+    """The number at that end: the least round one that no value is beyond."""
     ticks: dict[str, Any]
     """Of the colour bar, in real units."""
 
@@ -36,14 +47,21 @@ def bytes_per_cell(cells: int) -> int:
 
 def coded_values(values: Float[np.ndarray, "seq window"]) -> CodedValues:
     """Hidden states as a heatmap draws them, with the settings of their scale."""
-    limit = float(np.abs(values).max(initial=0)) or 1.0
-    if bytes_per_cell(values.size) == 4:
-        return CodedValues(values.astype(np.float32), limit, _ticks(limit, limit))
-    return CodedValues((values / limit * 32767).round().astype(np.int16), 32767, _ticks(limit, 32767))
+    limit = round_limit(float(np.abs(values).max(initial=0)))
+    exact = bytes_per_cell(values.size) == 4
+    top = limit if exact else 32767.0
+    bar = colour_bar("value", -limit, limit, (-top, top))
+    cells = values.astype(np.float32) if exact else (values / limit * top).round().astype(np.int16)
+    return CodedValues(cells, top, limit, {name: bar[name] for name in ("tickvals", "ticktext")})
 
 
 def values_heatmap(
-    values: Float[np.ndarray, "seq window"], names: Sequence[str], first: int, title: str, theme: Theme
+    values: Float[np.ndarray, "seq window"],
+    names: Sequence[str],
+    first: int,
+    second_text: int | None,
+    title: str,
+    theme: Theme,
 ) -> go.Figure:
     """Hidden states of one entry, tokens by dimensions, 0 at the middle of a symmetric scale.
 
@@ -51,6 +69,7 @@ def values_heatmap(
         values: one row per token.
         names: labels of the tokens.
         first: number of the first dimension drawn.
+        second_text: place of the second text's first token; None where there is none.
         title: stands alone on a slide.
         theme: colours and typeface.
     """
@@ -65,102 +84,131 @@ def values_heatmap(
         zmin=-coded.top,
         zmax=coded.top,
         colorscale=diverging(theme),
-        colorbar=_colorbar("value", coded.ticks),
+        colorbar={**colour_bar("value", -coded.limit, coded.limit), **coded.ticks},
         hovertemplate="token %{y}, dimension %{x}" + (": %{z:.6f}" if exact else "") + "<extra></extra>",
     )
     figure.update_xaxes(title="dimension", showgrid=False)
     figure.update_yaxes(token_axis(names, HEIGHT - 130), autorange="reversed")
     # Margins given, not measured: measuring lays the picture out twice, and this one is redrawn at every switch.
-    longest = max((len(name) for name in names), default=1)
-    figure.update_layout(margin={"l": 30 + 8 * min(longest, 20), "r": 16, "b": 56}, xaxis_automargin=False)
-    return figure.update_yaxes(automargin=False)
+    left = 16 + _label_room(names)
+    figure.update_layout(margin={"l": left, "r": 16, "b": 56}, xaxis_automargin=False)
+    return mark_second_text(figure.update_yaxes(automargin=False), second_text, seq, theme, "y", "x")
 
 
 def layer_map(
-    values: Float[np.ndarray, "rows seq"], names: Sequence[str], first_layer: int, title: str, unit: str, theme: Theme
+    values: Float[np.ndarray, "rows seq"],
+    names: Sequence[str],
+    rows: Sequence[str],
+    second_text: int | None,
+    title: str,
+    unit: str,
+    theme: Theme,
 ) -> go.Figure:
-    """One number per token and layer; cosines on a scale that ends at 1, lengths on one that begins at 0."""
-    rows, seq = values.shape
-    cosines = unit == "cosine"
-    low = min(0.0, float(values.min(initial=0))) if cosines else 0.0
-    figure = go.Figure(layout=_heatmap_layout(title, theme, rows))
+    """One number per token and layer, the first layer on top; cosines on a scale that ends at 1, others from 0.
+
+    Args:
+        values: a row per layer, or per hidden state.
+        names: labels of the tokens.
+        rows: names of the rows.
+        second_text: place of the second text's first token; None where there is none.
+        title: stands alone on a slide.
+        unit: of the numbers; "cosine" for cosines.
+        theme: colours and typeface.
+    """
+    count, seq = values.shape
+    finite = values[np.isfinite(values)]
+    top = float(finite.max(initial=0))
+    low = float(np.floor(min(0.0, float(finite.min(initial=0))) * 10) / 10) if unit == "cosine" else 0.0
+    high = 1.0 if unit == "cosine" else round_limit(top)
+    form = ".2f" if unit != "norm" or high < 100 else ".0f"
+    figure = go.Figure(layout=_heatmap_layout(title, theme, count))
     figure.add_heatmap(
         x=list(range(seq)),
-        y=list(range(first_layer, first_layer + rows)),
+        y=list(range(count)),
         z=values.astype(np.float32),
         zmin=low,
-        zmax=1.0 if cosines else float(values.max(initial=0)) or 1.0,
+        zmax=high,
         colorscale=sequential(theme),
-        colorbar={"title": {"text": unit, "side": "right"}, "thickness": 14},
-        customdata=np.broadcast_to(np.array(names, dtype=object), (rows, seq)).tolist(),
-        hovertemplate=f"%{{customdata}}, layer %{{y}}: %{{z:{'.4f' if cosines else '.3f'}}}<extra></extra>",
+        colorbar=colour_bar(unit, low, high),
+        xgap=1,
+        ygap=1,
+        customdata=[[f"{name}, {row}" for name in names] for row in rows],
+        hovertemplate=f"%{{customdata}}: %{{z:{'.3f' if unit == 'norm' else '.4f'}}}<extra></extra>",
     )
-    figure.update_xaxes(token_axis(names, 860), tickangle=-90 if seq > 12 else 0)
-    figure.update_yaxes(title="layer", showgrid=False, dtick=max(1, rows // 14))
-    return figure
+    across = theme.pixels - BESIDE - _label_room(rows)
+    angle = -90 if seq * 60 > across else 0
+    figure.update_xaxes(token_axis(names, across), range=[-0.5, seq - 0.5], tickangle=angle)
+    figure.update_yaxes(token_axis(rows, MOST_STATES * 20), range=[count - 0.5, -0.5])
+    room = (float(across), float(figure.layout.height - 120))
+    cell_numbers(figure, values, form, sequential(theme), (low, high), room)
+    return mark_second_text(figure, second_text, seq, theme)
 
 
-def similarity_scrubber(
-    cosines: Float[np.ndarray, "states seq seq"], names: Sequence[str], layer: int, title: str, theme: Theme
+def similarity_heatmap(
+    cosines: Float[np.ndarray, "seq seq"], names: Sequence[str], second_text: int | None, title: str, theme: Theme
 ) -> go.Figure:
-    """Cosine of every token to every other; a slider below runs through the layers inside the browser."""
-    states, seq, _ = cosines.shape
-    exact = cosines.size <= 250_000
-    drawn = cosines.astype(np.float32) if exact else (cosines * 127).round().astype(np.int8)
+    """Cosine of every token to every other, on a scale from -1 to 1.
+
+    Args:
+        cosines: a row and a column per token.
+        names: labels of the tokens.
+        second_text: place of the second text's first token; None where there is none.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    seq = len(cosines)
+    exact = bytes_per_cell(cosines.size) == 4
+    top = 1.0 if exact else 32767.0
     figure = go.Figure(layout=_heatmap_layout(title, theme, seq))
     figure.add_heatmap(
         x=list(range(seq)),
         y=list(range(seq)),
-        z=drawn[layer],
-        zmin=-1 if exact else -127,
-        zmax=1 if exact else 127,
+        z=similarity_cells(cosines),
+        zmin=-top,
+        zmax=top,
         colorscale=diverging(theme),
-        colorbar=_colorbar("cosine", _ticks(1.0, 1 if exact else 127)),
+        colorbar=colour_bar("cosine", -1, 1, (-top, top)),
+        xgap=1 if seq <= 32 else 0,
+        ygap=1 if seq <= 32 else 0,
         customdata=[[f"{row} · {column}" for column in names] for row in names] if exact else None,
         hovertemplate="%{customdata}: %{z:.4f}<extra></extra>" if exact else None,
         hoverinfo=None if exact else "skip",
     )
-    figure.frames = [go.Frame(data=[go.Heatmap(z=drawn[state])], name=str(state)) for state in range(states)]
-    figure.update_xaxes(token_axis(names, 560), tickangle=-90 if seq > 8 else 0)
-    figure.update_yaxes(token_axis(names, HEIGHT - 60), autorange="reversed")
-    figure.update_layout(sliders=[_scrubber(states, layer, theme)], height=HEIGHT + 130)
-    return figure
+    across = theme.pixels - BESIDE - _label_room(names)
+    angle = -90 if seq * 60 > across else 0
+    figure.update_xaxes(token_axis(names, across), range=[-0.5, seq - 0.5], tickangle=angle)
+    figure.update_yaxes(token_axis(names, HEIGHT - 100), range=[seq - 0.5, -0.5])
+    room = (float(across), float(figure.layout.height - 120))
+    cell_numbers(figure, cosines, ".2f", diverging(theme), (-1, 1), room)
+    mark_second_text(figure, second_text, seq, theme)
+    return mark_second_text(figure, second_text, seq, theme, "y", "x")
+
+
+def similarity_cells(cosines: Float[np.ndarray, "seq seq"]) -> np.ndarray:
+    """Cosines as they go over the wire: float32, or int16 steps of the range where there are many."""
+    if bytes_per_cell(cosines.size) == 4:
+        return cosines.astype(np.float32)
+    return np.asarray((cosines * 32767).round().astype(np.int16))
 
 
 def _heatmap_layout(title: str, theme: Theme, rows: int) -> go.Layout:
     return layout(theme, escape(title), height=max(300, min(HEIGHT, 150 + 34 * rows)))
 
 
-def _colorbar(title: str, ticks: dict[str, Any]) -> dict[str, Any]:
-    return {"title": {"text": title, "side": "right"}, "thickness": 14, "ticklabeloverflow": "allow", **ticks}
+def _label_room(names: Sequence[str]) -> int:
+    return min(int(max((label_width(name, TEXT_SIZE - 1) for name in names), default=8)) + 8, LONGEST)
 
 
-def _ticks(limit: float, top: float) -> dict[str, Any]:
-    """Ticks of a colour bar in real units, whatever the numbers drawn are: top is what stands for the limit."""
-    shares = (-1, -0.5, 0, 0.5, 1)
-    return {"tickvals": [share * top for share in shares], "ticktext": [f"{share * limit:.3g}" for share in shares]}
-
-
-def _scrubber(states: int, layer: int, theme: Theme) -> dict[str, Any]:
-    still = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
-    steps = [{"label": str(state), "method": "animate", "args": [[str(state)], still]} for state in range(states)]
-    return {
-        "active": layer,
-        "steps": steps,
-        "currentvalue": {"prefix": "layer ", "font": {"size": TEXT_SIZE + 1}},
-        "bordercolor": theme.muted,
-        "bgcolor": theme.neutral,
-        "activebgcolor": theme.colours["embeddings"],
-        "tickcolor": theme.muted,
-        "font": {"size": TEXT_SIZE - 1, "color": theme.text},
-        "pad": {"t": 90},
-        "x": 0,
-        "len": 1,
-    }
-
-
-LENGTH, BEFORE, INPUT = "length", "against the layer before", "against its own input"
+CHANGE, LENGTH = "change in each layer", "vector length"
+BEFORE, INPUT = "cosine to the layer before", "cosine to its own input"
 """What one number per token and layer can be."""
+WORDS = {
+    CHANGE: ("How much each layer changes each token", "cosine distance"),
+    BEFORE: ("Cosine of each token's vector before and after each layer", "cosine"),
+    INPUT: ("Cosine of each token's vector to its own input embedding", "cosine"),
+    LENGTH: ("Length of each token's vector, layer by layer", "norm"),
+}
+"""Title and unit of each."""
 
 
 @figure("hidden", "representations_values", "hidden states of one entry (--layer, --first, --window)")
@@ -168,40 +216,51 @@ def values_figure(trace: Trace, state: int, first_dimension: int, window: int) -
     """Hidden states of one entry, a window of dimensions wide."""
     values = trace.hidden_states[state][:, first_dimension : first_dimension + window]
     last = first_dimension + values.shape[1] - 1
-    title = f"Hidden states of layer {state}, dimensions {first_dimension} to {last} - {trace.model}"
+    title = f"Hidden states, {state_name(state)}, dimensions {first_dimension} to {last} — {trace.model}"
     alt = f"{title}: tokens by dimensions, symmetric scale"
-    return FigureSpec(title, alt, partial(values_heatmap, values, token_labels(trace.tokens), first_dimension, title))
+    names, second = token_labels(trace.tokens), second_text_start(trace.tokens)
+    return FigureSpec(title, alt, partial(values_heatmap, values, names, first_dimension, second, title))
 
 
-@figure("norms", "representations_change", "one number per token and layer (--map length, before, input)")
+@figure("norms", "representations_change", "one number per token and layer (--map length, change, before, input)")
 def change_figure(token_measures: Float[np.ndarray, "rows seq"], trace: Trace, measure: str) -> FigureSpec:
     """One number per token and layer.
 
     Args:
-        token_measures: the numbers; where there are fewer rows than hidden states, those of the last ones.
+        token_measures: the numbers; a row per layer of what a layer does, else a row per hidden state.
         trace: the run.
-        measure: LENGTH, BEFORE or INPUT.
+        measure: CHANGE, LENGTH, BEFORE or INPUT.
     """
-    words = "Length of each token's vector" if measure == LENGTH else f"Cosine {measure}"
-    title = f"{words}, layer by layer - {trace.model}"
-    unit, first = ("norm" if measure == LENGTH else "cosine"), len(trace.hidden_states) - len(token_measures)
-    draw = partial(layer_map, token_measures, token_labels(trace.tokens), first, title, unit)
-    return FigureSpec(title, f"{title}: tokens by layers", draw)
+    words, unit = WORDS[measure]
+    title = f"{words} — {trace.model}"
+    rows = measure_rows(measure, len(token_measures))
+    names, second = token_labels(trace.tokens), second_text_start(trace.tokens)
+    draw = partial(layer_map, token_measures, names, rows, second, title, unit)
+    return FigureSpec(title, f"{title}: layers by tokens, the first layer on top", draw)
+
+
+def measure_rows(measure: str, count: int) -> list[str]:
+    """Names of the rows of a measure: layers for what a layer does, else hidden states."""
+    if measure in (CHANGE, BEFORE):
+        return [f"layer {layer}" for layer in range(count)]
+    return [state_name(entry) for entry in range(count)]
 
 
 @figure("similarity", "representations_similarity", "cosine of every token to every other (--layer)", ("tokens",))
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:
-    """Every token against every other, with a slider over the layers.
+    """Every token against every other in one entry of the hidden states.
 
     Args:
-        token_cosines: of a run of tokens.
+        token_cosines: of a run of tokens, at every entry.
         trace: the run.
         first_token: position of the first of them.
-        state: where the slider stands.
+        state: the entry.
     """
-    names = token_labels(trace.tokens)[first_token : first_token + token_cosines.shape[1]]
-    title = f"Cosine of every token to every other - {trace.model}"
-    alt = f"{title}, with a slider over the layers"
-    return FigureSpec(title, alt, partial(similarity_scrubber, token_cosines, names, state, title))
+    count = token_cosines.shape[1]
+    names = token_labels(trace.tokens)[first_token : first_token + count]
+    title = f"Cosine of every token to every other, {state_name(state)} — {trace.model}"
+    second = second_text_start(trace.tokens, first_token, count)
+    draw = partial(similarity_heatmap, token_cosines[state], names, second, title)
+    return FigureSpec(title, f"{title}: a map of {count} by {count} tokens", draw)

@@ -2,48 +2,102 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import label_sides, token_axis, token_labels
-from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
+from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
-from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison
+from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison, state_name
 from bertviz_core.trace.results import Trace
 
+SYMBOLS = ("circle", "diamond")
+"""Marks of the first and of the second text."""
+MOST_NAMED = 13
+"""Hidden states that a colour bar names."""
+NUMBER_PIXELS = 62
+"""Room of one number above a point."""
+FAR_OUT = 6.0
+"""Standard deviations of a vector's numbers from which one of them is named."""
 
-def path_lines(paths: TokenPaths, names: Sequence[str], title: str, theme: Theme) -> go.Figure:
-    """Every token's way over the layers in the plane of largest variance; the label stands at its end."""
-    states, seq, _ = paths.points.shape
-    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
-    scale = sequential(theme)
-    sides = label_sides(paths.points, names)
-    for token in range(seq):
-        points = paths.points[:, token]
+
+def path_lines(
+    paths: TokenPaths,
+    names: Sequence[str],
+    positions: Sequence[int],
+    second_text: int | None,
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Every token's way over the layers in the plane of largest variance, each in a colour and dash of its own.
+
+    The legend names all of them; a name stands at the end of a line where it covers nothing. Marks darken from the
+    embeddings to the last layer, as the bar beside them says.
+
+    Args:
+        paths: points of the tokens drawn.
+        names: their labels.
+        positions: their places in the text.
+        second_text: place of the second text's first token among them; None where they are all of one text.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    states = len(paths.points)
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 40))
+    marks = {"cmin": 1 - states, "cmax": 0, "colorscale": _state_scale(theme)}
+    for token, (name, side) in enumerate(zip(names, label_sides(paths.points, names), strict=True)):
+        colour, second = HUES[token % len(HUES)], second_text is not None and token >= second_text
+        mark = {"size": 8, "symbol": SYMBOLS[second], "line": {"color": colour, "width": 1.5}}
         figure.add_scatter(
-            x=points[:, 0],
-            y=points[:, 1],
-            mode="lines+markers+text" if sides[token] else "lines+markers",
-            text=[""] * (states - 1) + [names[token]],
-            textposition=sides[token] or "middle right",
-            line={"color": HUES[token % len(HUES)], "width": 1.5},
-            marker={"size": 7, "color": list(range(states)), "cmin": -2, "cmax": states - 1, "colorscale": scale},
-            hovertemplate=f"{names[token]}, layer %{{pointNumber}}<extra></extra>",
+            x=paths.points[:, token, 0],
+            y=paths.points[:, token, 1],
+            name=f"{positions[token]} {name}",
+            mode="lines+markers+text" if side else "lines+markers",
+            text=[""] * (states - 1) + [name],
+            textposition=side or "middle right",
+            line={"color": colour, "width": 1.5, "dash": DASHES[token // len(HUES) % len(DASHES)]},
+            marker={**marks, **mark, "color": [-at for at in range(states)]},
+            customdata=[state_name(state) for state in range(states)],
+            hovertemplate=f"{name}, %{{customdata}}<extra></extra>",
         )
+    figure.add_scatter(x=[None], y=[None], mode="markers", showlegend=False, marker={**marks, **_state_bar(states)})
+    for words, symbol in zip(("first text", "second text"), SYMBOLS, strict=True) if second_text is not None else ():
+        key = {"symbol": symbol, "size": 8, "color": theme.muted}
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=words, marker=key)
     shares = [f"{share:.1%}" for share in paths.explained]
-    figure.update_xaxes(title=f"first component, {shares[0]} of the variance")
-    figure.update_yaxes(title=f"second component, {shares[1]} of the variance")
-    return figure
+    figure.update_xaxes(title=f"component 1, {shares[0]} of the variance")
+    return figure.update_yaxes(title=f"component 2, {shares[1]} of the variance")
+
+
+def _state_scale(theme: Theme) -> list[list[float | str]]:
+    """From the last layer to the embeddings, which are still seen on the paper."""
+    colours = [colour for _, colour in sequential(theme)][:0:-1]
+    return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
+
+
+def _state_bar(states: int) -> dict[str, Any]:
+    """A bar that tells the marks' colours, the embeddings on top."""
+    every = -(-states // MOST_NAMED)
+    shown = [*range(0, states - 1, every), states - 1]
+    words = {"tickvals": [-state for state in shown], "ticktext": [state_name(state) for state in shown]}
+    bar = {"title": {"text": "hidden state", "side": "right"}, "thickness": 14, **words}
+    return {"color": [0], "showscale": True, "colorbar": bar}
 
 
 def embedding_norms(
-    lengths: Mapping[str, Float[np.ndarray, " seq"]], names: Sequence[str], title: str, theme: Theme
+    lengths: Mapping[str, Float[np.ndarray, " seq"]],
+    names: Sequence[str],
+    second_text: int | None,
+    title: str,
+    theme: Theme,
 ) -> go.Figure:
     """Lengths of the vectors that make each token's input, side by side."""
-    figure = go.Figure(layout=layout(theme, escape(title), barmode="group", height=HEIGHT - 60))
+    figure = go.Figure(layout=layout(theme, escape(title), barmode="group", height=HEIGHT - 20))
     for colour, (name, values) in zip(HUES, lengths.items(), strict=False):
         figure.add_bar(
             x=list(range(len(names))),
@@ -53,72 +107,105 @@ def embedding_norms(
             customdata=list(names),
             hovertemplate=f"%{{customdata}}, {name}: %{{y:.4f}}<extra></extra>",
         )
-    figure.update_xaxes(token_axis(names, 860), tickangle=-90 if len(names) > 12 else 0)
+    across = theme.pixels - 80
+    figure.update_xaxes(token_axis(names, across), tickangle=-90 if len(names) * 60 > across else 0)
     figure.update_yaxes(title="length of the vector")
-    # At the very top, so that a legend of two lines finds its place below it.
-    return figure.update_layout(margin={"t": 88}, title={"y": 1, "yanchor": "top", "pad": {"t": 10}}, bargap=0.2)
+    highest = max((float(each.max(initial=0)) for each in lengths.values()), default=0.0)
+    figure.update_yaxes(range=[0, (1.12 if second_text is not None else 1.04) * highest or 1])
+    return mark_second_text(figure.update_layout(bargap=0.2), second_text, len(names), theme, inside=True)
 
 
-def pooler_bars(check: PoolerCheck, title: str, theme: Theme) -> go.Figure:
-    """The first token's last vector and the pooler's output, dimension by dimension."""
-    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 60))
-    for colour, name, vector in zip(HUES, ("[CLS]", "pooler output"), (check.cls, check.output), strict=False):
+def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) -> go.Figure:
+    """The first token's last vector above, the pooler's output below, each on a scale of its own.
+
+    What stands out in the vector is named; through tanh all of the pooler's output lies between -1 and 1.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
+    rows = ((f"{first_token} after the last layer", check.cls), ("pooler output", check.output))
+    for row, (name, vector) in enumerate(rows):
         figure.add_scatter(
             x=list(range(len(vector))),
             y=vector,
             name=name,
             mode="lines",
-            line={"color": colour, "width": 1.2},
-            hovertemplate=f"{name}[%{{x}}] = %{{y:.5f}}<extra></extra>",
+            line={"color": HUES[row], "width": 1.2},
+            hovertemplate="dimension %{x}: %{y:.5f}<extra></extra>",
+            yaxis="y2" if row else "y",
         )
-    figure.update_xaxes(title="dimension")
-    figure.update_yaxes(title="value")
-    return figure.update_layout(margin={"t": 88})
+        figure.add_annotation(
+            **{"text": f"<b>{name}</b>", "x": 0, "xref": "paper", "xanchor": "left", "showarrow": False},
+            **{"y": 1, "yref": "y2 domain" if row else "y domain", "yanchor": "bottom"},
+        )
+    peak = int(np.abs(check.cls).argmax())
+    if abs(float(check.cls[peak])) > FAR_OUT * float(check.cls.std()):
+        left = peak > len(check.cls) / 2
+        figure.add_annotation(
+            **{"text": f"dimension {peak}: {float(check.cls[peak]):.2f}", "x": peak, "y": float(check.cls[peak])},
+            **{"showarrow": False, "xanchor": "right" if left else "left", "xshift": -6 if left else 6},
+        )
+    axis = {**figure.layout.yaxis.to_plotly_json(), "title": "value"}
+    figure.update_layout(
+        xaxis={"title": "dimension", "anchor": "y2"},
+        yaxis={"title": "value", "domain": [0.57, 1]},
+        yaxis2={**axis, "domain": [0, 0.43], "anchor": "x", "range": [-1.05, 1.05]},
+        margin={"t": 72},
+    )
+    return figure
 
 
 def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figure:
-    """Cosine of one word's two occurrences at every layer, beside the static embedding."""
-    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 60, showlegend=False))
+    """Cosine of one word's two occurrences in every hidden state, beside the same row of the word table."""
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 20, showlegend=False))
     curve = comparison.cosine
-    labels = [*(["static"] if comparison.static_cosine is not None else []), *map(str, range(len(curve)))]
-    values = [*([comparison.static_cosine] if comparison.static_cosine is not None else []), *curve.tolist()]
+    table = comparison.static_cosine is not None
+    values = [*([comparison.static_cosine] if table else []), *curve.tolist()]
+    labels = [*(["word<br>table"] if table else []), "embeddings", *map(str, range(len(curve) - 1))]
+    words = [*(["row of the word table"] if table else []), *(state_name(state) for state in range(len(curve)))]
+    every = max(1, -(-len(values) * NUMBER_PIXELS // (theme.pixels - 80)))
     figure.add_scatter(
         x=list(range(len(values))),
         y=values,
         mode="lines+markers+text",
-        text=[f"{value:.4f}" for value in values],
+        text=["" if place % every else f"{value:.4f}" for place, value in enumerate(values)],
         textposition="top center",
         textfont={"size": TEXT_SIZE - 1},
         line={"color": HUES[0], "width": 2.5},
         marker={"size": 9},
-        hovertemplate="%{y:.4f}<extra></extra>",
+        customdata=words,
+        hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
     )
-    figure.update_xaxes(
-        title="layer (static: the word's own row; 0: the embedding output)",
-        tickvals=list(range(len(values))),
-        ticktext=labels,
-    )
+    shown = [place for place, label in enumerate(labels) if not label.isdigit() or int(label) % every == 0]
+    ticks = {"tickvals": shown, "ticktext": [labels[place] for place in shown]}
+    figure.update_xaxes(title="hidden state: embeddings, then after layer 0, 1, ...", **ticks)
     low = min(0.0, *values)
-    figure.update_yaxes(title="cosine", range=[low - 0.05, 1.12])
-    return figure
+    return figure.update_yaxes(title="cosine", range=[low - 0.05, 1.12])
 
 
 @figure("word", "representations_word", "one word in two texts, layer by layer", ("word",))
 def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
     """One word in two texts, layer by layer."""
-    title = f'"{word}" in two texts - {model_name}'
-    alt = f"{title}: cosine of the two occurrences at every layer"
+    title = f"“{word}” in two texts — {model_name}"
+    alt = f"{title}: cosine of the two occurrences in every hidden state"
     return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
 
 
-@figure("paths", "representations_paths", "the tokens' paths over the layers", ("tokens",))
-def paths_figure(token_paths: TokenPaths, trace: Trace, first_path: int) -> FigureSpec:
-    """The tokens' ways through the layers in the plane of largest variance, from the token at first_path on."""
-    names = token_labels(trace.tokens)[first_path : first_path + token_paths.points.shape[1]]
-    title = f"Tokens' paths over the layers - {trace.model}"
-    alt = f"{title}: a line per token, from the embedding to the last layer"
-    caption = f"The marks stand out more with every layer, 0 to {trace.num_hidden_layers}."
-    return FigureSpec(title, alt, partial(path_lines, token_paths, names, title), caption)
+@figure("paths", "representations_paths", "the tokens' paths over the layers", ("picked",))
+def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
+    """The ways of some tokens through the layers in the plane of largest variance.
+
+    Args:
+        token_paths: points of these tokens.
+        trace: the run.
+        picked_tokens: their positions.
+    """
+    labels = token_labels(trace.tokens)
+    names = [labels[position] for position in picked_tokens]
+    sequences = [trace.tokens.sequence[position] for position in picked_tokens]
+    second = sequences.index(1) if 1 in sequences else None
+    title = f"Tokens' paths over the layers — {trace.model}"
+    alt = f"{title}: a line per token, from the embeddings to the last layer"
+    draw = partial(path_lines, token_paths, names, list(picked_tokens), second, title)
+    return FigureSpec(title, alt, draw, f"{title}. The marks darken from the embeddings to the last layer")
 
 
 def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.ndarray, " seq"]]:
@@ -139,13 +226,15 @@ def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: 
     """Lengths of the vectors that make the tokens' input; first_token is the first one's position."""
     count = len(next(iter(input_lengths.values())))
     names = token_labels(trace.tokens)[first_token : first_token + count]
-    title = f"What each token's input is made of - {trace.model}"
+    title = f"What each token's input is made of — {trace.model}"
     alt = f"{title}: lengths of the vectors that are added"
-    return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, title))
+    second = second_text_start(trace.tokens, first_token, count)
+    return FigureSpec(title, alt, partial(embedding_norms, input_lengths, names, second, title))
 
 
 @figure("pooler", "representations_pooler", "the first token's vector and the pooler's output")
-def pooler_figure(pooler_check: PoolerCheck, model_name: str) -> FigureSpec:
+def pooler_figure(pooler_check: PoolerCheck, trace: Trace) -> FigureSpec:
     """The first token's last vector, and what the pooler makes of it."""
-    title = f"First token and pooler output - {model_name}"
-    return FigureSpec(title, f"{title}, dimension by dimension", partial(pooler_bars, pooler_check, title))
+    title = f"First token and pooler output — {trace.model}"
+    draw = partial(pooler_bars, pooler_check, token_labels(trace.tokens)[0], title)
+    return FigureSpec(title, f"{title}, dimension by dimension", draw)

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.axes import HOVERED, label_sides, sentence_text
+from bertviz_core.figures.base.axes import HOVERED, NARROWEST_PLOT, label_sides, sentence_text
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
 from bertviz_core.sentences.results import SentenceMap, SentenceVectors
+from bertviz_core.text import counted
 
 HEIGHT = 430
+BESIDE = 100
+"""Pixels beside the plot: numbers and title of its axis, and the margin."""
 ROOM = 0.28
 """Share of the width that the labels of the outermost points need on either side."""
 LABELLED = 40
@@ -45,7 +48,9 @@ def sentence_scatter(
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     numbers = drawn_points(len(sentences))
     texts = [sentence_text(text, 24) for text in sentences] if len(sentences) <= LABELLED else None
-    sides = label_sides(placed.points[None], texts) if texts else None
+    across = (theme.pixels - BESIDE) / (1 + 2 * ROOM)
+    narrowest = np.array([across, NARROWEST_PLOT[1]])
+    sides = label_sides(placed.points[None], texts, narrowest, ROOM * across) if texts else None
     for name, chosen, marker in _groups(numbers, values, column, theme):
         figure.add_trace(
             go.Scatter(
@@ -111,6 +116,6 @@ def sentence_map_figure(
     sentence_map: SentenceMap, vectors: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
 ) -> FigureSpec:
     """Every sentence as a point; coloured by the values of a column where there is one."""
-    title = f"Map of {len(vectors.sentences):,} sentences, {pooling_and_layer(vectors)}"
+    title = f"Map of {counted(len(vectors.sentences), 'sentence')}, {pooling_and_layer(vectors)}"
     draw = partial(sentence_scatter, sentence_map, vectors.sentences, title, column=column, values=values)
     return FigureSpec(title, f"{title}: a point per sentence", draw)

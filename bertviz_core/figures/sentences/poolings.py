@@ -1,6 +1,7 @@
 """The same sentences under every pooling and layer: how alike they all are, how far apart they are spread."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,11 +10,13 @@ from plotly.subplots import make_subplots
 from bertviz_core.figures.base.axes import similarity_colours
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
-from bertviz_core.sentences.results import PoolingComparison, SentenceVectors
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.sentences.results import Pooling, PoolingComparison, SentenceVectors
+from bertviz_core.text import escape_controls, shortened
 
 POOLING_WORDS = {
     "mean": "mean",
-    "cls": "[CLS]",
+    "cls": "first token",
     "max": "max",
     "pooler": "pooler output",
     "weightedmean": "weighted mean",
@@ -23,36 +26,38 @@ POOLING_WORDS = {
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "square", "diamond", "x", "cross")
 HEIGHT = 400
-COLUMNS = 5
-"""Most layers that have a column of small maps."""
+COLUMNS, FEW = 7, 3
+"""Most hidden states that have a column of small maps, on a page and in a narrow place."""
 
 
 def pooling_lines(comparison: PoolingComparison, title: str, theme: Theme) -> go.Figure:
     """Mean and spread of the cosines of all pairs, a line per pooling over the layers."""
-    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.1)
-    figure.update_layout(layout(theme, escape(title), height=HEIGHT))
-    for column, (values, word) in enumerate(
+    lines, slots = (2, 1) if theme.slim else (1, 2)
+    figure = make_subplots(rows=lines, cols=slots, horizontal_spacing=0.1, vertical_spacing=0.2)
+    figure.update_layout(layout(theme, escape(title), height=HEIGHT * (1 + 0.7 * theme.slim)))
+    for column, (values, values_word) in enumerate(
         ((comparison.mean_cosine, "mean cosine of two sentences"), (comparison.spread, "spread of these cosines")),
         start=1,
     ):
         for index, pooling in enumerate(comparison.poolings):
+            word = pooling_word(pooling, comparison.edges.first)
             figure.add_scatter(
                 x=list(comparison.layers),
                 y=values[index].astype(np.float32),
-                name=POOLING_WORDS[pooling],
+                name=word,
                 legendgroup=pooling,
                 showlegend=column == 1,
                 mode="lines+markers",
                 line={"color": HUES[index], "width": 2, "dash": DASHES[index]},
                 marker={"size": 8, "symbol": SYMBOLS[index]},
-                hovertemplate=f"{POOLING_WORDS[pooling]}, layer %{{x}}: %{{y:.4f}}<extra></extra>",
-                row=1,
-                col=column,
+                customdata=[state_name(state) for state in comparison.layers],
+                hovertemplate=f"{escape(word)}, %{{customdata}}: %{{y:.4f}}<extra></extra>",
+                row=column if theme.slim else 1,
+                col=1 if theme.slim else column,
             )
-        figure.update_xaxes(
-            title="layer", dtick=max(1, len(comparison.layers) // 12), showgrid=False, row=1, col=column
-        )
-        figure.update_yaxes(title=word, rangemode="tozero", row=1, col=column)
+        spot = {"row": column, "col": 1} if theme.slim else {"row": 1, "col": column}
+        figure.update_xaxes(title="after layer", showgrid=False, **spot, **_state_ticks(comparison))
+        figure.update_yaxes(title=values_word, rangemode="tozero", **spot)
     _plain_axes(figure, theme)
     return figure.update_layout(margin={"t": 84, "b": 8, "r": 16})
 
@@ -65,17 +70,17 @@ def pooling_maps(comparison: PoolingComparison, title: str, theme: Theme) -> go.
     """
     if comparison.matrices is None:
         raise ValueError("the comparison holds no matrices")
-    columns = shown_columns(len(comparison.layers))
+    columns = shown_columns(len(comparison.layers), FEW if theme.slim else COLUMNS)
     rows = len(comparison.poolings)
     figure = make_subplots(
         rows=rows,
         cols=len(columns),
-        row_titles=[POOLING_WORDS[pooling] for pooling in comparison.poolings],
-        column_titles=[f"layer {comparison.layers[column]}" for column in columns],
+        row_titles=[escape(pooling_word(pooling, comparison.edges.first)) for pooling in comparison.poolings],
+        column_titles=[state_name(comparison.layers[column]) for column in columns],
         horizontal_spacing=0.02,
         vertical_spacing=0.03,
     )
-    figure.update_layout(layout(theme, escape(title), height=110 + 150 * rows))
+    figure.update_layout(layout(theme, escape(title), height=110 + 130 * rows))
     for row in range(rows):
         for place, column in enumerate(columns):
             cells = comparison.matrices[row, column]
@@ -95,9 +100,27 @@ def pooling_maps(comparison: PoolingComparison, title: str, theme: Theme) -> go.
     return figure.update_layout(coloraxis=colours, margin={"t": 84, "r": 40})
 
 
-def shown_columns(layers: int) -> list[int]:
-    """Places of the layers that have a column: the first, the last, and some evenly between them."""
-    return sorted({int(place) for place in np.linspace(0, layers - 1, min(layers, COLUMNS)).round()})
+def shown_columns(layers: int, most: int = COLUMNS) -> list[int]:
+    """Places of the hidden states that have a column: all, or every second, third and so on back from the last."""
+    step = -(-(layers - 1) // (most - 1)) or 1
+    return sorted({0, *range(layers - 1, 0, -step)})
+
+
+def pooling_word(pooling: Pooling, first_token: str | None) -> str:
+    """A pooling in words; that of the first token by the token's own spelling, such as [CLS]."""
+    if pooling == "cls" and first_token:
+        return shortened(escape_controls(first_token), 20)
+    return POOLING_WORDS[pooling]
+
+
+def _state_ticks(comparison: PoolingComparison) -> dict[str, Any]:
+    """Settings of an axis of hidden states: the embeddings, then the layers by their numbers."""
+    step = max(1, len(comparison.layers) // 12)
+    places = comparison.layers[::step]
+    return {
+        "tickvals": list(places),
+        "ticktext": ["emb." if place == 0 else str(place - 1) for place in places],
+    }
 
 
 def _plain_axes(figure: go.Figure, theme: Theme) -> None:
@@ -116,13 +139,13 @@ def _plain_axes(figure: go.Figure, theme: Theme) -> None:
 
 def pooling_and_layer(vectors: SentenceVectors) -> str:
     """Pooling, layer and model, for a title."""
-    return f"{POOLING_WORDS[vectors.pooling]} of layer {vectors.layer} - {vectors.model}"
+    return f"{pooling_word(vectors.pooling, vectors.first_token)}, {state_name(vectors.layer)} — {vectors.model}"
 
 
 @figure("poolings", "sentences_poolings", "sentences under every pooling and layer")
 def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
     """Mean and spread of all cosines over the layers, a line per pooling."""
-    title = f"{len(pooling_comparison.sentences)} sentences under every pooling - {model_name}"
+    title = f"{len(pooling_comparison.sentences)} sentences under every pooling — {model_name}"
     alt = f"{title}: mean and spread, a line per pooling over the layers"
     return FigureSpec(title, alt, partial(pooling_lines, pooling_comparison, title))
 
@@ -130,6 +153,6 @@ def poolings_figure(pooling_comparison: PoolingComparison, model_name: str) -> F
 @figure("pooling-maps", "sentences_pooling_maps", "the same cosines as small maps")
 def pooling_maps_figure(pooling_comparison: PoolingComparison, model_name: str) -> FigureSpec:
     """The cosines of all pairs, a small map for every pooling and layer."""
-    title = f"Cosines, pooling by layer - {model_name}"
+    title = f"Cosines by pooling and layer — {model_name}"
     alt = f"{title}: small maps, a row per pooling, a column per layer"
     return FigureSpec(title, alt, partial(pooling_maps, pooling_comparison, title))

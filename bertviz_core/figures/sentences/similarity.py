@@ -7,25 +7,21 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
-from bertviz_core.figures.base.axes import (
-    HOVERED,
-    MEASURE_WORDS,
-    number_axis,
-    sentence_labels,
-    sentence_rows,
-    sentence_text,
-    similarity_colours,
-)
+from bertviz_core.figures.base.axes import HOVERED, MEASURE_WORDS, number_axis, sentence_text, similarity_colours
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.fitted import STANDING
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
+from bertviz_core.figures.sentences.rows import name_rows, number_columns, sentence_names
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, SentenceVectors
 
-ROW, SMALLEST, LARGEST = 30, 300, 760
-"""Pixels: height of a sentence's row, of the smallest and of the largest map."""
-WRITTEN = 12
-"""Up to so many sentences the numbers stand in the cells."""
-TREE_SHARE = 0.17
+ROW, SMALLEST, LARGEST = 34, 120, 470
+"""Pixels: height of a sentence's row, of all rows of the smallest and of the largest map."""
+TREE = 72
+"""Pixels that the tree above a map takes."""
 
 
 def similarity_heatmap(
@@ -50,8 +46,8 @@ def similarity_heatmap(
     order = np.arange(count) if clusters is None else clusters.order
     cells = similarity[np.ix_(order, order)].astype(np.float32)
     numbers = order.tolist()
-    height = max(SMALLEST, min(LARGEST, 96 + ROW * count))
-    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    plot = max(SMALLEST, min(LARGEST, ROW * count))
+    figure = go.Figure(layout=layout(theme, escape(title)))
     pairs = [[f"{row + 1} and {column + 1}" for column in numbers] for row in numbers]
     figure.add_heatmap(
         x=np.arange(count, dtype=np.int32),
@@ -59,19 +55,24 @@ def similarity_heatmap(
         z=cells,
         coloraxis="coloraxis",
         customdata=pairs,
-        texttemplate="%{z:.2f}" if count <= WRITTEN else None,
         hovertemplate=f"sentences %{{customdata}}, {MEASURE_WORDS[measure]}: %{{z:.4f}}<extra></extra>",
     )
-    figure.update_layout(coloraxis=similarity_colours(measure, float(np.abs(cells).max(initial=0)), theme))
-    figure.update_xaxes(number_axis(numbers), range=[-0.5, count - 0.5])
-    sentence_rows(figure, sentence_labels(numbers, [sentences[number] for number in numbers]), height - 90)
-    figure.update_layout(margin={"b": 36, "r": 8})
+    colours = similarity_colours(measure, float(np.abs(cells).max(initial=0)), theme)
+    if measure != "cosine":
+        colours["colorbar"] = colour_bar(MEASURE_WORDS[measure], colours["cmin"], colours["cmax"])
+    shown = [sentences[number] for number in numbers]
+    left = name_rows(
+        figure, sentence_names([number + 1 for number in numbers], shown, theme, plot / max(count, 1)), plot
+    )
+    bottom = number_columns(figure, numbers, shown, theme)
+    figure.update_layout(coloraxis=colours, margin={"b": bottom, "r": 8}, height=48 + plot + bottom)
     if clusters is not None and count > 1:
-        _add_tree(figure, clusters, theme)
-    return figure
+        _add_tree(figure, clusters, theme, plot)
+    ends = (float(colours["cmin"]), float(colours["cmax"]))
+    return cell_numbers(figure, cells, ".2f", colours["colorscale"], ends, (theme.pixels - left - STANDING, plot))
 
 
-def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme) -> None:
+def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme, plot: int) -> None:
     """The tree above the map: every join at its distance, which is 1 - cosine."""
     x, y = tree_lines(clusters.order, clusters.linkage)
     figure.add_scatter(
@@ -84,11 +85,12 @@ def _add_tree(figure: go.Figure, clusters: ClusterOrder, theme: Theme) -> None:
         showlegend=False,
     )
     top = float(clusters.linkage[:, 2].max(initial=0)) or 1.0
+    share = TREE / (plot + TREE)
     figure.update_layout(
-        height=figure.layout.height + 84,
-        yaxis={"domain": [0, 1 - TREE_SHARE]},
+        height=figure.layout.height + TREE,
+        yaxis={"domain": [0, 1 - share]},
         yaxis2={
-            "domain": [1 - TREE_SHARE + 0.015, 1],
+            "domain": [1 - share + 0.015, 1],
             "range": [0, top * 1.05],
             "title": {"text": "1 - cosine", "standoff": 6, "font": {"size": TEXT_SIZE - 1}},
             "nticks": 3,
@@ -121,8 +123,8 @@ def tree_lines(
 def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """Many sentences as blocks of similar ones: every cell is the mean cosine of the pairs between two blocks."""
     count = len(summary.starts)
-    height = max(SMALLEST, min(LARGEST, 96 + 22 * count))
-    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    plot = max(SMALLEST, min(LARGEST, 22 * count))
+    figure = go.Figure(layout=layout(theme, escape(title), height=plot + 104))
     sizes = summary.sizes.tolist()
     figure.add_heatmap(
         x=np.arange(count, dtype=np.int32),
@@ -133,32 +135,22 @@ def blocks_heatmap(summary: BlockSummary, sentences: Sequence[str], title: str, 
         hovertemplate="%{customdata}, mean cosine: %{z:.4f}<extra></extra>",
     )
     figure.update_layout(coloraxis=similarity_colours("cosine", 1.0, theme))
-    examples = [sentence_text(sentences[index], 30) for index in summary.examples.tolist()]
-    names = [f"{text}  ({size:,})" for text, size in zip(examples, sizes, strict=True)]
+    examples = [sentences[index] for index in summary.examples.tolist()]
+    names = sentence_names([f"({size:,})" for size in sizes], examples, theme, plot / max(count, 1))
     figure.update_xaxes(number_axis(range(count), 150), title="block", range=[-0.5, count - 0.5])
-    sentence_rows(figure, names, height - 110)
+    name_rows(figure, names, plot)
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
 def neighbour_bars(neighbours: Neighbours, sentences: Sequence[str], title: str, theme: Theme) -> go.Figure:
     """The sentences nearest to a query, the nearest at the top, as bars of their score."""
     numbers = neighbours.index.tolist()
-    names = sentence_labels(numbers, [sentences[number] for number in numbers])
-    height = max(240, 110 + 34 * len(numbers))
-    figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.add_bar(
-        x=neighbours.score.astype(np.float32),
-        y=np.arange(len(numbers), dtype=np.int32),
-        orientation="h",
-        marker={"color": HUES[0]},
-        text=[f"{score:.4f}" for score in neighbours.score.tolist()],
-        textposition="auto",
-        customdata=[sentence_text(sentences[number], HOVERED) for number in numbers],
-        hovertemplate="%{customdata}: %{x:.4f}<extra></extra>",
-    )
-    figure.update_xaxes(title=MEASURE_WORDS[neighbours.measure], rangemode="tozero")
-    sentence_rows(figure, names, height - 100)
-    return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
+    shown, plot = [sentences[number] for number in numbers], ROW * max(len(numbers), 3)
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
+    add_score_bars(figure, neighbours.score, [f"{sentence_text(text, HOVERED)}:" for text in shown], HUES[0], theme)
+    figure.update_xaxes(title=MEASURE_WORDS[neighbours.measure])
+    name_rows(figure, sentence_names([number + 1 for number in numbers], shown, theme, ROW), plot)
+    return figure.update_layout(margin={"b": 56, "r": 16})
 
 
 def vectors_heatmap(
@@ -179,8 +171,8 @@ def vectors_heatmap(
     """
     rows, columns = vectors.shape
     limit = float(np.abs(vectors).max(initial=0)) or 1.0
-    height = max(SMALLEST, min(560, 110 + ROW * rows))
-    figure = go.Figure(layout=layout(theme, escape(title), height=height))
+    plot = max(SMALLEST, min(LARGEST, ROW * rows))
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + plot))
     figure.add_heatmap(
         x=np.arange(columns, dtype=np.int32),
         y=np.arange(rows, dtype=np.int32),
@@ -189,9 +181,10 @@ def vectors_heatmap(
         hovertemplate="dimension %{x}: %{z:.6f}<extra></extra>",
     )
     figure.update_layout(coloraxis=similarity_colours("dot", limit, theme))
-    figure.update_layout(coloraxis_colorbar_title_text="value")
+    figure.update_layout(coloraxis_colorbar=colour_bar("value", -limit, limit))
     figure.update_xaxes(title="dimension", showgrid=False)
-    sentence_rows(figure, sentence_labels(range(first, first + rows), sentences), height - 100)
+    names = sentence_names(range(first + 1, first + rows + 1), sentences, theme, plot / max(rows, 1))
+    name_rows(figure, names, plot)
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 

@@ -9,13 +9,17 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.fitted import STANDING
+from bertviz_core.figures.base.letters import label_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, diverging, escape, layout
-from bertviz_core.figures.sentences.poolings import POOLING_WORDS
+from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import TokenPairShares
 
 Unit = Literal["tokens", "words"]
-ROW, SMALLEST, LARGEST = 30, 340, 760
+ROW, SMALLEST, LARGEST = 26, 330, 470
 TOTALS = 0.16
 """Share of the picture that the totals beside the cells take."""
 
@@ -48,7 +52,6 @@ def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) 
         colorscale=diverging(theme),
         colorbar={"title": {"text": "adds to the cosine", "side": "right"}, "thickness": 14},
         customdata=[[f"{name} · {other}" for other in others] for name in names],
-        texttemplate="%{z:.3f}" if len(others) <= 14 and len(names) <= 14 else None,
         hovertemplate="%{customdata}: %{z:.5f}<extra></extra>",
     )
     _add_totals(figure, names, row_totals, "h", theme)
@@ -61,7 +64,9 @@ def pair_heatmap(shares: TokenPairShares, unit: Unit, title: str, theme: Theme) 
         yaxis2={"domain": [1 - TOTALS, 1], "nticks": 3, "tickfont": small, "gridcolor": theme.grid, "anchor": "x"},
         bargap=0.25,
     )
-    return figure
+    left = max((label_width(name, TEXT_SIZE - 1) for name in names), default=0.0) + 16
+    room = ((theme.pixels - left - STANDING) * (1 - TOTALS - 0.01), (height - 130) * (1 - TOTALS - 0.02))
+    return cell_numbers(figure, cells.astype(np.float32), ".3f", diverging(theme), (-limit, limit), room)
 
 
 def _add_totals(
@@ -86,7 +91,8 @@ def _add_totals(
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
     """The cosine of two sentences as a sum over pairs of their tokens or words."""
     shares = pair_shares
-    pooling = POOLING_WORDS[shares.pooling]
-    title = f"{unit.capitalize()[:-1]} pairs of {shares.total:.4f}, {pooling} of layer {shares.layer} - {model_name}"
+    pooling = pooling_word(shares.pooling, shares.first_tokens[0] if shares.first_tokens else None)
+    where = f"{pooling}, {state_name(shares.layer)}"
+    title = f"Contributions of {unit[:-1]} pairs to {shares.total:.4f}, {where} — {model_name}"
     alt = f"{title}: a row per piece of the first sentence, a column per piece of the second"
     return FigureSpec(title, alt, partial(pair_heatmap, shares, unit, title))

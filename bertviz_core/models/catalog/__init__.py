@@ -10,6 +10,11 @@ import orjson
 
 FOLDER = Path(__file__).parent
 LIBRARY_FILE = "library.json"
+FAMILIES = (
+    *("bert", "roberta", "distilbert", "modernbert", "deberta-v3", "xlm-roberta", "electra", "albert", "minilm"),
+    *("mpnet", "bert-miniatures"),
+)
+"""Files of the catalogue in the order in which people look for what is in them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +29,8 @@ class CatalogueEntry:
     """Name in prose."""
     aliases: tuple[str, ...]
     """Other short names."""
+    parameters: int
+    """How many the model without a task head has, tied ones counted once."""
     config: Mapping[str, Any]
     """Its config.json."""
 
@@ -58,15 +65,22 @@ class TypeFacts:
 def entries() -> Mapping[str, CatalogueEntry]:
     """The catalogue, short name -> entry, family by family."""
     catalogue = {}
-    for path in sorted((FOLDER / "configs").glob("*.json")):
-        for name, row in orjson.loads(path.read_bytes()).items():
-            catalogue[name] = CatalogueEntry(name, row["hub_id"], row["title"], tuple(row["aliases"]), row["config"])
+    for family in FAMILIES:
+        for name, row in orjson.loads((FOLDER / "configs" / f"{family}.json").read_bytes()).items():
+            catalogue[name] = CatalogueEntry(
+                name, row["hub_id"], row["title"], tuple(row["aliases"]), row["parameters"], row["config"]
+            )
     return catalogue
 
 
 def find(name: str) -> CatalogueEntry | None:
     """The entry of a short name, an alias or a Hub id, whatever the case of its letters; None if there is none."""
     return _names().get(name.lower())
+
+
+def names() -> tuple[str, ...]:
+    """Every name that an entry goes by: short names, aliases and Hub ids."""
+    return tuple(name for entry in entries().values() for name in (*entry.aliases, entry.name, entry.hub_id))
 
 
 @cache

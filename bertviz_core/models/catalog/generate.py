@@ -5,6 +5,7 @@ Run again after a change of the pinned transformers: `python -m bertviz_core.mod
 """
 
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,13 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
 def model_type_ties(model_type: str) -> dict[str, dict[str, str]]:
     """Tied names of a type's classes: class -> alias -> the parameter whose values it shares; none without ties."""
     import_library()
+    import transformers
     from transformers.models.auto import modeling_auto
 
     found = [getattr(modeling_auto, table).get(model_type, ()) for table in TASK_TABLES]
-    classes = {_base_class(model_type), *(name for names in found for name in _several(names))}
+    base = getattr(transformers, _base_class(model_type), None)
+    beside = getattr(sys.modules[base.__module__], "__all__", ()) if _is_model_class(base) else ()
+    classes = {_base_class(model_type), *beside, *(name for names in found for name in _several(names))}
     return {name: ties for name in sorted(classes) if (ties := _ties(name))}
 
 

@@ -1,17 +1,19 @@
 """The architecture page's figures: what is drawn is what the numbers say, on hand-made results.
 
 Covers `bertviz_core/figures/architecture/cost.py`, `bertviz_core/figures/architecture/designs.py`,
-`bertviz_core/figures/architecture/drawing.py`.
+`bertviz_core/figures/architecture/drawing.py`, `bertviz_core/figures/architecture/rows.py`.
 """
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.architecture.results import ActivationMemory, Crossover, Design, FlowStep, LayerFlow, MultiplyAdds
+from bertviz_core.architecture.structure.results import Block, Window
 from bertviz_core.figures.architecture.cost import (
     binary_bytes,
     cost_curves,
@@ -45,47 +47,66 @@ POST = (*QKV, OUT, NORMS[0], WIDE, ACT, NARROW, NORMS[1])
 PRE = (NORMS[0], *QKV, OUT, NORMS[1], WIDE, ACT, NARROW)
 
 
-def flow(**changes: object) -> LayerFlow:
+def blocks(steps: tuple[FlowStep, ...], order: str) -> tuple[Block, ...]:
+    """Attention and feed-forward with their norms, in this order."""
+    ahead = [each.name for each in steps if each.part not in ("feed_forward", "layer_norm", "other")]
+    behind = [each.name for each in steps if each.part == "feed_forward"]
+    norms = [(each.name,) for each in steps if each.kind == "norm"]
+    first = ("mixing",) if any(each.kind == "mixing" for each in steps) else ("attention",)
+    if order == "post-norm":
+        made = ((first, ahead, (), norms[0]), (("feed-forward",), behind, (), norms[1]))
+    else:
+        made = ((first, ahead, norms[0] if len(norms) > 1 else (), ()), (("feed-forward",), behind, norms[-1], ()))
+    return tuple(Block(kinds, before, (), after, (*before, *own)) for kinds, own, before, after in made)
+
+
+def flow(**changes: Any) -> LayerFlow:
     made = LayerFlow(
         model="tiny", title="BERT", layer=1, paths=("layer.1",), class_name="Layer", order="post-norm",
-        first_norm=False, steps=POST, softmax=True, gated=False, activation="gelu", num_attention_heads=2,
-        head_dim=19, hidden=HIDDEN, window=None, positions="absolute", seq=SEQ, vectors=SEQ, applications=1, total=816,
+        blocks=blocks(POST, "post-norm"), steps=POST, softmax=True, scaling=19**-0.5, gated=False, activation="gelu",
+        num_attention_heads=2, head_dim=19, hidden=HIDDEN, window=None, positions=(), seq=SEQ, vectors=SEQ,
+        applications=1, total=816,
     )  # fmt: skip
-    return replace(made, **changes)  # type: ignore[arg-type]  # fields by name
+    if "steps" in changes and "blocks" not in changes:
+        order = changes.get("order", "post-norm")
+        changes["blocks"] = blocks(changes["steps"], str(order)) if order else ()
+    return replace(made, **changes)
 
 
 def words(found: LayerFlow) -> list[str]:
-    return [" + ".join(box[0] for box in row.boxes) for row in flow_rows(found)]
+    return [" + ".join(box.label for box in row.boxes) for row in flow_rows(found)]
 
 
 def notes(figure: go.Figure) -> list[str]:
-    return [re.sub(r"</?b>", "", note.text) for note in figure.layout.annotations if note.text]
+    return [" ".join(re.sub(r"</?b>", "", note.text).split()) for note in figure.layout.annotations if note.text]
 
 
 def test_post_norm_adds_and_normalises_behind_each_block() -> None:
     assert words(flow()) == [
-        "query + key + value", "softmax(query · key)", "weighted sum of values", "output projection", "add & norm",
+        "query + key + value", "softmax(query · key / √19)", "weighted sum of values", "output projection",
+        "add & norm",
         "feed-forward in", "gelu", "feed-forward out", "add & norm",
     ]  # fmt: skip
 
 
 def test_pre_norm_normalises_before_and_adds_behind() -> None:
-    assert words(flow(order="pre-norm", first_norm=True, steps=PRE)) == [
-        "norm", "query + key + value", "softmax(query · key)", "weighted sum of values", "output projection", "add",
+    assert words(flow(order="pre-norm", steps=PRE)) == [
+        "norm", "query + key + value", "softmax(query · key / √19)", "weighted sum of values", "output projection",
+        "add",
         "norm", "feed-forward in", "gelu", "feed-forward out", "add",
     ]  # fmt: skip
-    assert words(flow(order="pre-norm", first_norm=False, steps=PRE[1:]))[0] == "query + key + value"
+    assert words(flow(order="pre-norm", steps=PRE[1:]))[0] == "query + key + value"
 
 
-@pytest.mark.parametrize("found", [flow(), flow(order="pre-norm", first_norm=True, steps=PRE)], ids=["post", "pre"])
+@pytest.mark.parametrize("found", [flow(), flow(order="pre-norm", steps=PRE)], ids=["post", "pre"])
 def test_drawn_counts_are_those_of_the_steps(found: LayerFlow) -> None:
-    assert sum(row.count for row in flow_rows(found)) == found.total
+    assert sum(row.count or 0 for row in flow_rows(found)) == found.total
     drawn = [int(text.replace(",", "")) for text in notes(layer_drawing(found, LIGHT)) if re.fullmatch(r"[\d,]+", text)]
-    assert sum(drawn) == found.total
+    assert sum(drawn) == 2 * found.total  # and once the sum
 
 
 def test_every_block_has_one_residual_line_and_it_joins_behind_it() -> None:
-    for found in (flow(), flow(order="pre-norm", first_norm=True, steps=PRE)):
+    for found in (flow(), flow(order="pre-norm", steps=PRE)):
         rows = flow_rows(found)
         marks = ["begins" if row.begins else "joins" for row in rows if row.begins or row.joins]
         assert marks == ["begins", "joins"] * 2
@@ -100,9 +121,9 @@ def test_an_unknown_order_is_drawn_without_residual_lines_in_the_order_of_the_ru
 
 def test_sizes_stand_in_the_boxes_and_shapes_beside() -> None:
     texts = notes(layer_drawing(flow(), LIGHT))
-    assert "feed-forward in   38 → 53" in texts
-    assert "query<br>38 → 38" in texts
-    assert "softmax(query · key)<br>2 heads, 7 × 7" in texts
+    assert "feed-forward in 38 → 53" in texts
+    assert "query 38 → 38" in texts
+    assert "softmax(query · key / √19) 2 heads, 7 × 7" in texts
     assert "3 × (7, 38)" in texts
     assert "(2, 7, 7)" in texts
     assert "7 vectors of 38 numbers" in texts
@@ -113,6 +134,22 @@ def test_attention_of_its_own_kind_is_never_called_softmax() -> None:
     assert "softmax" not in texts
     assert "weighted sum" not in texts
     assert "the family's own kind" in texts
+    assert "√" not in texts
+
+
+@pytest.mark.parametrize(
+    ("scaling", "formula"),
+    [
+        (64**-0.5, "softmax(query · key / √64)"),
+        (1.0, "softmax(query · key)"),
+        (18**-0.5, "softmax(query · key / √18)"),
+        (0.3, "softmax(0.3 · query · key)"),
+        (None, "softmax(query · key)"),
+    ],
+)
+def test_the_softmax_is_drawn_with_the_models_own_factor(scaling: float | None, formula: str) -> None:
+    assert words(flow(scaling=scaling))[1] == formula
+    assert ("not divided by √d" in " ".join(notes(layer_drawing(flow(scaling=scaling), LIGHT)))) is (scaling == 1)
 
 
 def test_mixing_without_attention_is_drawn_as_such() -> None:
@@ -125,7 +162,7 @@ def test_mixing_without_attention_is_drawn_as_such() -> None:
 def test_gates_windows_and_shared_projections_are_named() -> None:
     fused = step("projection", "qkv", "query_key_value", HIDDEN, 3 * HIDDEN)
     wide = replace(WIDE, leaves=(SEQ, 2 * MIDDLE))
-    found = flow(window=4, gated=True, steps=(fused, OUT, NORMS[0], wide, ACT, NARROW, NORMS[1]))
+    found = flow(window=Window(4, 4), gated=True, steps=(fused, OUT, NORMS[0], wide, ACT, NARROW, NORMS[1]))
     texts = notes(layer_drawing(found, LIGHT))
     assert any("4 tokens to each side" in text for text in texts)
     assert "gelu(first half) × second half" in texts
@@ -135,7 +172,7 @@ def test_gates_windows_and_shared_projections_are_named() -> None:
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_everything_drawn_lies_inside_and_text_has_contrast(theme: Theme) -> None:
     for figure in (layer_drawing(flow(), theme), *(drawing(design=design, theme=theme) for design in DESIGNS)):
-        low, high = figure.layout.yaxis.range
+        high, low = figure.layout.yaxis.range
         left, right = figure.layout.xaxis.range
         for note in figure.layout.annotations:
             assert low <= note.y <= high
@@ -149,7 +186,7 @@ def test_scores_have_as_many_rows_and_columns_as_there_are_queries_and_keys() ->
     query, key, value = QKV
     pooled = (replace(query, enters=(3, HIDDEN), leaves=(3, HIDDEN)), key, value, OUT, *POST[4:])
     texts = notes(layer_drawing(flow(steps=pooled, vectors=3), LIGHT))
-    assert "softmax(query · key)<br>2 heads, 3 × 7" in texts
+    assert "softmax(query · key / √19) 2 heads, 3 × 7" in texts
     assert "(2, 3, 7)" in texts
     assert "3 vectors of 38 numbers" in texts
     untold = tuple(replace(each, kind="attention_other", part="attention_other") for each in QKV)
@@ -160,15 +197,15 @@ def test_scores_have_as_many_rows_and_columns_as_there_are_queries_and_keys() ->
 def test_channels_that_come_first_are_no_tokens() -> None:
     turned = tuple(replace(each, class_name="Conv1d", enters=(HIDDEN, SEQ), leaves=(HIDDEN, SEQ)) for each in QKV)
     texts = notes(layer_drawing(flow(steps=(*turned, *POST[3:])), LIGHT))
-    assert "query<br>38 → 38" in texts
-    assert "softmax(query · key)<br>2 heads, 7 × 7" in texts
+    assert "query 38 → 38" in texts
+    assert "softmax(query · key / √19) 2 heads, 7 × 7" in texts
 
 
 def test_names_are_shown_as_text() -> None:
     figure = layer_drawing(flow(model=ACTIVE, order="", steps=(replace(WIDE, name=ACTIVE),)), LIGHT)
     assert ACTIVE_ESCAPED in figure.layout.title.text
     assert not any(ACTIVE in (note.text or "") for note in figure.layout.annotations)
-    assert drawing(ACTIVE).layout.title.text == f"{ACTIVE_ESCAPED}: an encoder alone"
+    assert drawing(ACTIVE).layout.title.text == f"{ACTIVE_ESCAPED} is an encoder-only model"
 
 
 ENCODER = Design("encoder", 5, 0, cross_attention=False, mixes=False, local_layers=0)
@@ -183,7 +220,8 @@ def drawing(name: str = "tiny", design: Design = ENCODER, theme: Theme = LIGHT) 
 
 def middles(figure: go.Figure, words: str) -> list[float]:
     """Where in the width words stand."""
-    return [note.x for note in figure.layout.annotations if note.text and re.sub(r"</?b>", "", note.text) == words]
+    plain = [(note.x, re.sub(r"</?b>", "", note.text).replace("<br>", " ")) for note in figure.layout.annotations]
+    return [x for x, text in plain if text == words]
 
 
 def marked(figure: go.Figure) -> tuple[float, float]:
@@ -208,27 +246,27 @@ def test_the_models_own_design_is_marked_and_it_alone_carries_counts(design: Des
 
 
 def test_a_decoder_alone_has_a_causal_mask_and_no_cross_attention_unless_it_has_it() -> None:
-    causal = "written:<br>itself and<br>before"
+    causal = "each token sees itself and those before"
     for design, crosses in ((WRITER, 0), (replace(WRITER, cross_attention=True), 1)):
         figure = drawing(design=design)
         left, right = marked(figure)
-        inside = ("cross-<br>attention", "masked self-<br>attention", "self-<br>attention", causal)
+        inside = ("cross-attention", "masked self-attention", "self-attention", causal)
         found = [sum(left < x < right for x in middles(figure, text)) for text in inside]
         assert found == [crosses, 1, 0, 1]
-        assert figure.layout.title.text == "tiny: a decoder alone"
+        assert figure.layout.title.text == "tiny is a decoder-only model"
 
 
 def test_an_encoder_and_a_decoder_are_joined_by_cross_attention() -> None:
     figure = drawing(design=BOTH)
     left, right = marked(figure)
-    for text in ("self-<br>attention", "masked self-<br>attention", "cross-<br>attention"):
+    for text in ("self-attention", "masked self-attention", "cross-attention"):
         assert sum(left < x < right for x in middles(figure, text)) == 1
-    assert figure.layout.title.text == "tiny: an encoder and a decoder"
+    assert figure.layout.title.text == "tiny is an encoder-decoder model"
 
 
 @pytest.mark.parametrize(
     ("design", "seen", "hidden"),
-    [(ENCODER, 36 + 36 + 10 + 24 + 10, 12), (DESIGNS[3], 36 + 36 + 10 + 24 + 10 + 24, 12)],
+    [(ENCODER, 36 + 36 + 21 + 36 + 21, 30), (DESIGNS[3], 36 + 36 + 21 + 36 + 21, 30)],
 )
 def test_the_masks_show_who_sees_whom(design: Design, seen: int, hidden: int) -> None:
     squares = [shape for shape in drawing(design=design).layout.shapes if "Q" not in shape.path and shape.fillcolor]
@@ -249,9 +287,9 @@ def test_a_model_without_attention_is_not_drawn_with_it() -> None:
     for design in (ENCODER, WRITER):
         figure = drawing(design=replace(design, mixes=True))
         left, right = marked(figure)
-        assert [left < x < right for x in middles(figure, "token<br>mixing")] == [True]
+        assert [left < x < right for x in middles(figure, "token mixing")] == [True]
         assert not any(
-            left < x < right for words in ("self-", "masked self-") for x in middles(figure, f"{words}<br>attention")
+            left < x < right for words in ("self-", "masked self-") for x in middles(figure, f"{words}attention")
         )
 
 
@@ -263,8 +301,8 @@ def costs(every: tuple[int, ...] = (1, 16, 81)) -> MultiplyAdds:
 def test_curves_are_the_parts_and_their_sum() -> None:
     figure = cost_curves(costs(), {4: 73}, Crossover(7, "feed_forward"), 6, "cost", LIGHT)
     lines = {trace.name: list(trace.y) for trace in figure.data}
-    assert lines["sum of the formula"] == [16, 16 + 20 + 28 + 9, 81 + 45 + 63 + 19]
-    assert lines["scores and mixing: grow with its square"] == [1, 16, 81]
+    assert lines["sum"] == [16, 16 + 20 + 28 + 9, 81 + 45 + 63 + 19]
+    assert lines["scores and mixing"] == [1, 16, 81]
     assert lines["counted by PyTorch"] == [73]
     assert len(lines) == 5
     assert any("equal at 7 tokens" in note.text for note in figure.layout.annotations)
@@ -275,7 +313,9 @@ def test_curves_are_the_parts_and_their_sum() -> None:
 def test_windows_add_a_line_and_a_missing_crossing_no_mark() -> None:
     figure = cost_curves(costs((1, 20, 99)), {}, Crossover(None, "feed_forward"), None, "cost", DARK)
     lines = {trace.name: list(trace.y) for trace in figure.data}
-    assert lines["the same if every layer saw every token"] == [1, 20, 99]
+    assert lines["scores and mixing of every pair"] == [1, 20, 99]
+    whole = np.array(lines["sum, every pair"]) - np.array(lines["sum, pairs inside the windows only"])
+    assert whole.tolist() == [0, 20 - 16, 99 - 81]
     assert not figure.layout.annotations
     assert not figure.layout.shapes
 

@@ -8,6 +8,8 @@ import pytest
 
 from bertviz_core.attention.results import AttentionMap, Axis, MapOptions, PooledMap
 from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
+from bertviz_core.figures.attention.lines import attention_lines
+from bertviz_core.figures.attention.reading import colour_bar, round_ticks
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 
 
@@ -59,3 +61,41 @@ def test_a_pooled_map_stands_at_its_positions() -> None:
     np.testing.assert_array_equal(trace.z, weights)
     assert list(trace.y) == [10, 14]
     assert list(trace.x) == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("top", "ticks"),
+    [
+        (0.946, [0, 0.2, 0.4, 0.6, 0.8]),
+        (1.0, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (0.31, [0, 0.1, 0.2, 0.3]),
+        (7.3, [0, 2, 4, 6]),
+        (0.0, [0]),
+    ],
+)
+def test_ticks_are_round(top: float, ticks: list[float]) -> None:
+    assert round_ticks(top) == pytest.approx(ticks)
+
+
+def test_a_bar_of_roots_stands_where_the_cells_do() -> None:
+    bar = colour_bar("weight", 0.8, 255, root=True)
+    assert bar["ticktext"] == ["0", "0.2", "0.4", "0.6", "0.8"]
+    assert bar["tickvals"][1] == pytest.approx(255 * 0.5)
+    assert bar["tickvals"][-1] == pytest.approx(255)
+
+
+def test_a_dashed_line_stands_where_the_second_text_begins() -> None:
+    found = made(6)
+    across, upright = sorted(attention_heatmap(found, [], "t", LIGHT, 4).layout.shapes, key=lambda line: line.x0 != 0)
+    assert (across.y0, across.y1, upright.x0, upright.x1) == (3.5, 3.5, 3.5, 3.5)
+    assert [line.y0 for line in attention_lines(found, [], "t", LIGHT, 4).layout.shapes] == [3.5, 3.5]
+    assert len(attention_triptych([found, found, found], [], "t", LIGHT, 4).layout.shapes) == 6
+    part = PooledMap(0, 0, np.ones((2, 2), np.float32), np.array([10, 14]), np.array([3, 5]))
+    assert [line.y0 for line in pooled_heatmap(part, "t", LIGHT, 12).layout.shapes] == [11.5]
+    for figure in (attention_heatmap(found, [], "t", LIGHT), attention_lines(found, [], "t", LIGHT)):
+        assert not figure.layout.shapes
+
+
+def test_few_tokens_have_their_numbers_in_the_cells() -> None:
+    assert attention_heatmap(made(17), [], "t", LIGHT).data[0].texttemplate == "%{z:.2f}"
+    assert attention_heatmap(made(30), [], "t", LIGHT).data[0].texttemplate is None

@@ -3,6 +3,7 @@
 Covers `bertviz_core/figures/base/caption.py`, `bertviz_core/figures/base/spec.py`.
 """
 
+import base64
 import re
 import struct
 import xml.etree.ElementTree as ElementTree
@@ -12,15 +13,14 @@ from html.parser import HTMLParser
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, spelled, wrapped
-from bertviz_core.figures.base.export import captioned_svg, described_png, framed, standalone_html
+from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, spelled
+from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.export import FONT_FILE, captioned_svg, described_png, framed, standalone_html
 from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, layout
-from bertviz_core.figures.hidden_states.heatmaps import layer_map, similarity_scrubber, values_heatmap
-from bertviz_core.figures.parameters import parameter_tree_figure
+from bertviz_core.figures.base.style import DARK, FAMILY, FONT, LIGHT, PRINT, layout
+from bertviz_core.figures.hidden_states.heatmaps import layer_map, values_heatmap
+from bertviz_core.figures.parameters.tree import parameter_tree_figure
 from tests.helpers.hand_made import TREE
 
 EVIL = '</title></script><script>alert(1)</script><img src="http://evil.example/x.png">&'
@@ -138,17 +138,25 @@ def test_a_title_is_not_said_twice() -> None:
     )
 
 
-@pytest.mark.parametrize("scale", [1.0, 3.0])
-def test_the_range_is_that_of_the_numbers_in_their_own_unit(scale: float) -> None:
+@pytest.mark.parametrize(("scale", "end"), [(1.0, "1.5"), (3.0, "5")])
+def test_the_range_is_that_of_the_scale_in_its_own_unit(scale: float, end: str) -> None:
     values = np.linspace(-1.5, 1.0, 6, dtype=np.float32).reshape(2, 3) * scale
-    names = ["a", "b"]
-    signed = values_heatmap(values, names, 0, "t", LIGHT)
-    assert colour_range(signed) == f"value, −{1.5 * scale:.3g} to {1.5 * scale:.3g}"
-    assert (
-        colour_range(layer_map(np.abs(values), [*names, "c"], 0, "t", "norm", DARK)) == f"norm, 0 to {1.5 * scale:.4g}"
-    )
+    names, lengths = ["a", "b"], np.abs(values)
+    signed = values_heatmap(values, names, 0, None, "t", LIGHT)
+    assert colour_range(signed) == f"value, −{end} to {end}"
+    assert colour_range(layer_map(lengths, [*names, "c"], ["x", "y"], None, "t", "norm", DARK)) == f"norm, 0 to {end}"
     many = np.resize(values, (400, 300))
-    assert colour_range(values_heatmap(many, ["x"] * 400, 0, "t", LIGHT)) == colour_range(signed)
+    assert colour_range(values_heatmap(many, ["x"] * 400, 0, None, "t", LIGHT)) == colour_range(signed)
+
+
+@pytest.mark.parametrize("drawn", [None, (0, 65_535), (-127, 127)])
+def test_a_range_goes_to_the_ends_though_its_ticks_are_round_numbers_within(drawn: tuple[float, float] | None) -> None:
+    low, high = drawn or (0, 0.946)
+    bar = colour_bar("weight", 0, 0.946, drawn)
+    assert bar["ticktext"][-1] == "0.8"
+    assert (
+        colour_range(go.Figure(go.Heatmap(z=[[low, high]], zmin=low, zmax=high, colorbar=bar))) == "weight, 0 to 0.946"
+    )
 
 
 def test_a_figure_without_a_scale_has_no_range_and_bare_numbers_have_their_own() -> None:
@@ -156,15 +164,6 @@ def test_a_figure_without_a_scale_has_no_range_and_bare_numbers_have_their_own()
     assert colour_range(go.Figure(go.Heatmap(z=[[1, 2]], showscale=False, colorbar={"title": "x"}))) == ""
     marks = go.Scatter(x=[1, 2], y=[1, 2], marker={"color": [3, -4], "colorbar": {"title": {"text": "year"}}})
     assert colour_range(go.Figure(marks)) == "year, −4 to 3"
-
-
-@settings(deadline=None)
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(60, 900))
-def test_no_letter_of_a_caption_is_lost_and_lines_are_short(text: str, pixels: int) -> None:
-    line = spelled(text)
-    lines = wrapped(line, pixels, 14)
-    assert "".join(lines).replace(" ", "") == line.replace(" ", "")
-    assert all(14 * 0.34 * len(each) <= pixels for each in lines)
 
 
 def test_the_caption_stands_below_the_drawing_and_above_the_edge() -> None:
@@ -177,8 +176,19 @@ def test_the_caption_stands_below_the_drawing_and_above_the_edge() -> None:
     assert all(low < high for low, high in zip(heights, heights[1:], strict=False))
     assert root.findtext(f"{SVG}title") == EVIL
     assert (root.findtext(f"{SVG}desc") or "").startswith(EVIL)
-    assert [each.tag.removeprefix(SVG) for each in root] == ["title", "desc", "rect", "svg", "text"]
+    assert [each.tag.removeprefix(SVG) for each in root] == ["title", "desc", "style", "rect", "svg", "text"]
     assert root.attrib["role"] == "img"
+
+
+def test_files_carry_the_typeface_of_the_page() -> None:
+    assert FONT_FILE.read_bytes()[:4] == b"wOF2"
+    assert FONT.partition(",")[0] == FAMILY
+    page = standalone_html(go.Figure(), "t", CAPTION, LIGHT)
+    drawing = ElementTree.fromstring(captioned_svg(DRAWING, "t", CAPTION, LIGHT))
+    for style in (page, drawing.findtext(f"{SVG}style") or ""):
+        (file,) = re.findall(r"@font-face\{font-family:'Source Sans';[^}]*url\(data:font/woff2;base64,([^)]+)\)", style)
+        assert base64.b64decode(file) == FONT_FILE.read_bytes()
+    assert [each.attrib["font-family"] for each in drawing.findall(f"{SVG}text")] == [FONT]
 
 
 def test_what_is_no_drawing_is_refused() -> None:
@@ -201,8 +211,9 @@ def test_a_described_png_is_whole() -> None:
 
 
 def test_print_keeps_the_layer_of_a_slider_in_words_and_nothing_to_move() -> None:
-    cosines = np.eye(3, dtype=np.float32)[None].repeat(4, axis=0)
-    picture = FigureSpec("t", "a", lambda theme: similarity_scrubber(cosines, ["a", "b", "c"], 2, "t", theme))
+    steps = [{"label": str(step), "method": "animate", "args": [[str(step)]]} for step in range(4)]
+    slider = {"active": 2, "steps": steps, "currentvalue": {"prefix": "layer "}}
+    picture = FigureSpec("t", "a", lambda theme: go.Figure(layout=layout(theme, "t", sliders=[slider])))
     paper = picture.drawn(PRINT)
     assert not paper.layout.sliders
     assert not paper.frames

@@ -1,5 +1,6 @@
 """Colours that can be read, and figures that owe nothing to plotly's default template."""
 
+import re
 from collections.abc import Callable
 
 import plotly.graph_objects as go
@@ -9,6 +10,8 @@ import streamlit  # noqa: F401  it changes plotly's default template
 
 from bertviz_core.figures.architecture.model_stack import model_stack
 from bertviz_core.figures.base.style import (
+    FAMILY,
+    FONT,
     LIGHT,
     PRINT,
     THEMES,
@@ -19,7 +22,8 @@ from bertviz_core.figures.base.style import (
     theme_named,
     words,
 )
-from bertviz_core.figures.parameters import LAYER_PARTS, TreeForm, layer_bars, model_bars, parameter_tree_figure
+from bertviz_core.figures.parameters.bars import LAYER_PARTS, layer_bars, model_bars
+from bertviz_core.figures.parameters.tree import TreeForm, parameter_tree_figure
 from tests.helpers.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
 
 READABLE = 4.5
@@ -52,6 +56,12 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
+def test_every_typeface_is_a_name_that_a_style_sheet_reads_without_quotes() -> None:
+    words = FONT.replace(",", " ").split()
+    assert words[:2] == FAMILY.split()
+    assert all(re.fullmatch(r"[A-Za-z][\w-]*", word) for word in words)
+
+
 def test_contrast_of_black_and_white_is_21() -> None:
     assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
     assert contrast("#767676", "#FFFFFF") == pytest.approx(4.54, abs=0.005)
@@ -79,7 +89,7 @@ def test_dark_ground_has_bright_words_and_the_other_way_round(colour: str, brigh
 @every_theme
 @pytest.mark.parametrize("form", ["sunburst", "treemap", "icicle"])
 def test_words_in_drawn_sectors_can_be_read(form: TreeForm, theme: Theme) -> None:
-    (trace,) = parameter_tree_figure(TREE, "Tree", form, theme).data
+    trace, *_ = parameter_tree_figure(TREE, "Tree", form, theme).data
     assert len(trace.textfont.color) == len(trace.marker.colors) == len(TREE)
     for colour, words_colour in zip(trace.marker.colors, trace.textfont.color, strict=True):
         assert contrast(colour, words_colour) >= READABLE

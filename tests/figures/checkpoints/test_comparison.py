@@ -48,7 +48,7 @@ def test_cosines_end_at_one_and_begin_below_the_smallest() -> None:
     assert heatmap.zmin <= values.min()
     assert list(figure.layout.xaxis.ticktext) == names
     assert list(heatmap.x) == [0, 1, 2, 3]
-    assert token_cosine_map(np.ones((3, 4), np.float32), names, "x", LIGHT).data[0].zmin == 0.9
+    assert token_cosine_map(np.ones((3, 4), np.float32), names, "x", LIGHT).data[0].zmin == pytest.approx(0.999)
     assert token_cosine_map(-values, names, "x", LIGHT).data[0].zmin <= -values.max()
 
 

@@ -35,7 +35,11 @@ def test_the_status_is_told_without_colour() -> None:
     assert len({None, *shapes}) == 3
     assert bars["from the file"].marker.pattern.shape is None
     legend = [bar.name for bar in share_bars(SHARES[1:2], "Title", LIGHT).data if bar.showlegend is None]
-    assert legend == ["from the file"]
+    assert legend == []
+    marks = {bar.name: bar.marker for bar in share_bars(SHARES, "Title", LIGHT).data if bar.showlegend is None}
+    assert list(marks) == ["from the file", "new", "wrong shape"]
+    solid = {colour for bar in bars.values() if bar.marker.pattern.shape is None for colour in bar.marker.color}
+    assert marks["from the file"].color[0] in solid
 
 
 def test_the_counts_stand_above_the_bars() -> None:
@@ -90,4 +94,4 @@ def test_a_long_tree_ends_with_how_much_is_left() -> None:
     nodes = [HeadNode("added", 1, f"head.{index}", "Linear", None, 1, None) for index in range(MAX_LINES + 40)]
     figure = head_tree(difference(*nodes), "Title", LIGHT)
     assert len(figure.data[0].y) == MAX_LINES
-    assert figure.layout.xaxis.title.text == "40 more lines stand in the table"
+    assert figure.layout.xaxis.title.text == "40 more lines are in the table"

@@ -3,15 +3,18 @@
 Covers `bertviz_core/figures/base/quantised_cells.py`, `bertviz_core/figures/heads/*.py`.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from bertviz_core.figures.base.caption import caption_of
 from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
 from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE
 from bertviz_core.figures.heads.maps import norm_maps, product_maps
 from bertviz_core.figures.heads.score_breakdown import cell_arithmetic, head_output, signs
-from bertviz_core.figures.heads.weight_matrix import projection_heatmap
+from bertviz_core.figures.heads.weight_matrix import projection_heatmap, subscripted
 from bertviz_core.heads.results import CellBreakdown, FusedVsPerHead, HeadOutput, ScoreBreakdown
 
 RANDOM = np.random.default_rng(0)
@@ -24,7 +27,11 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def whole(figure: go.Figure, axis: int) -> np.ndarray:
-    return np.concatenate([trace.z for trace in figure.data], axis=axis)
+    return np.concatenate([trace.z for trace in heatmaps(figure)], axis=axis)
+
+
+def heatmaps(figure: go.Figure) -> list[go.Heatmap]:
+    return [trace for trace in figure.data if trace.type == "heatmap"]
 
 
 def cell(added: float = 0.0, name: str = "", remainder: bool = False) -> CellBreakdown:
@@ -56,7 +63,13 @@ def test_the_drawn_matrix_is_the_same_however_it_is_cut(theme: object, cut: str,
     drawn = whole(figure, 0 if block == "query" else 1)
     assert drawn.dtype == np.int8
     np.testing.assert_allclose(drawn / 127 * limit, np.clip(matrix, -limit, limit), atol=limit / 127)
-    assert len(figure.data) == (HEADS if cut == "apart" else 1)
+    assert len(heatmaps(figure)) == (HEADS if cut == "apart" else 1)
+    bars = [trace for trace in figure.data if trace.type == "bar"]
+    assert len(bars) == (0 if cut == "whole" else 1)
+    if bars:
+        owned = matrix if block == "query" else matrix.T
+        expected = [np.linalg.norm(owned[head * SIZE : (head + 1) * SIZE]) for head in range(HEADS)]
+        np.testing.assert_allclose(bars[0].x if block == "query" else bars[0].y, expected, rtol=1e-6)
     axis = figure.layout.coloraxis
     assert axis.cmax == -axis.cmin == 127
     assert theme.paper in [colour for place, colour in axis.colorscale if place == 0.5]
@@ -64,7 +77,7 @@ def test_the_drawn_matrix_is_the_same_however_it_is_cut(theme: object, cut: str,
 
 def test_cells_keep_their_own_row_and_column_when_pulled_apart() -> None:
     figure = projection_heatmap(numbers(HEADS * SIZE, COLUMNS), "key", HEADS, SIZE, 0, "apart", "x", LIGHT)
-    assert [trace.y0 for trace in figure.data] == [0, SIZE, 2 * SIZE]
+    assert [trace.y0 for trace in heatmaps(figure)] == [0, SIZE, 2 * SIZE]
     domains = [figure.layout[f"yaxis{number}"].domain for number in ("", "2", "3")]
     assert domains[0][1] == 1
     assert domains[-1][0] == pytest.approx(0)
@@ -87,7 +100,7 @@ def test_columns_that_read_no_head_are_drawn_and_named(cut: str) -> None:
     figure = projection_heatmap(matrix, "output", HEADS, SIZE, 0, cut, "x", LIGHT)
     assert whole(figure, 1).shape == matrix.shape
     if cut == "apart":
-        assert list(figure.layout.xaxis4.ticktext) == ["no head"]
+        assert list(figure.layout.xaxis4.ticktext) == ["other"]
 
 
 def test_many_heads_are_named_without_meeting() -> None:
@@ -128,30 +141,56 @@ def test_weights_that_are_no_numbers_are_drawn_as_0() -> None:
 
 def test_both_ways_are_drawn_on_one_scale_with_the_cuts() -> None:
     one = numbers(HEADS, len(NAMES), SIZE)
-    found = FusedVsPerHead("m", 0, "query", numbers(len(NAMES), COLUMNS), one, one + 1, 1.0, None, 1e-3, 2e-3, 5)
-    figure = product_maps(found, NAMES, "x", LIGHT)
+    found = FusedVsPerHead("m", 0, "query", numbers(len(NAMES), COLUMNS), one, one + 1, 1.0, None)
+    figure = product_maps(found, NAMES, 2, "x", LIGHT)
     limit = scale_limit(one.reshape(-1, SIZE))
     for trace, values in zip(figure.data, (found.fused, found.per_head), strict=True):
         rows = np.clip(values.transpose(1, 0, 2).reshape(len(NAMES), -1), -limit, limit)
         np.testing.assert_allclose(trace.z / 127 * limit, rows, atol=limit / 127)
         assert trace.coloraxis == "coloraxis"
-    assert sorted({shape.x0 for shape in figure.layout.shapes}) == [SIZE - 0.5, 2 * SIZE - 0.5]
+    cuts = [shape for shape in figure.layout.shapes if shape.line.dash is None]
+    assert sorted({shape.x0 for shape in cuts}) == [SIZE - 0.5, 2 * SIZE - 0.5]
+    assert [shape.y0 for shape in figure.layout.shapes if shape.line.dash] == [1.5, 1.5]
     assert list(figure.layout.yaxis.ticktext) == list(figure.layout.yaxis2.ticktext) == NAMES
 
 
-def test_norms_are_drawn_as_they_are_in_four_maps_on_one_scale() -> None:
-    norms = np.abs(numbers(2, HEADS, 4))
+def test_norms_are_drawn_as_they_are_in_four_maps_each_on_its_own_scale_with_numbers() -> None:
+    norms = np.abs(numbers(2, HEADS, 4)) * [1, 10, 100, 1000]
     norms[1, 2] = np.nan
-    figure = norm_maps(norms, "x", LIGHT)
-    for index, trace in enumerate(figure.data):
-        np.testing.assert_array_equal(trace.z, norms[:, :, index])
-    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (np.nanmin(norms), np.nanmax(norms))
+    figure = norm_maps(norms.astype(np.float32), "x", LIGHT)
+    for index, trace in enumerate(heatmaps(figure)):
+        np.testing.assert_array_equal(trace.z, norms[:, :, index].astype(np.float32))
+        assert (trace.zmin, trace.zmax) == pytest.approx((np.nanmin(trace.z), np.nanmax(trace.z)))
+    written = [trace for trace in figure.data if trace.type == "scatter"]
+    assert len(written) == 4
+    assert list(written[0].text) == [f"{value:.1f}" for value in norms[:, :, 0].flatten() if np.isfinite(value)]
+
+
+@pytest.mark.parametrize("layers", [1, 3, 6, 7, 12, 24, 48])
+@pytest.mark.parametrize("pixels", [320, 980])
+def test_the_four_maps_stand_inside_the_figure_and_do_not_meet(layers: int, pixels: int) -> None:
+    figure = norm_maps(np.abs(numbers(layers, HEADS, 4)), "x", replace(LIGHT, pixels=pixels))
+    spots = [(figure.layout[f"xaxis{n}"].domain, figure.layout[f"yaxis{n}"].domain) for n in ("", "2", "3", "4")]
+    for place, (across, down) in enumerate(spots):
+        assert 0 <= across[0] < across[1] <= 1
+        assert 0 <= down[0] < down[1] <= 1
+        for other in spots[:place]:
+            beside = across[0] > other[0][1] or other[0][0] > across[1]
+            assert beside or down[1] < other[1][0] or other[1][1] < down[0]
+
+
+def test_a_matrix_has_a_real_subscript_in_the_title_and_its_plain_name_in_the_caption() -> None:
+    title = "W_q of layer 0: 3 heads in it — W_o model"
+    assert subscripted(title) == "W<sub>q</sub> of layer 0: 3 heads in it — W_o model"
+    assert subscripted("Layer of — W_q model") == "Layer of — W_q model"
+    figure = projection_heatmap(numbers(12, 10), "query", 3, 4, 0, "cut", title, LIGHT)
+    assert caption_of(figure, title, ()).words == ""
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_cell_draws_its_products_and_its_row(theme: object) -> None:
     shown = cell()
-    figure = cell_arithmetic(shown, NAMES, "x", theme)
+    figure = cell_arithmetic(shown, NAMES, 2, "x", theme)
     products, weights = figure.data[:2]
     np.testing.assert_array_equal(products.y, shown.score.products)
     np.testing.assert_array_equal(weights.y, shown.score.weights)
@@ -159,6 +198,21 @@ def test_the_cell_draws_its_products_and_its_row(theme: object) -> None:
     assert [place for place, colour in enumerate(colours) if colour == theme.colours["attention"]] == [3]
     assert list(products.marker.color) == signs(shown.score.products, theme)
     assert list(figure.layout.xaxis2.ticktext) == NAMES
+    label = next(note for note in figure.layout.annotations if note.text == f"a&amp;b {shown.score.weights[3]:.4f}")
+    assert label.ay > shown.score.weights.max()  # above all bars
+    assert label.y == pytest.approx(shown.score.weights[3])
+    assert [shape.x0 for shape in figure.layout.shapes if shape.line.dash] == [1.5]
+
+
+def test_on_a_phone_the_chain_runs_down_and_no_two_boxes_meet() -> None:
+    figure = cell_arithmetic(cell(), NAMES, None, "x", replace(LIGHT, pixels=320))
+    boxes = [shape for shape in figure.layout.shapes if shape.type == "rect"]
+    assert len(boxes) == 10
+    assert len({(box.x0, box.y0) for box in boxes}) == 10
+    for place, one in enumerate(boxes):
+        for other in boxes[:place]:
+            assert one.x1 <= other.x0 or other.x1 <= one.x0 or one.y1 <= other.y0 or other.y1 <= one.y0
+    assert figure.layout.xaxis.domain == figure.layout.xaxis2.domain == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +225,7 @@ def test_the_cell_draws_its_products_and_its_row(theme: object) -> None:
     ],
 )
 def test_the_chain_has_a_box_for_what_is_added(added: float, name: str, remainder: bool, said: str | None) -> None:
-    figure = cell_arithmetic(cell(added, name, remainder), NAMES, "x", LIGHT)
+    figure = cell_arithmetic(cell(added, name, remainder), NAMES, None, "x", LIGHT)
     texts = [note.text for note in figure.layout.annotations if note.text]
     assert any(f"({SIZE}, {COLUMNS})" in text for text in texts)
     if said is not None:
@@ -193,7 +247,7 @@ def test_text_is_large_enough_for_a_slide() -> None:
     figures = [
         projection_heatmap(numbers(12, 10), "query", 3, 4, 0, "apart", "x", LIGHT),
         norm_maps(np.abs(numbers(2, 3, 4)), "x", LIGHT),
-        cell_arithmetic(cell(), NAMES, "x", LIGHT),
+        cell_arithmetic(cell(), NAMES, None, "x", LIGHT),
         head_output(cell(), "x", LIGHT),
     ]
     for figure in figures:
@@ -205,7 +259,7 @@ def test_text_is_large_enough_for_a_slide() -> None:
 
 def test_titles_show_markup_as_it_stands() -> None:
     for figure in (
-        cell_arithmetic(cell(), NAMES, "<b>x</b>", LIGHT),
+        cell_arithmetic(cell(), NAMES, None, "<b>x</b>", LIGHT),
         norm_maps(np.ones((1, 1, 4), np.float32), "<i>", LIGHT),
     ):
         assert "&lt;" in figure.layout.title.text

@@ -3,15 +3,20 @@
 Covers `bertviz_core/figures/sentences/*.py`.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bertviz_core.figures.base.axes import sentence_text
-from bertviz_core.figures.base.style import DARK, LIGHT
+from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.figures.base.letters import label_width
+from bertviz_core.figures.base.style import DARK, LIGHT, WIDE, WIDTHS
+from bertviz_core.figures.sentences.bars import PLOT
 from bertviz_core.figures.sentences.map import DRAWN, GROUPS, LABELLED, drawn_points, sentence_scatter
-from bertviz_core.figures.sentences.poolings import pooling_lines, pooling_maps, shown_columns
+from bertviz_core.figures.sentences.poolings import COLUMNS, pooling_lines, pooling_maps, pooling_word, shown_columns
+from bertviz_core.figures.sentences.rows import sentence_names
 from bertviz_core.figures.sentences.similarity import (
     blocks_heatmap,
     neighbour_bars,
@@ -23,11 +28,13 @@ from bertviz_core.figures.sentences.token_pairs import pair_heatmap
 from bertviz_core.sentences.results import (
     BlockSummary,
     ClusterOrder,
+    EdgeTokens,
     Neighbours,
     PoolingComparison,
     SentenceMap,
     TokenPairShares,
 )
+from tests.figures.base.test_style import READABLE, contrast
 
 RANDOM = np.random.default_rng(5)
 SENTENCES = ["<b>one</b>", "two & three", "two & three", "a\u202eb"]
@@ -61,7 +68,7 @@ def test_cells_stand_as_typed_on_a_symmetric_scale_of_cosines(theme: Any) -> Non
 def test_clustered_cells_are_permuted_on_both_axes_and_keep_their_numbers() -> None:
     figure = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", LIGHT, CLUSTERS)
     np.testing.assert_array_equal(figure.data[0].z, SIMILARITY[CLUSTERS.order][:, CLUSTERS.order])
-    assert list(figure.layout.xaxis.ticktext) == ["1", "4", "2", "3"]
+    assert [name.split()[0] for name in figure.layout.xaxis.ticktext] == ["1", "4", "2", "3"]
     assert figure.data[0].customdata[0][1] == "1 and 4"
 
 
@@ -94,10 +101,34 @@ def test_sentences_are_shown_as_text_and_repeated_ones_keep_their_rows() -> None
     assert len(sentence_text("word " * 100)) <= 40
 
 
+@pytest.mark.parametrize("pixels", WIDTHS)
+def test_a_sentence_has_as_much_of_the_figure_as_there_is_and_its_number_stays(pixels: int) -> None:
+    theme = replace(LIGHT, pixels=pixels)
+    texts = ["He swung the bat and missed the ball.", "word " * 100, "x" * 300]
+    names = sentence_names([1, 22, 333], texts, theme, 40)
+    for name, number in zip(names, (1, 22, 333), strict=True):
+        assert name.endswith(f"  {number}")
+        assert label_width(name, 14) <= 0.36 * pixels
+        assert name.count("<br>") <= (0 if theme.narrow else 1)
+    if pixels == WIDE:
+        assert names[0].replace("<br>", " ") == f"{texts[0]}  1"
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_numbers_in_cells_can_be_read_on_their_colours(theme: Any) -> None:
+    figure = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", theme)
+    numbers = next(trace for trace in figure.data if trace.type == "scatter" and trace.mode == "text")
+    assert [float(text.replace("−", "-")) for text in numbers.text] == pytest.approx(SIMILARITY.ravel(), abs=0.005)
+    scale = figure.layout.coloraxis.colorscale
+    for colour, value in zip(numbers.textfont.color, SIMILARITY.ravel().tolist(), strict=True):
+        assert contrast(colour_at(scale, (value + 1) / 2), colour) >= READABLE
+
+
 def test_one_sentence_and_its_tree_of_no_join_are_drawn() -> None:
     alone = ClusterOrder(np.array([0]), np.zeros((0, 4), np.float32))
     figure = similarity_heatmap(np.ones((1, 1), np.float32), ["one"], "cosine", "x", LIGHT, alone)
-    assert len(figure.data) == 1
+    assert [trace.type for trace in figure.data] == ["heatmap", "scatter"]
+    assert figure.data[1].mode == "text"
 
 
 def test_blocks_name_an_example_and_their_size() -> None:
@@ -113,6 +144,23 @@ def test_neighbours_stand_in_their_order() -> None:
     figure = neighbour_bars(found, SENTENCES, "x", LIGHT)
     np.testing.assert_array_equal(figure.data[0].x, found.score)
     assert list(figure.layout.yaxis.ticktext) == ["two &amp; three  3", "&lt;b&gt;one&lt;/b&gt;  1"]
+
+
+@pytest.mark.parametrize("scores", [[0.9, 0.25], [0.59, -0.0119], [-0.2, -0.9], [0.0, 0.0]])
+@pytest.mark.parametrize("pixels", WIDTHS)
+def test_every_score_stands_whole_at_the_right_of_its_bar(scores: list[float], pixels: int) -> None:
+    theme = replace(LIGHT, pixels=pixels)
+    found = Neighbours(np.array([2, 0]), np.array(scores, np.float32), "cosine")
+    figure = neighbour_bars(found, SENTENCES, "x", theme)
+    bars, numbers = figure.data
+    assert [float(text.strip().replace("−", "-")) for text in numbers.text] == pytest.approx(scores, abs=1e-4)
+    assert numbers.textposition == "middle right"
+    assert list(numbers.x) == pytest.approx([max(score, 0) for score in scores])
+    low, high = figure.layout.xaxis.range
+    assert low <= min(scores)
+    # The widest number has its width between the end of the longest bar and the edge of a plot of half the figure.
+    free = (high - max(*scores, 0)) / (high - low) * PLOT * pixels
+    assert free >= max(label_width(text.strip(), 14) for text in numbers.text)
 
 
 def test_vectors_are_drawn_as_they_are() -> None:
@@ -152,19 +200,30 @@ def test_small_maps_are_drawn_where_there_is_a_vector() -> None:
 def test_columns_hold_the_first_and_the_last_layer() -> None:
     assert shown_columns(1) == [0]
     assert shown_columns(3) == [0, 1, 2]
-    assert shown_columns(25)[0] == 0
-    assert shown_columns(25)[-1] == 24
+    assert shown_columns(7) == list(range(7))
+    assert shown_columns(13) == [0, 2, 4, 6, 8, 10, 12]
+    for count in range(1, 60):
+        places = shown_columns(count)
+        assert (places[0], places[-1]) == (0, count - 1)
+        assert len(places) <= COLUMNS + 1
 
 
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 def test_pair_cells_and_the_totals_beside_them_have_one_sum(unit: Any) -> None:
     found = shares()
-    heatmap, rows, columns = pair_heatmap(found, unit, "x", LIGHT).data
+    heatmap, rows, columns = pair_heatmap(found, unit, "x", LIGHT).data[:3]
     assert heatmap.z.sum() == pytest.approx(found.total, abs=1e-5)
     np.testing.assert_allclose(rows.x, heatmap.z.sum(axis=1), atol=1e-5)
     np.testing.assert_allclose(columns.y, heatmap.z.sum(axis=0), atol=1e-5)
     assert heatmap.zmin == -heatmap.zmax
     assert heatmap.customdata[0][1] == "&lt;0&gt; · &lt;1&gt;"
+
+
+def test_a_pooling_of_the_first_token_is_called_by_that_token() -> None:
+    assert [pooling_word("cls", first) for first in ("[CLS]", "<s>", None)] == ["[CLS]", "<s>", "first token"]
+    found = replace(comparison(), poolings=("cls", "pooler"), edges=EdgeTokens("<s>", "</s>"))
+    assert pooling_lines(found, "x", LIGHT).data[0].name == "<s>"
+    assert pooling_maps(found, "x", LIGHT).layout.annotations[3].text == "&lt;s&gt;"
 
 
 def placed(count: int) -> tuple[SentenceMap, list[str]]:

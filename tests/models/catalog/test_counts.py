@@ -405,7 +405,7 @@ def test_names_and_hub_ids_are_unique_in_any_case() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_entry_is_complete(name: str) -> None:
     entry = ENTRIES[name]
-    assert set(entry) == {"hub_id", "title", "aliases", "config"}
+    assert set(entry) == {"hub_id", "title", "aliases", "parameters", "config"}
     organisation, _, last_part = entry["hub_id"].partition("/")
     assert organisation
     assert last_part == name
@@ -419,3 +419,8 @@ def test_miniatures_have_the_sizes_in_their_names() -> None:
         config = ENTRIES[miniature(layers, width)]["config"]
         assert (config["num_hidden_layers"], config["hidden_size"]) == (layers, width)
         assert (config["num_attention_heads"], config["intermediate_size"]) == (width // 64, 4 * width)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_packaged_count_is_that_of_the_model(name: str) -> None:
+    assert ENTRIES[name]["parameters"] == size(build(name))

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.parameters import parameter_tree_figure
+from bertviz_core.figures.parameters.tree import parameter_tree_figure
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
 from bertviz_core.parameters.ledger import header_ledger
 from bertviz_core.parameters.tree import parameter_tree

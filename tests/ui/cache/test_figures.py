@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base import spec
+from bertviz_core.figures.base.fitted import fitted
 from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 from ui.cache import figures
@@ -54,7 +55,7 @@ def test_another_number_name_or_option_makes_another_figure(
 ) -> None:
     made = declared(*other)
     assert cached_figure(made, LIGHT) is not cached_figure(declared(result()), LIGHT)
-    assert cached_figure(made, LIGHT).to_dict() == made.draw(LIGHT).to_dict()
+    assert cached_figure(made, LIGHT).to_dict() == fitted(made.draw(LIGHT), LIGHT).to_dict()
 
 
 def test_another_declaration_of_the_same_results_is_another_figure() -> None:

@@ -12,6 +12,7 @@ from ui.lessons.reading import MAX_FILE_BYTES, MAX_STEPS, Lesson, lesson_file, l
 
 PAGES = ("overview", "tokens")
 STEP = {"title": "One", "page": "tokens", "note": "Look."}
+LINK = {"label": "Here"}
 
 
 def read(tmp_path: Path, content: Any, name: str = "mine.yaml") -> Lesson:
@@ -33,18 +34,27 @@ def test_a_lesson_is_read_as_it_is_written(tmp_path: Path) -> None:
         "title: Mine\nauthor: Me\nsteps:\n"
         "- title: One\n  page: tokens\n  note: >-\n    Two\n    lines.\n  question: Why?\n"
         "  query: {layer: 5, words: true, tokens: [0, 7], scale: 0.5}\n  text: |\n    First.\n    Second.\n"
-        "  pair: Other\n  sentences: [a b, c]\n",
+        "  pair: Other\n  sentences: [a b, c]\n  answer: So.\n  try:\n"
+        "  - {label: Here, query: {layer: 4}}\n  - {label: There, page: overview, text: Third., pair: Fourth.}\n"
+        "summary: Seen.\nnext: tokens\n",
     )
     (step,) = found.steps
     assert (found.name, found.title, found.author) == ("mine", "Mine", "Me")
     assert (step.note, step.question) == ("Two lines.", "Why?")
     assert step.query == {"layer": ("5",), "words": ("true",), "tokens": ("0", "7"), "scale": ("0.5",)}
     assert (step.text, step.pair, step.sentences) == ("First.\nSecond.", "Other", ("a b", "c"))
+    assert (step.answer, found.summary, found.following) == ("So.", "Seen.", "tokens")
+    here, there = step.trials
+    assert (here.label, here.page, here.query, here.text) == ("Here", "tokens", {"layer": ("4",)}, None)
+    assert (there.label, there.page, there.query) == ("There", "overview", {})
+    assert (there.text, there.pair) == ("Third.", "Fourth.")
 
 
 def test_what_a_step_leaves_out_is_left_alone(tmp_path: Path) -> None:
-    step = read(tmp_path, {"title": "Mine", "steps": [STEP]}).steps[0]
+    lesson = read(tmp_path, {"title": "Mine", "steps": [STEP]})
+    (step,) = lesson.steps
     assert (step.query, step.text, step.pair, step.sentences, step.question) == ({}, None, None, None, None)
+    assert (step.answer, step.trials, lesson.author, lesson.summary, lesson.following) == (None, (), None, None, None)
 
 
 def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -> None:
@@ -76,6 +86,20 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
         ({"sentences": "a"}, "step 2, field sentences: write a list"),
         ({"sentences": ["a", 1]}, "step 2, field sentences: write a text"),
         ({"html": "<b>"}, "step 2 has the unknown field 'html'; the fields are title, page"),
+        ({"query": {"try": "1"}}, "step 2, field query: 'try' is no name of a control"),
+        ({"answer": "So."}, "step 2, field answer: it belongs to a question; add question"),
+        ({"try": [LINK]}, "step 2, field try: it belongs to a question; add question"),
+        ({"question": "Why?", "answer": 7}, "step 2, field answer: write a text"),
+        ({"question": "Why?", "answer": "a" * 2_001}, "step 2, field answer: it has 2,001 characters"),
+        ({"question": "Why?", "try": []}, "step 2, field try: write a list of 1 to 6 links"),
+        ({"question": "Why?", "try": LINK}, "step 2, field try: write a list of 1 to 6 links"),
+        ({"question": "Why?", "try": [dict(LINK) for _ in range(7)]}, "step 2, field try: write a list of 1 to 6"),
+        ({"question": "Why?", "try": ["x"]}, "step 2, link 1 has no fields; write label: and query:"),
+        ({"question": "Why?", "try": [LINK, {"page": "tokens"}]}, "step 2, link 2, field label: write a text"),
+        ({"question": "Why?", "try": [{**LINK, "page": "x"}]}, "step 2, link 1, field page: 'x' is no page"),
+        ({"question": "Why?", "try": [{**LINK, "note": "x"}]}, "step 2, link 1 has the unknown field 'note'"),
+        ({"question": "Why?", "try": [{**LINK, "pair": "x"}]}, "step 2, link 1, field pair: a second text needs"),
+        ({"question": "Why?", "try": [{**LINK, "query": {"step": 1}}]}, "step 2, link 1, field query: 'step'"),
     ],
 )
 def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -96,6 +120,9 @@ def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], said: s
         ({"title": "Mine", "steps": [dict(STEP) for _ in range(MAX_STEPS + 1)]}, "field steps: write a list of 1 to"),
         ("title: Mine\nsteps: [1]\n", "step 1 has no fields"),
         ({"steps": [STEP]}, "field title: write a text"),
+        ({"title": "Mine", "steps": [STEP], "summary": ["a"]}, "field summary: write a text"),
+        ({"title": "Mine", "steps": [STEP], "next": "../app"}, "field next: '../app' is no lesson's name; write that"),
+        ({"title": "Mine", "steps": [STEP], "next": "a" * 81}, "field next: 'aaaaaaaaaaaaaaaaaaaaaaaa"),
         ({"title": "Mine", "steps": [STEP], "run": "x"}, "has the unknown field 'run'"),
         ("title: 'Mine\nsteps: [\n", "is not YAML that can be read in line"),
         ("title: !!python/object/apply:os.system ['true']\n", "is not YAML that can be read in line 1"),
@@ -107,7 +134,7 @@ def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], said: s
         (b"title: \xff\xfe\n", "is not text in UTF-8"),
         ("# " + "a" * MAX_FILE_BYTES, "has more than 65,536 bytes"),
     ],
-    ids=range(17),
+    ids=range(20),
 )
 def test_a_bad_file_is_refused_in_one_sentence(content: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(LessonError) as refused:

@@ -9,7 +9,10 @@ import streamlit as st
 from streamlit.runtime.secrets import secrets_singleton
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.errors import BertvizError
+from bertviz_core.settings import Settings
 from ui.server import auth
+from ui.server.auth import check_sign_in
 
 SCRIPT = """
 import streamlit as st
@@ -32,8 +35,12 @@ TWO = """
     cookie_secret = "for this test"
     [auth.school]
     client_id = "inside-bert"
+    client_secret = "for this test too"
+    server_metadata_url = "http://127.0.0.1:9/.well-known/openid-configuration"
     [auth.university]
     client_id = "inside-bert"
+    client_secret = "for this test too"
+    server_metadata_url = "http://127.0.0.1:9/.well-known/openid-configuration"
 """
 
 
@@ -108,3 +115,48 @@ def test_a_missing_package_lets_no_one_in(secrets: Any, monkeypatch: pytest.Monk
     at = opened()
     assert "a text of someone" not in shown(at)
     assert len(at.error) == 1
+
+
+INCOMPLETE = {
+    "no file": None,
+    "an empty file": "",
+    "capitals": ONE.replace("[auth]", "[AUTH]"),
+    "a typing slip": ONE.replace("[auth]", "[auht]"),
+    "no TOML": "[auth\n",
+    "a value": "auth = 'yes'\n",
+    "no cookie secret": ONE.replace("cookie_secret", "cookie_secrets"),
+    "an empty client": ONE.replace('"inside-bert"', '""'),
+    "a provider without an address": TWO.replace("server_metadata_url", "metadata_url"),
+}
+
+
+@pytest.mark.parametrize("text", INCOMPLETE.values(), ids=INCOMPLETE)
+def test_a_server_that_wants_sign_in_does_not_start_without_it(
+    secrets: Any, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_REQUIRE_SIGN_IN", "1")
+    if text is not None:
+        secrets(text)
+    with pytest.raises(BertvizError, match="Sign-in is wanted"):
+        check_sign_in(Settings.from_environment())
+    at = opened()  # and were it running, no one would be let in
+    assert "a text of someone" not in shown(at)
+
+
+def test_a_section_that_cannot_work_stops_the_server_without_the_setting_too(secrets: Any) -> None:
+    secrets("[auth]\ncookie_secret = 'x'\n")
+    with pytest.raises(BertvizError, match="does not say redirect_uri, client_id"):
+        check_sign_in(Settings.from_environment())
+
+
+@pytest.mark.parametrize("text", [ONE, TWO])
+def test_a_complete_sign_in_starts(secrets: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("INSIDE_BERT_REQUIRE_SIGN_IN", "1")
+    secrets(text)
+    check_sign_in(Settings.from_environment())
+
+
+def test_secrets_without_the_section_are_told_in_the_log(secrets: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    secrets("[connections]\nname = 'value'\n")
+    check_sign_in(Settings.from_environment())
+    assert "Sign-in is off" in capsys.readouterr().err

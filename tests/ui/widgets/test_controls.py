@@ -7,7 +7,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.settings import DEFAULT_MODEL
-from tests.pages.opened import opened
 from ui import session
 
 
@@ -128,7 +127,8 @@ def test_an_instance_with_a_list_offers_the_list(monkeypatch: pytest.MonkeyPatch
 def model_page() -> None:
     import streamlit as st
 
-    from ui.widgets.controls import model_name, model_select
+    from ui.widgets.controls import model_name
+    from ui.widgets.model_select import model_select
 
     model_select()
     st.text(model_name())
@@ -139,19 +139,3 @@ def test_the_model_of_a_listed_instance_is_one_of_the_list(monkeypatch: pytest.M
     at = AppTest.from_function(model_page)
     at.query_params["model"] = "roberta-base"
     assert texts(at.run()) == ["bert-base-cased"]
-
-
-@pytest.mark.parametrize(
-    ("page", "key", "former", "now"),
-    [
-        ("heads", "heads", "Same numbers", "One product or twelve"),
-        ("sentences", "compare", "Why alike?", "Token contributions"),
-    ],
-)
-def test_a_former_name_of_a_view_opens_the_same_view(page: str, key: str, former: str, now: str) -> None:
-    at = opened(page, **{key: former})
-    assert not at.exception
-    assert at.button_group(key=key).value == now
-    charts = [each.proto.spec for each in at.get("plotly_chart")]
-    assert charts == [each.proto.spec for each in opened(page, **{key: now}).get("plotly_chart")]
-    assert opened(page).button_group(key=key).value != now

@@ -32,7 +32,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
     counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", 0.0)
+    monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", -1.0)
     at = opened("representations", text=TEXT)
     assert "tokens" in at.info[0].value
     assert "of memory" in at.info[0].value
@@ -45,7 +45,7 @@ def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
 
 
 def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", 0.0)
+    monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", -1.0)
     at = opened("representations", text=TEXT)
     at.button(key="start_run").click().run()
     at.text_area(key="text").set_value("Another text.").run()

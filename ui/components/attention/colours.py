@@ -10,8 +10,8 @@ from bertviz_core.figures.base.style import HUES, LIGHT, Theme, diverging, seque
 MEASURES = {
     "entropy": ("entropy", "entropy", 1.0, 2, " nats"),
     "distance": ("mean distance", "mean distance", 1.0, 1, " tokens"),
-    "special_share": ("share on special tokens", "on special tokens", 100.0, 1, " %"),
-    "diagonal_share": ("share on the diagonal", "diagonal", 100.0, 1, " %"),
+    "special_share": ("share on special tokens", "on special tokens", 100.0, 1, "%"),
+    "diagonal_share": ("share on the diagonal", "diagonal", 100.0, 1, "%"),
 }
 """Field of HeadMeasures -> its name, its name before a number, factor, decimals, unit."""
 

@@ -57,6 +57,7 @@ def view_payload(
     title: str,
     theme: Theme,
     special: Collection[int] = (),
+    second: int | None = None,
     measures: Sequence[str] = tuple(MEASURES),
     heads: Sequence[tuple[int, int]] = ((0, 0),),
     answers: dict[str, Any] | None = None,
@@ -74,6 +75,7 @@ def view_payload(
         title: what the pictures are of, such as the model's name.
         theme: colours and typeface.
         special: positions of special tokens.
+        second: position of the first token of a pair's second text; None where there is one text.
         measures: fields of HeadMeasures in the order in which they are offered.
         heads: (layer, head) of the heads that are shown opened, the main one first.
         answers: what the browser said last, for which this is the answer.
@@ -95,8 +97,8 @@ def view_payload(
         names = [name for name in measures if name in MEASURES]
         header["atlas"] = {
             **description,
-            "queries": _axis(atlas.queries, special),
-            "keys": None if _same(atlas.queries, atlas.keys) else _axis(atlas.keys, special),
+            "queries": _axis(atlas.queries, special, second),
+            "keys": None if _same(atlas.queries, atlas.keys) else _axis(atlas.keys, special, second),
             "hidden": None if hidden is None else [_shares(row) for row in hidden.reshape(-1, hidden.shape[-1])],
             "measures": [measure(name, getattr(atlas.measures, name)) for name in names],
         }
@@ -119,9 +121,11 @@ def _shares(row: Float[np.ndarray, " queries"]) -> list[float]:
     return [round(float(share), 6) for share in row]
 
 
-def _axis(axis: Axis, special: Collection[int]) -> dict[str, Any]:
+def _axis(axis: Axis, special: Collection[int], second: int | None) -> dict[str, Any]:
+    """Labels of an axis, which of them are special tokens, and the first entry of the second text behind some other."""
     known = set(special)
     return {
+        "second": axis.second_entry(second),
         "labels": [escape_controls(shortened(label, LONGEST_LABEL)) or "∅" for label in axis.labels],
         "special": [index for index, entry in enumerate(axis.positions) if entry and known.issuperset(entry)],
     }
@@ -136,7 +140,10 @@ def _atlas(atlas: AttentionAtlas, most: int) -> tuple[dict[str, Any], Codes]:
     thumbnails = atlas.thumbnails
     if factor > 1:
         thumbnails = np.maximum.reduceat(np.maximum.reduceat(thumbnails, row_groups, axis=2), column_groups, axis=3)
-    bits = 16 if 2 * thumbnails.size <= most else 8
+    full = thumbnails.shape[2:] == (len(atlas.queries), len(atlas.keys))
+    bits = (
+        16 if full and 2 * thumbnails.size <= most else 8
+    )  # maps that are whole can be opened without another message
     scale = _scale(thumbnails)
     described = {
         "layers": layers,

@@ -22,7 +22,7 @@ from ui.components.attention.payload import identity, view_payload
 from ui.components.attention.url import Head, Range, ViewOptions, from_query
 from ui.session import component_state
 
-PARTS = ("data", "paint", "atlas", "map", "pointer", "lines", "view")
+PARTS = ("data", "paint", "pen", "atlas", "map", "pointer", "lines", "picture", "build", "view")
 MOST_HEADS = 8
 HTML = '<div class="attention"></div>'
 _HERE = Path(__file__).parent
@@ -161,6 +161,7 @@ def attention_view(
     title: str,
     theme: Theme,
     special: Collection[int] = (),
+    second: int | None = None,
     measures: Sequence[str] = tuple(MEASURES),
     taken: int = 0,
     on_change: Callable[[], None] | None = None,
@@ -175,6 +176,7 @@ def attention_view(
         title: what the pictures are of, such as the model's name.
         theme: colours and typeface.
         special: positions of special tokens.
+        second: position of the first token of a pair's second text; None where there is one text.
         measures: fields of HeadMeasures in the order in which they are offered.
         taken: how many addresses were taken; the browser takes the state's look with each new one, and to begin with.
         on_change: called when the reader opened a head, clicked a cell or chose a range.
@@ -188,6 +190,7 @@ def attention_view(
             title=title,
             theme=theme,
             special=special,
+            second=second,
             measures=measures,
             heads=state.heads,
             part=state.range,

@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.base.caption import Caption
-from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LINE, SCALE
+from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LINE, SCALE, WIDTH
 from bertviz_core.figures.base.spec import STILL
-from bertviz_core.figures.base.style import FILE_FONT, Theme
+from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
 _CSS = """
@@ -32,7 +32,14 @@ _component = st.components.v2.component(
 
 
 def figure_download(
-    chart_key: str, filename: str, title: str, caption: Caption, theme: Theme, alt: str = "", again: Any = None
+    chart_key: str,
+    filename: str,
+    title: str,
+    caption: Caption,
+    theme: Theme,
+    alt: str = "",
+    again: Any = None,
+    look: dict[str, Any] | None = None,
 ) -> None:
     """The two buttons for a chart.
 
@@ -44,6 +51,7 @@ def figure_download(
         theme: that of the files.
         alt: what is seen.
         again: the figure in that theme; None where the chart is saved as it stands on the page.
+        look: colours for a view that draws itself into the file (it hears "attention:draw"); None for a chart.
     """
     data = {
         "chart": chart_key,
@@ -52,11 +60,15 @@ def figure_download(
         "caption": caption.line,
         "alt": alt,
         "figure": again.to_json() if again is not None else None,
+        "look": look,
         "theme": theme.name if again is not None else "",
         "paper": theme.paper,
         "text": theme.text,
-        "font": FILE_FONT,
+        "font": FONT,
+        "family": FAMILY,
         "note": STILL,
+        "width": WIDTH,
+        "least": WIDE,
         "sizes": {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE},
     }
     _component(key=f"{chart_key}_images", data=data, width="content", height="content")

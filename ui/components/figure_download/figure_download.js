@@ -7,21 +7,35 @@ export default function ({ data, parentElement }) {
     button.dataset.theme = data.theme;
     button.setAttribute("aria-label", `Download ${data.filename} as ${format.toUpperCase()}`);
     button.onclick = async () => {
+      if (data.look) return saved(askedFor(data), format, data);
       const plot = document.querySelector(`.st-key-${CSS.escape(data.chart)} .js-plotly-plot`);
       const camera = plot && plot.querySelector('.modebar-btn[data-attr="toImage"], .modebar-btn[data-title^="Download"]');
       if (!camera) return;
-      const picture = captioned(await drawing(plot, camera, data), data);
-      const blob = new Blob([picture.text], { type: "image/svg+xml;charset=utf-8" });
-      save(format === "svg" ? blob : await painted(blob, picture, data), `${data.filename}.${format}`);
+      await saved(await drawing(plot, camera, data), format, data);
     };
   }
+}
+
+// The drawing of a view that draws itself; null where no view of this name is on the page.
+function askedFor({ chart, look, font }) {
+  const part = chart.endsWith("_atlas") ? "atlas" : "head";
+  const detail = { part, look, font, svg: null };
+  document.dispatchEvent(new CustomEvent("attention:draw", { detail }));
+  return detail.svg;
+}
+
+async function saved(drawn, format, data) {
+  if (!drawn) return;
+  const picture = captioned(drawn, data, await typeface(data.family));
+  const blob = new Blob([picture.text], { type: "image/svg+xml;charset=utf-8" });
+  save(format === "svg" ? blob : await painted(blob, picture, data), `${data.filename}.${format}`);
 }
 
 // What plotly saves when its camera is pressed, taken over on its way to the reader. It copies data, layout and
 // settings before the click returns, so what is lent to the chart for it is never drawn on the page.
 function drawing(plot, camera, data) {
   const own = { data: plot.data, layout: plot.layout, options: plot._context.toImageButtonOptions };
-  const size = plot.getBoundingClientRect();
+  const size = pixels(plot, data);
   return new Promise((resolve, reject) => {
     const taken = (event) => {
       const link = event.target;
@@ -49,6 +63,13 @@ function drawing(plot, camera, data) {
   });
 }
 
+// As large as on the page; a figure that is drawn for the file alone has a page's width at least and its own height.
+function pixels(plot, data) {
+  const { width, height } = plot.getBoundingClientRect();
+  const own = data.figure && JSON.parse(data.figure).layout.height;
+  return width >= data.least || !data.figure ? { width, height } : { width: data.width, height: own ?? height };
+}
+
 // The figure of another theme as the reader has moved it on the page: part of an axis, opened module, layer.
 function carried(figure, own, noteName) {
   for (const [name, axis] of Object.entries(own.layout)) {
@@ -72,8 +93,25 @@ function carried(figure, own, noteName) {
   return figure;
 }
 
+// The rule of a style sheet that brings the page's own typeface along; "" where the page has it from elsewhere.
+async function typeface(family) {
+  const own = [...document.styleSheets].filter((sheet) => !sheet.href || new URL(sheet.href).origin === location.origin);
+  const rules = own.flatMap((sheet) => [...sheet.cssRules].map((rule) => [rule, sheet]));
+  const found = rules.find(([rule]) => rule instanceof CSSFontFaceRule && rule.style.fontStyle !== "italic"
+    && rule.style.fontFamily.replaceAll('"', "") === family);
+  const address = found && /url\("?([^")]+)/.exec(found[0].style.src)?.[1];
+  if (!address) return "";
+  const file = await (await fetch(new URL(address, found[1].href ?? document.baseURI))).blob();
+  const inside = await new Promise((done) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result);
+    reader.readAsDataURL(file);
+  });
+  return `@font-face{font-family:'${family}';font-weight:200 900;src:url(${inside}) format('woff2')}`;
+}
+
 // The drawing, its caption below in as many lines as it needs, and what it shows in words.
-function captioned(drawn, data) {
+function captioned(drawn, data, face) {
   const { letters, line, edge } = data.sizes;
   const inner = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
   const width = parseFloat(inner.getAttribute("width"));
@@ -84,6 +122,7 @@ function captioned(drawn, data) {
   root.append(
     element("title", {}, data.title),
     element("desc", {}, data.alt ? `${data.alt.replace(/\.$/, "")}. ${data.caption}` : data.caption),
+    element("style", {}, face),
     element("rect", { width, height: whole, fill: data.paper }),
     document.importNode(inner, true),
   );

@@ -1,15 +1,20 @@
-"""All layers of a map of hidden states, sent ahead: the browser draws another one while the slider moves."""
+"""All layers of a map, sent ahead: the browser draws another one while the layer control moves.
+
+The map stays Streamlit's own chart, which plotly redraws in place. Frames of plotly would carry the layers too, but
+only a slider inside the figure moves them, which would stand in every file and say nothing to table, CSV and title.
+"""
 
 import json
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell, coded_values
+from bertviz_core.figures.hidden_states.heatmaps import bytes_per_cell
 
 MOST_BYTES = 2_000_000
 """Of all layers together; beyond, each is sent when it is asked for."""
@@ -23,34 +28,39 @@ def fit_ahead(values: Float[np.ndarray, "states seq window"]) -> bool:
     return values.size * bytes_per_cell(values[0].size) <= MOST_BYTES
 
 
-def layers_ahead(
-    chart_key: str,
-    slider_key: str,
-    values: Float[np.ndarray, "states seq window"],
-    titles: Sequence[str],
-    alts: Sequence[str],
-) -> None:
-    """Let the browser draw the layers of a chart of hidden states as its slider moves.
+def layers_ahead(chart_key: str, control_key: str, figures: Sequence[Any], alts: Sequence[str]) -> None:
+    """Let the browser draw the layers of a map as the control of its layer moves.
 
     Args:
         chart_key: of the chart, which may show any of the layers; later runs must draw the same one.
-        slider_key: of the slider whose value is the layer.
-        values: the chart's cells at every layer.
-        titles: the chart's title at every layer, no two the same.
-        alts: what is seen in it.
+        control_key: of the control, whose places are those of the figures.
+        figures: the map of every layer as it is drawn, a heatmap first and the numbers in its cells behind; no two have
+            the same title.
+        alts: what is seen in each.
     """
-    coded = [coded_values(layer) for layer in values]
+    cells = [np.ascontiguousarray(figure.data[0].z) for figure in figures]
     header = {
         "chart": chart_key,
-        "slider": slider_key,
-        "rows": values.shape[1],
-        "columns": values.shape[2],
-        "exact": coded[0].cells.dtype == np.float32,
-        "layers": [
-            {"title": title, "alt": alt, "top": each.top, **each.ticks}
-            for each, title, alt in zip(coded, titles, alts, strict=True)
-        ],
+        "control": control_key,
+        "rows": cells[0].shape[0],
+        "columns": cells[0].shape[1],
+        "exact": cells[0].dtype == np.float32,
+        "layers": [_facts(figure, alt) for figure, alt in zip(figures, alts, strict=True)],
     }
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    message = b"".join([struct.pack("<I", len(text)), text, *(each.cells.tobytes() for each in coded)])
+    message = b"".join([struct.pack("<I", len(text)), text, *(each.tobytes() for each in cells)])
     _component(key=f"{chart_key}_ahead", data=message, height="content")
+
+
+def _facts(figure: Any, alt: str) -> dict[str, Any]:
+    """Title, scale and numbers of a map."""
+    heatmap, numbers = figure.data[0], figure.data[1] if len(figure.data) > 1 else None
+    return {
+        "title": figure.layout.title.text,
+        "alt": alt,
+        "ends": [float(heatmap.zmin), float(heatmap.zmax)],
+        "tickvals": [float(tick) for tick in heatmap.colorbar.tickvals],
+        "ticktext": list(heatmap.colorbar.ticktext),
+        "text": list(numbers.text) if numbers else [],
+        "colours": list(numbers.textfont.color) if numbers else [],
+    }

@@ -1,4 +1,4 @@
-// The layers of a chart on the page, drawn here while the slider moves: the server's answer is not waited for. Its
+// The layers of a chart on the page, drawn here while its control moves: the server's answer is not waited for. Its
 // answers leave the chart as it is, so that an older one cannot paint over a newer layer.
 // One message: u32 length of the header, JSON header, the cells of all layers.
 const PLACES = "[data-testid=stPlotlyChart]";
@@ -17,23 +17,24 @@ export default function ({ data, parentElement }) {
     return Array.from({ length: rows }, (_, row) => cells.subarray(start + row * columns, start + (row + 1) * columns));
   };
   const follow = () => {
-    const thumb = document.querySelector(`.st-key-${CSS.escape(header.slider)} input[type=range]`);
+    const thumb = document.querySelector(`.st-key-${CSS.escape(header.control)} input[type=range]`);
     const chart = document.querySelector(`.st-key-${CSS.escape(header.chart)} .js-plotly-plot`);
     const layer = Number(thumb?.value ?? -1), wanted = layers[layer];
     const title = chart?.layout?.title?.text;
     // A chart of another model or other dimensions is about to be replaced, or this message is.
     if (!wanted || title === wanted.title || !layers.some((each) => each.title === title)) return;
-    const { top, ticktext, tickvals } = wanted;
-    const trace = { z: [drawn(layer)], zmin: -top, zmax: top };
+    const { ends, ticktext, tickvals, text, colours } = wanted;
+    const trace = { z: [drawn(layer)], zmin: ends[0], zmax: ends[1] };
     Object.assign(trace, { "colorbar.tickvals": [tickvals], "colorbar.ticktext": [ticktext] });
     window.Plotly.update(chart, trace, { "title.text": wanted.title }, [0]);
+    if (chart.data[1]?.mode === "text") window.Plotly.restyle(chart, { text: [text], "textfont.color": [colours] }, [1]);
     chart.closest(PLACES)?.setAttribute("aria-label", wanted.alt);
   };
   follow();
-  const timer = setInterval(follow, EVERY_MS); // a slider that is moved before the chart is there is heard then
+  const timer = setInterval(follow, EVERY_MS); // a control that is moved before the chart is there is heard then
   const observer = new MutationObserver(follow);
-  const slider = document.querySelector(`.st-key-${CSS.escape(header.slider)}`);
-  if (slider) observer.observe(slider, { attributes: true, attributeFilter: ["aria-valuetext"], subtree: true });
+  const control = document.querySelector(`.st-key-${CSS.escape(header.control)}`);
+  if (control) observer.observe(control, { attributes: true, attributeFilter: ["aria-valuetext"], subtree: true });
   return () => {
     clearInterval(timer);
     observer.disconnect();

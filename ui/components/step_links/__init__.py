@@ -8,11 +8,13 @@ from urllib.parse import urlencode
 import streamlit as st
 
 _HERE = Path(__file__)
+LINKS_JS = _HERE.with_name("links.js").read_text(encoding="utf-8")
+"""What makes and follows such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
 _component = st.components.v2.component(
     "step_links",
     html='<nav class="links"></nav>',
     css=_HERE.with_name("step_links.css").read_text(encoding="utf-8"),
-    js=_HERE.with_name("step_links.js").read_text(encoding="utf-8"),
+    js=LINKS_JS + _HERE.with_name("step_links.js").read_text(encoding="utf-8"),
 )
 
 
@@ -35,7 +37,7 @@ def address(page: str, query: Sequence[tuple[str, str]]) -> str:
     return f"{'' if page == 'overview' else page}?{urlencode(query)}"
 
 
-def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = False, again: str | None = None) -> None:
+def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = False) -> None:
     """The links in a row, or below each other.
 
     Args:
@@ -43,11 +45,10 @@ def step_links(links: Sequence[Link], key: str, label: str, is_list: bool = Fals
         key: of the links.
         label: names them for those who do not see them.
         is_list: whether they stand below each other.
-        again: address that is opened at once, without a click; None for none.
     """
     _component(
         key=key,
-        data={"links": [asdict(each) for each in links], "label": label, "list": is_list, "again": again},
+        data={"links": [asdict(each) for each in links], "label": label, "list": is_list},
         width="stretch" if is_list else "content",
         height="content",
     )

@@ -1,44 +1,10 @@
-// Links that a click follows as the browser's own back and forward do: the address changes, the page is not loaded anew.
-// Words of a lesson enter the page through textContent alone.
-const MAIN = "[data-testid=stMain]";
-
+// Links to steps of lessons, in a row or below each other.
 export default function ({ data, parentElement }) {
   const nav = parentElement.querySelector(".links");
   const focused = nav.getRootNode().activeElement?.dataset?.at;
   nav.classList.toggle("list", data.list);
   nav.setAttribute("aria-label", data.label);
-  nav.replaceChildren(...data.links.map(made));
+  nav.replaceChildren(...data.links.map(linked));
   if (focused !== undefined) nav.querySelector(`a[href][data-at="${focused}"]`)?.focus();
-  nav.onclick = (event) => {
-    const link = event.target.closest("a[href]");
-    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    window.history.pushState({}, "", link.href);
-    follow();
-  };
-  if (!data.again) return;
-  window.history.replaceState({}, "", new URL(data.again, root()).href);
-  follow();
-}
-
-function follow() {
-  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
-  document.querySelector(MAIN)?.scrollTo(0, 0);
-}
-
-function made(link, at) {
-  const element = document.createElement("a");
-  element.textContent = link.label;
-  element.dataset.at = at;
-  element.className = link.main ? "main" : "";
-  if (link.current) element.setAttribute("aria-current", "step");
-  if (link.address) element.href = new URL(link.address, root()).href;
-  else element.setAttribute("aria-disabled", "true");
-  return element;
-}
-
-// The page's own script says where the dashboard is; without it every page stands in the same folder.
-function root() {
-  const known = window.__streamlit?.BACKEND_BASE_URL;
-  return known ? `${known}/` : new URL(".", window.location.href).href;
+  nav.onclick = onClick;
 }

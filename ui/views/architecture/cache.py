@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from bertviz_core.architecture.activation_memory import activation_memory
 from bertviz_core.architecture.design import design_of
 from bertviz_core.architecture.dry_run import module_shapes
-from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
-from bertviz_core.architecture.module_tree import module_tree, task_of_class
+from bertviz_core.architecture.layer_flow import layer_flow
+from bertviz_core.architecture.layer_modules import layer_paths
+from bertviz_core.architecture.module_tree import module_tree
 from bertviz_core.architecture.multiply_adds import STATED_TOKENS, counted, operation_terms
 from bertviz_core.architecture.results import (
     ActivationMemory,
@@ -42,7 +43,7 @@ class ModelClass(NamedTuple):
 def chosen_class(name: str) -> ModelClass:
     """The class that the checkpoint names, or that of the task chosen for the session."""
     task = controls.chosen_task(ledgers.tasks(name))
-    return ModelClass(name, task or _own_task(source_key(name)))
+    return ModelClass(name, task or ledgers.own_task(name))
 
 
 def tree(of: ModelClass, fold: bool = True) -> ModuleTree:
@@ -117,11 +118,6 @@ def _text(tokens: Tokens | None) -> tuple[str, str | None] | None:
     return None if tokens is None else (tokens.text, tokens.pair)
 
 
-@cached_by_bytes()
-def _own_task(key: SourceKey) -> str:
-    return task_of_class(key.name, ledgers.source(key.name).config, ledgers.ledger(key.name).architecture)
-
-
 @cached_by_bytes("Building the modules")
 def _tree(key: SourceKey, task: str, fold: bool) -> ModuleTree:
     return module_tree(key.name, ledgers.source(key.name).config, task, fold)
@@ -135,7 +131,7 @@ def _class_ledger(key: SourceKey, task: str) -> Ledger:
 @cached_by_bytes()
 def _design(key: SourceKey, task: str) -> Design:
     model = build_skeleton(key.name, ledgers.source(key.name).config, task)
-    return design_of(model, _class_ledger(key, task))
+    return design_of(model, _class_ledger(key, task), ledgers.facts(key.name, task))
 
 
 @cached_by_bytes()
@@ -147,8 +143,8 @@ def _flow(
     _tokens: Tokens | None,
 ) -> LayerFlow:
     tree, run = _tree(key, task, False), _shapes(key, task, text, _tokens)
-    model, config = ledgers.architecture(key.name), whole_config(key.name)
-    return layer_flow(tree, _class_ledger(key, task), run, model, config, layer)
+    model, facts = ledgers.architecture(key.name), ledgers.facts(key.name, task)
+    return layer_flow(tree, _class_ledger(key, task), run, model, facts, layer)
 
 
 @cached_by_bytes("Tracing shapes")
@@ -165,7 +161,7 @@ def _shapes(
 
 @cached_by_bytes("Reading the formula off the modules")
 def _terms(key: SourceKey) -> OperationTerms:
-    return operation_terms(key.name, ledgers.source(key.name).config)
+    return operation_terms(key.name, ledgers.source(key.name).config, ledgers.facts(key.name, "base"))
 
 
 @cached_by_bytes("Counting operations")

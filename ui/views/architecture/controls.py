@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from ui.widgets.controls import BOUND, level
+from ui.widgets.view_and_layer import layer_select
 
 TREE_KEY = "architecture_tree"
 
 
 def levels_open(deepest: int) -> int:
     """How many levels of the tree stand open to begin with."""
-    return level("Levels open", deepest, 3, "levels", "Each row can still be folded and unfolded by itself.")
+    return level("Levels open", deepest, 4, "levels", "Each row can still be folded and unfolded by itself.")
 
 
 def one_by_one() -> bool:
@@ -47,10 +48,4 @@ def take_module() -> None:
 
 def drawn_layer(layers: int) -> int:
     """The stored layer that is drawn; without a choice where there is one."""
-    if layers <= 1:
-        return 0
-    if st.session_state.get("drawn_layer", 0) >= layers:
-        st.session_state["drawn_layer"] = layers - 1
-    middle = layers // 2
-    words = "Stored layers, counted from 0. In most models all are alike."
-    return int(st.slider("Layer", 0, layers - 1, middle, key="drawn_layer", help=words, **BOUND))
+    return layer_select(layers, layers // 2, "Stored layers, counted from 0. In most models all are alike.")

@@ -6,13 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.architecture.module_tree import printed
+from bertviz_core.architecture.multiply_adds import STATED_TOKENS
 from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import theme_named
 from ui import session
 from ui.cache import ledgers
 from ui.components.module_tree import module_tree
-from ui.views.architecture import cache, controls, texts
+from ui.views.architecture import cache, controls, reproduction, texts
 from ui.widgets.figure_block import csv_text, explained, folded, folded_table
 from ui.widgets.formatting import escape_markdown, short_count
 
@@ -42,7 +43,8 @@ def tree_view(asked: cache.ModelClass) -> None:
     frame = tree_frame(tree, run)
     _take_away(asked, frame)
     folded_table(controls.TREE_KEY, frame, label)
-    explained(controls.TREE_KEY, *texts.TREE)
+    code = reproduction.tree_code(asked.name, tree.architecture, run.seq if run else STATED_TOKENS)
+    explained(controls.TREE_KEY, texts.TREE, code)
 
 
 def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
@@ -98,7 +100,7 @@ def _drawn(row: ModuleRow, tree: ModuleTree, run: ShapeRun | None) -> dict[str, 
         if run is None
         else "called with no tensor"
         if moved
-        else "holds others"
+        else "only holds modules"
         if row.closes
         else "not called",
     }
@@ -129,7 +131,7 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
             f"one run"
         )
     elif run:
-        lines.append("The run does not call it: it holds other modules, or another part takes its weights.")
+        lines.append("The run does not call it: it only holds other modules, or its weights are used elsewhere.")
     st.markdown("  \n".join(lines))
 
 
@@ -152,14 +154,15 @@ def _source_words(asked: cache.ModelClass, tree: ModuleTree, run: ShapeRun | Non
     words = []
     if run:
         known = cache.read(asked.name) is not None
-        what = (
-            f"the typed text, {run.seq:,} tokens"
-            if known
-            else f"{run.seq:,} tokens: the tokenizer is not on this machine"
-        )
-        words.append(f"Shapes are those of {what}, the batch axis first.")
+        if known:
+            words.append(f"Shapes (batch, tokens, ...) are those of your text, {run.seq:,} tokens.")
+        else:
+            words.append(
+                f"Shapes (batch, tokens, ...) are those of a text of {run.seq:,} tokens, because the tokenizer is not "
+                "on this machine."
+            )
     if run and run.decoder_tokens:
-        words.append("The decoder gets its start token alone.")
+        words.append("The decoder is given its start token only.")
     stored = ledgers.ledger(asked.name)
     if stored.architecture == tree.architecture and stored.total != tree.total:
         words.append(

@@ -20,7 +20,7 @@ from bertviz_core.figures.architecture.cost import (
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layer_flow import layer_figure
 from ui.cache import ledgers
-from ui.views.architecture import cache, controls, texts
+from ui.views.architecture import cache, controls, reproduction, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import bytes_text, escape_markdown, short_count
@@ -37,7 +37,12 @@ def layer_view(asked: cache.ModelClass) -> None:
     steps = f"Steps of layer {layer} in the order of the run"
     filename = f"layer {layer} {flow.model}"
     words = figure_block(
-        layer_figure(flow), filename, flow_frame(flow), alt=steps, texts=read or (), explanation=texts.LAYER
+        layer_figure(flow),
+        filename,
+        flow_frame(flow),
+        alt=steps,
+        texts=read or (),
+        explanation=(texts.LAYER, reproduction.layer_code(asked.name, cache.tree(asked).architecture, flow)),
     )
     words.markdown(texts.layer_words(flow, design))
 
@@ -76,8 +81,9 @@ def cost_view(asked: cache.ModelClass) -> None:
                 "tokens": costs.lengths,
                 "projections": costs.projections,
                 "scores and mixing": costs.attention,
+                "scores and mixing of every pair": costs.every_pair,
                 "feed-forward": costs.feed_forward,
-                "other": costs.other,
+                "the rest": costs.other,
                 "total": costs.total,
             }
         )
@@ -88,7 +94,7 @@ def cost_view(asked: cache.ModelClass) -> None:
     else:
         listed = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
         st.info(escape_markdown(f"{texts.NOT_COVERED} PyTorch counts {listed or 'no run short enough'}."))
-    explained("architecture_cost", *texts.COST)
+    explained("architecture_cost", texts.COST, reproduction.cost_code(name, terms, here))
     _memory(name, limit)
 
 
@@ -97,7 +103,7 @@ def _metrics(terms: OperationTerms, here: int, counts: dict[int, int], typed: bo
     costs = multiply_adds(terms, [here])
     formula, pairs = int(costs.total[0]), int((costs.total - costs.attention + costs.every_pair)[0])
     own = counts.get(here, pairs)
-    total, how = (formula, "by the formula") if own == pairs else (own, "counted by PyTorch")
+    total, how = (formula, "by the formula, windows honoured") if own == pairs else (own, "counted by PyTorch")
     with st.container(horizontal=True):
         st.metric("Your text" if typed else "A text", f"{here:,} tokens", help="Special tokens included.")
         words = f"{total:,} of one forward pass, {how}; twice as many operations."
@@ -106,6 +112,7 @@ def _metrics(terms: OperationTerms, here: int, counts: dict[int, int], typed: bo
             ("Feed-forward", costs.feed_forward),
             ("Projections", costs.projections),
             ("Scores and mixing", costs.attention),
+            ("The rest", costs.other),
         ):
             value = int(values[0])
             st.metric(label, f"{value / total:.1%}" if total else "", help=f"{value:,} multiply-adds.")
@@ -119,8 +126,8 @@ def _memory(name: str, limit: int | None) -> None:
     spec, weights = memory_figure(memory), ledgers.ledger(name).total * 4
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
-    filename = f"activation memory {chosen} {name}"
-    words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=texts.MEMORY_MADE)
+    filename, made = f"activation memory {chosen} {name}", (texts.MEMORY_MADE, reproduction.memory_code(name, memory))
+    words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=made)
     words.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
 
 
@@ -135,6 +142,6 @@ def encoder_view(asked: cache.ModelClass) -> None:
         f"encoder or decoder {asked.name}",
         frame,
         alt=f"Components of {asked.name}",
-        explanation=texts.ENCODER,
+        explanation=(texts.ENCODER, reproduction.design_code(asked.name, ledger.architecture)),
     )
     words.markdown(texts.design_words(model, design))

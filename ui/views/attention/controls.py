@@ -7,9 +7,18 @@ import streamlit as st
 from bertviz_core.attention.results import Block, MapOptions, Weights
 from ui.components.attention.url import ViewOptions, from_query, to_query
 from ui.widgets.controls import BOUND, bring_along, choice
+from ui.widgets.view_and_layer import store_layer
 
 WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout")
-SWITCHES = {"words": "Merge words", "hide_special": "Hide special", "hide_punctuation": "Hide punctuation"}
+SWITCHES = {
+    "words": ("Merge pieces to words", "Weights on the pieces of a word are added up, their rows averaged."),
+    "hide_special": (
+        "Hide special tokens",
+        "Without [CLS], [SEP] and the like. What they hold is stated beside the map; nothing is renormalised.",
+    ),
+    "hide_punctuation": ("Hide punctuation", "Without punctuation marks and symbols, as queries and as keys."),
+}
+"""Key -> label and help."""
 OPTIONS_KEY, RESTORED_KEY = "look", "attention_look"
 Shown = tuple[str, tuple[int, int]]
 """Identity of what the view shows, and (layer, head) of the opened head."""
@@ -32,29 +41,31 @@ class RestoredOptions:
 def weights_choice() -> Weights:
     """What a cell holds."""
     return choice(
-        "What a cell holds",
+        "Weights",
         WEIGHTS,
         "weights",
-        help="attention: the probability. value-weighted: times the length of what the value hands over. "
-        "rollout: the heads' mean, multiplied through the layers.",
+        help="attention: the model's own attention weights. value-weighted: each weight times the length of the value "
+        "vector that it weights. rollout: attention traced back to the input through all layers up to this one.",
     )
 
 
 def reading_controls(weights: Weights, blocks: tuple[Block, ...]) -> MapOptions:
-    """How the maps are read; the part of a pair only where there is a pair."""
-    switches = {key: st.toggle(label, key=key, **BOUND) for key, label in SWITCHES.items()}
-    block: Block = "all"
-    if len(blocks) > 1:
-        if st.session_state.get("part", "all") not in blocks:
-            st.session_state["part"] = "all"
-        block = choice("Part of the pair", blocks, "part", help="Queries of one text, keys of one text.")
+    """Which tokens the maps show; the part of a pair only where there is a pair."""
+    with st.popover("Tokens", key="attention_tokens", width="content"):
+        switches = {key: st.toggle(label, key=key, help=words, **BOUND) for key, (label, words) in SWITCHES.items()}
+        block: Block = "all"
+        if len(blocks) > 1:
+            if st.session_state.get("part", "all") not in blocks:
+                st.session_state["part"] = "all"
+            words = "A is the first text, B the second. A to B: how the first text attends to the second."
+            block = choice("Part of the pair", blocks, "part", help=words)
     return MapOptions(weights, block=block, **switches)
 
 
 def store_opened(head: tuple[int, int] | None, with_head: bool) -> None:
     """Let the selects of layer and head follow a head that was opened in the view."""
     if head is not None:
-        st.session_state["at"] = head[0]
+        store_layer(head[0])
         if with_head:
             st.session_state["head"] = head[1]
 

@@ -6,16 +6,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.attention.maps import blocks_of
+from bertviz_core.attention.axes import blocks_of
 from bertviz_core.attention.probabilities import attention_rows
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
-from bertviz_core.figures.attention.heatmap import UNITS, attention_title, long_figure
-from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.attention.heatmap import long_figure
+from bertviz_core.figures.attention.reading import attention_title
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
 from ui import session
-from ui.components.attention.html_file import attention_html, file_payload
 from ui.components.attention.payload import identity
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
@@ -29,15 +28,20 @@ from ui.views.attention.controls import (
     store_options,
     weights_choice,
 )
-from ui.views.attention.figures import KEY, folded_atlas, folded_head, folded_readings, frame_of
-from ui.views.attention.texts import CODE, FORMULAS, LABELS, explanation
-from ui.widgets.cell_controls import head_select, layer_select
+from ui.views.attention.figures import folded_measures, folded_readings
+from ui.views.attention.files import KEY, atlas_files, frame_of, head_files
+from ui.views.attention.reproduction import attention_code
+from ui.views.attention.texts import FORMULAS, LABELS, explanation
+from ui.widgets.cell_controls import head_select
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import csv_text, explained, figure_block, file_name, folded_table, numbers_table
+from ui.widgets.figure_block import explained, figure_block, folded_table, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.view_and_layer import layer_select
 
 LONG_KEY = "attention_long"
 NEAREST = 20
+MOSTLY = 0.5
+"""Share on special tokens from which on hiding them is proposed."""
 
 
 @st.fragment
@@ -63,7 +67,7 @@ def long_view(trace: Trace) -> None:
         "the whole row. Narrow the ranges to come closer."
     )
     _row(trace, layer, head)
-    explained(LONG_KEY, FORMULAS["attention"], CODE["attention"].format(layer=layer, head=head))
+    explained(LONG_KEY, FORMULAS["attention"], attention_code(trace, layer, head, MapOptions()))
 
 
 def _row(trace: Trace, layer: int, head: int) -> None:
@@ -93,12 +97,10 @@ def _heads(trace: Trace) -> None:
         layer = layer_select(trace.num_hidden_layers)
         head = 0 if weights == "rollout" else head_select(trace.num_attention_heads)
         reading = MapOptions() if long else reading_controls(weights, blocks_of(trace.tokens))
-    st.caption(LABELS[weights])
     with shown_to_user():
         atlas = cache.atlas(trace, reading, _progress(trace) if long else None)
-    said, shown = last_serial(KEY), (identity(atlas), (layer, head))
+    said, shown, second = last_serial(KEY), (identity(atlas), (layer, head)), trace.tokens.second_start
     state = attention_state(KEY, atlas, (layer, head), requested_options(said, shown))
-    special = np.flatnonzero(trace.tokens.special).tolist()
     attention_view(
         atlas,
         [_map(trace, *each, reading, state, long) for each in (*state.missing, *state.ahead)],
@@ -106,21 +108,24 @@ def _heads(trace: Trace) -> None:
         key=KEY,
         title=trace.model,
         theme=theme_named(session.theme_name()),
-        special=special,
+        special=np.flatnonzero(trace.tokens.special).tolist(),
+        second=second,
         taken=store_options(state.look, said, shown),
         on_change=partial(_follow, weights != "rollout"),
     )
+    st.caption(LABELS[weights])
     if long:
         return
     attention_map = cache.one_map(trace, layer, head, reading)
-    title = attention_title(attention_map, trace.model)
     _exact(trace, reading, state)
     _hidden(attention_map)
-    _downloads(trace, atlas, attention_map, reading, title, special)
-    folded_head(attention_map, trace, state.look.lines)
-    folded_atlas(atlas, trace)
+    _special(atlas, attention_map)
+    head_files(trace, atlas, attention_map, state, second)
+    atlas_files(trace, atlas, state.look.lines)
+    folded_table(KEY, frame_of(attention_map), attention_title(attention_map, trace.model))
+    folded_measures(atlas, trace)
     folded_readings(trace, layer, head, reading)
-    explained(KEY, explanation(reading), CODE[reading.weights].format(layer=layer, head=head))
+    explained(KEY, explanation(reading), attention_code(trace, layer, head, reading))
 
 
 def _map(
@@ -155,62 +160,21 @@ def _hidden(attention_map: AttentionMap) -> None:
     """What is not shown, where something is not."""
     share = attention_map.hidden_share
     if share.any():
-        words = (
-            "of each row lies" if attention_map.options.weights != "value-weighted" else "of the norms of each row lie"
-        )
+        words = "the norms of a row" if attention_map.options.weights == "value-weighted" else "a row"
         st.markdown(
-            f"On keys that are not shown {words} between **{share.min():.4f}** and **{share.max():.4f}**, "
-            f"on average **{share.mean():.4f}**. Nothing is renormalised."
+            f"The hidden keys hold between **{share.min():.4f}** and **{share.max():.4f}** of {words}, "
+            f"**{share.mean():.4f}** on average. Nothing is renormalised."
         )
 
 
-def _downloads(
-    trace: Trace,
-    atlas: AttentionAtlas,
-    attention_map: AttentionMap,
-    reading: MapOptions,
-    title: str,
-    special: list[int],
-) -> None:
-    """The whole view as one file that opens without a network, and the opened map as numbers."""
-    theme = theme_named(session.theme_name())
-    name, read = file_name(KEY, title), trace.tokens
-    texts = tuple(text for text in (read.text, read.pair) if text)
-    top = float(attention_map.weights.max(initial=0))
-    colours = f"{UNITS[reading.weights]}, 0 to {top:.3g} in the opened head"
-    caption = Caption(LABELS[reading.weights], ((trace.model, trace.revision),), texts, colours).line
-
-    def page() -> str:
-        payload = file_payload(
-            atlas,
-            [attention_map],
-            lambda layer, head: cache.one_map(trace, layer, head, reading),
-            title=trace.model,
-            theme=theme,
-            special=special,
-            heads=[(attention_map.layer, attention_map.head or 0)],
+def _special(atlas: AttentionAtlas, attention_map: AttentionMap) -> None:
+    """What helps where most of what is seen are special tokens."""
+    measured = atlas.measures.special_share[attention_map.layer, attention_map.head or 0]
+    if attention_map.options.weights == "attention" and not attention_map.options.hide_special and measured >= MOSTLY:
+        st.caption(
+            f"This head puts {measured:.1%} of its attention on special tokens. **Hide special tokens**, under "
+            "**Tokens** above, leaves the rest to be seen."
         )
-        return attention_html(payload, title, caption)
-
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.download_button(
-            "HTML of this view",
-            page,
-            f"{name}.html",
-            "text/html",
-            key=f"{KEY}_html",
-            help="One file with all heads; opens without a network.",
-            on_click="ignore",
-        )
-        st.download_button(
-            "CSV",
-            lambda: csv_text(frame_of(attention_map)),
-            f"{name}.csv",
-            "text/csv",
-            key=f"{KEY}_csv",
-            on_click="ignore",
-        )
-    folded_table(KEY, frame_of(attention_map), title)
 
 
 def _progress(trace: Trace) -> Progress:

@@ -7,20 +7,22 @@ import streamlit as st
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
-from bertviz_core.checkpoints.values import Checkpoint
+from bertviz_core.checkpoints.values import Checkpoint, rounded_copy
 from bertviz_core.figures.checkpoints.comparison import (
     change_figure,
     changes_figure,
     cosines_figure,
     divergences_figure,
     most_changed,
+    state_names,
 )
-from ui.cache import models
+from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
-from ui.views.checkpoint.texts import ALONE, BEHAVIOUR, COMPARE, EQUAL
+from ui.views.checkpoint.texts import BEHAVIOUR, COMPARE, COPIED, EQUAL, behaviour_code, compare_code
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
@@ -30,10 +32,17 @@ from ui.widgets.formatting import escape_markdown
 def behaviour_view(name: str, other: str) -> None:
     """What both make of the text in the sidebar."""
     text, pair = controls.text(), controls.pair()
-    require_same_ids(name, models.tokens(name, text, pair), other, models.tokens(other, text, pair))
+    rounding = COPIES.get(other)
+    read = models.tokens(name, text, pair)
+    if rounding is None:
+        require_same_ids(name, read, other, models.tokens(other, text, pair))
     with st.spinner("Running both models"):
         first = run_model.traced(name, text, pair)
-        second = run_model.traced(other, text, pair)
+        second = (
+            run_model.traced(other, text, pair)
+            if rounding is None
+            else run_model.run_tokens(models.rounded(name, rounding), read)
+        )
     place = st.empty()
 
     def tell(done: int, layers: int) -> None:
@@ -45,7 +54,9 @@ def behaviour_view(name: str, other: str) -> None:
         st.warning(escape_markdown(notice))
     _cosines(measured)
     _divergences(measured)
-    explained("checkpoint_behaviour", *BEHAVIOUR)
+    explained(
+        "checkpoint_behaviour", BEHAVIOUR, behaviour_code(ledgers.source(name), rounding or ledgers.source(other), read)
+    )
 
 
 def _cosines(behaviour: Behaviour) -> None:
@@ -55,12 +66,13 @@ def _cosines(behaviour: Behaviour) -> None:
     frame = pd.DataFrame(
         behaviour.cosines, columns=[f"{place} {token}" for place, token in enumerate(behaviour.tokens.tokens)]
     )
-    frame.insert(0, "layer", range(len(behaviour.cosines)))
+    frame.insert(0, "hidden state", state_names(len(behaviour.cosines)))
     filename = f"cosine {behaviour.first} {behaviour.second}"
     words = figure_block(
         cosines_figure(behaviour), filename, frame, texts=behaviour.tokens, models=models_of(behaviour)
     )
-    words.markdown(f"Mean cosine at the last row **{float(last.mean()):.4f}**, smallest **{float(last.min()):.4f}**.")
+    mean, least = float(last.mean()), float(last.min())
+    words.markdown(f"After the last layer the mean cosine is **{mean:.4f}**, the smallest **{least:.4f}**.")
 
 
 def _divergences(behaviour: Behaviour) -> None:
@@ -68,7 +80,7 @@ def _divergences(behaviour: Behaviour) -> None:
         return
     layer, head = divmod(int(behaviour.divergences.argmax()), behaviour.divergences.shape[1])
     largest = float(behaviour.divergences[layer, head])
-    where = f"largest at layer {layer}, head {head}: **{largest:.4f}** nats" if largest else "0 in every head"
+    where = f"largest at layer {layer}, head {head}: **{largest:.2g}** nats" if largest else "0 in every head"
     frame = pd.DataFrame(
         behaviour.divergences, columns=[f"head {head}" for head in range(behaviour.divergences.shape[1])]
     )
@@ -88,22 +100,31 @@ def models_of(comparison: CheckpointComparison | Behaviour) -> tuple[str, ...]:
 MAP = "checkpoint_changes"
 
 
-def compare_view(name: str) -> None:
+def settings(name: str) -> tuple[str, str, bool, tuple[bool, bool]]:
+    """The other checkpoint, what is compared, and how the map is drawn."""
+    other = checkpoint_controls.other_select(name, checkpoint_controls.names_with_weights(name))
+    side = checkpoint_controls.side_choice()
+    logarithmic, order = True, (False, False)
+    if side == checkpoint_controls.SIDES[0]:
+        with st.popover("Options"):
+            logarithmic = checkpoint_controls.scale_choice()
+            order = checkpoint_controls.order_choice()
+    return other, side, logarithmic, order
+
+
+def view(name: str, other: str, side: str, logarithmic: bool, order: tuple[bool, bool]) -> None:
     """What changed from this checkpoint to another."""
-    names = checkpoint_controls.names_with_weights(name)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        other = checkpoint_controls.other_select(name, names)
-        side = checkpoint_controls.side_choice()
     first = cache.checkpoint(name)
-    second = cache.checkpoint(other)
-    if len(names) == 1 and other == name:
-        st.info(ALONE, icon=":material/info:")
+    rounding = COPIES.get(other)
+    second = rounded_copy(first, rounding) if rounding else cache.checkpoint(other)
+    if rounding:
+        st.caption(COPIED.format(rounding=rounding))
     elif first.folder == second.folder:
         st.info(EQUAL, icon=":material/info:")
-    if side == "weights":
+    if side == checkpoint_controls.SIDES[0]:
         comparison = cache.comparison(first, second)
+        _weights(first, second, comparison, logarithmic, order)
         _names(comparison)
-        _weights(first, second, comparison)
     else:
         behaviour_view(name, other)
 
@@ -136,14 +157,17 @@ def _names(comparison: CheckpointComparison) -> None:
 
 @st.fragment
 @shown_to_user()
-def _weights(first: Checkpoint, second: Checkpoint, comparison: CheckpointComparison) -> None:
+def _weights(
+    first: Checkpoint,
+    second: Checkpoint,
+    comparison: CheckpointComparison,
+    logarithmic: bool,
+    order: tuple[bool, bool],
+) -> None:
     """The map of relative changes, the clicked tensor and the table."""
     if not comparison.tensors:
         st.info("The two have no tensor of one name and shape, so nothing can be subtracted.", icon=":material/info:")
         return
-    with st.container(horizontal=True):
-        logarithmic = checkpoint_controls.scale_choice()
-        order = checkpoint_controls.order_choice()
     grid = tensor_grid(
         [each.location for each in comparison.tensors], [each.relative_change for each in comparison.tensors]
     )
@@ -154,15 +178,14 @@ def _weights(first: Checkpoint, second: Checkpoint, comparison: CheckpointCompar
         cell = cell_click(MAP)
         st.caption("Click a cell to see its tensor below.")
         if grid.left_out:
-            st.caption(f"{grid.left_out:,} more tensors stand in the table.")
+            st.caption(f"{grid.left_out:,} more tensors are in the table.")
     checkpoint_controls.take_cell(checkpoint_controls.CHANGED, cell, "" if cell is None else grid.tensor_at(*cell))
     by_name = {each.name: each for each in comparison.tensors}
     chosen = by_name[
         checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(comparison))
     ]
     _tensor(first, second, comparison, chosen)
-    value = chosen.relative_change
-    explained(MAP, COMPARE[0], COMPARE[1].format(first=chosen.name, second=chosen.second_name, value=value))
+    explained(MAP, COMPARE, compare_code(first, second, chosen, ledgers.source(first.name), ledgers.ledger(first.name)))
 
 
 def _tensor(first: Checkpoint, second: Checkpoint, comparison: CheckpointComparison, change: TensorChange) -> None:
@@ -206,4 +229,4 @@ def number(value: float) -> str:
 
 
 def _shape(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape)) or "1"
+    return str(shape)

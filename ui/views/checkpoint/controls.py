@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from bertviz_core.checkpoints.rounding import COPIES
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.checkpoints.weights import STATISTICS
 from bertviz_core.models.files import weights_folder
@@ -39,7 +40,7 @@ def load_task_select(tasks: Sequence[str], own: str) -> str:
     if st.session_state.get(TASK_KEY, own) not in options:
         st.session_state[TASK_KEY] = own
     help_text = "The class that transformers would load, with the head of this task; the family has these."
-    return str(st.selectbox("Load it for", options, key=TASK_KEY, help=help_text, **BOUND) or own)
+    return str(st.selectbox("Load it for", options, key=TASK_KEY, help=help_text, width=TASK_WIDTH, **BOUND) or own)
 
 
 def labels_input(stated: int) -> int | None:
@@ -53,6 +54,7 @@ def labels_input(stated: int) -> int | None:
         key=LABELS_KEY,
         placeholder=f"{stated:,}, from the config",
         help="Classes that the head tells apart; leave it empty for the number that the config states.",
+        width=LABELS_WIDTH,
         **BOUND,
     )
     return None if labels is None else int(labels)
@@ -67,9 +69,13 @@ def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
 
 
 OTHER, TENSOR, CHANGED = "other", "tensor", "changed"
+SIMILAR_SIZES = 4
+"""Sizes of two models that must agree before one is compared with the other unasked."""
 ORDERS = ("as in the model", "modules by change", "layers by change", "both by change")
 SCALES = ("powers of ten", "even")
 MOST_OPTIONS = 2_000
+OTHER_WIDTH, TASK_WIDTH, LABELS_WIDTH = 245, 240, 160
+"""Pixels."""
 
 
 def names_with_weights(first: str) -> list[str]:
@@ -78,8 +84,9 @@ def names_with_weights(first: str) -> list[str]:
 
 
 def other_select(first: str, names: Sequence[str]) -> str:
-    """The second checkpoint; to begin with the one most like the first, itself where there is no other."""
-    default = _likest(first, names)
+    """The second checkpoint; to begin with another of the same sizes, else a rounded copy of the first."""
+    default = _likest(first, names) or next(iter(COPIES))
+    names = [*COPIES, *(name for name in names if name != first)]
     if st.session_state.get(OTHER) == "":
         del st.session_state[OTHER]
     other = st.selectbox(
@@ -88,7 +95,9 @@ def other_select(first: str, names: Sequence[str]) -> str:
         index=names.index(default),
         key=OTHER,
         accept_new_options=not settings().allowed_models,
-        help="A second checkpoint whose weights are on this machine: choose one, or type a folder's name or a Hub id.",
+        help="This checkpoint rounded to a smaller number format, or a second one whose weights are on this machine: "
+        "choose one, or type a folder's name or a Hub id.",
+        width=OTHER_WIDTH,
         **BOUND,
     )
     return str(other or default)
@@ -96,7 +105,13 @@ def other_select(first: str, names: Sequence[str]) -> str:
 
 def statistic_choice() -> str:
     """Which number of every tensor is drawn."""
-    return choice("Number of each tensor", list(STATISTICS), "statistic")
+    return choice("Of each tensor", list(STATISTICS), "statistic")
+
+
+def weights_scale_choice() -> bool:
+    """Whether the scale of a statistic counts powers of ten."""
+    words = "Powers of ten show small numbers beside large ones. An even scale ends where few numbers lie far beyond."
+    return choice("Colour scale", SCALES[::-1], "weights_scale", help=words) == SCALES[0]
 
 
 def scale_choice() -> bool:
@@ -112,9 +127,12 @@ def order_choice() -> tuple[bool, bool]:
     return chosen.startswith(("modules", "both")), chosen.startswith(("layers", "both"))
 
 
+SIDES = ("weights", "behaviour with the text")
+
+
 def side_choice() -> str:
     """Weights, or behaviour with a text."""
-    return choice("What is compared", ("weights", "behaviour with the text"), "compared")
+    return choice("What is compared", SIDES, "compared")
 
 
 def tensor_select(key: str, names: Sequence[str], default: str) -> str:
@@ -148,12 +166,10 @@ def _has_weights(name: str) -> bool:
 
 
 def _likest(first: str, names: Sequence[str]) -> str:
-    """Another model of the same type and size, then of the same type, then any; the first itself where it is alone."""
-    others = [name for name in names if name != first]
-    if not others:
-        return first
+    """Another model of the same type and sizes; "" where there is none."""
     own = resolve(first, settings())
-    return max(others, key=lambda name: _likeness(own, resolve(name, settings())))
+    likeness = {name: _likeness(own, resolve(name, settings())) for name in names if name != first}
+    return next((name for name, alike in likeness.items() if alike == (True, SIMILAR_SIZES)), "")
 
 
 def _likeness(first: ModelSource, second: ModelSource) -> tuple[bool, int]:

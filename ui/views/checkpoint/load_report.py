@@ -12,11 +12,11 @@ from bertviz_core.figures.checkpoints.load_report import report_figure, task_hea
 from ui.cache import ledgers
 from ui.cache.decorator import cached_by_bytes
 from ui.cache.ledgers import SourceKey
-from ui.session import settings
+from ui.session import settings as server_settings
 from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
 from ui.widgets.figure_block import explained, figure_block, numbers_table
-from ui.widgets.formatting import bytes_text, count, escape_markdown
+from ui.widgets.formatting import bytes_text, class_words, count, escape_markdown
 
 KEY = "checkpoint_report"
 MAX_ROWS = 20_000
@@ -25,29 +25,43 @@ MAX_ROWS = 20_000
 def origin(name: str) -> str:
     """One line about the checkpoint: its class and where it comes from."""
     source = ledgers.source(name)
-    saved = (source.config.get("architectures") or [source.model_type])[0]
-    return f"{saved}, {'its file is here' if source.has_weights else 'its file is not on this machine'}"
+    classes = class_words(ledgers.saved_class(name), ledgers.ledger(name).architecture)
+    return f"{classes}; {'its weights are on this machine' if source.has_weights else 'without its weights'}"
 
 
-def report_view(name: str) -> None:
-    """The report for a task that the reader chooses, or why there is none; the head's difference in any case."""
+def settings(name: str) -> tuple[str, int | None]:
+    """The task whose class would be loaded, and the labels of its head."""
     tasks = ledgers.tasks(name)
     if not tasks:
         raise UnsupportedModelError(f"transformers has no class of {name!r} for any of the supported tasks.")
     config = ledgers.source(name).config
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        task = load_task_select(tasks, own_task((config.get("architectures") or [""])[0], tasks))
-        labels = labels_input(len(config.get("id2label") or ()) or 2) if task in LABELLED else None
+    task = load_task_select(tasks, own_task(ledgers.saved_class(name), tasks))
+    return task, labels_input(len(config.get("id2label") or ()) or 2) if task in LABELLED else None
+
+
+def view(name: str, task: str, labels: int | None) -> None:
+    """The report for the task, or why there is none; what its head adds where it adds or leaves out anything."""
     try:
         report = _report(ledgers.source_key(name), task, labels)
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/description:")
     else:
         _reported(report)
-    _difference(_head(ledgers.source_key(name), task, labels))
+    difference = _head(ledgers.source_key(name), task, labels)
+    if difference.added or difference.removed:
+        _difference(difference)
 
 
 def _reported(report: LoadReport) -> None:
+    sound = report.matched == report.wanted
+    told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
+    told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
+    _repair(report)
+    spec = report_figure(report)
+    caption = f"{spec.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
+    filename = f"load report {report.task} {report.model}"
+    words = figure_block(spec, filename, rows_frame(report.rows), numbers="in files", caption=caption)
+    words.caption(texts.READING)
     values = {
         "Matched": f"{report.matched:,} of {report.wanted:,}",
         "New": count(len(report.new)),
@@ -58,21 +72,12 @@ def _reported(report: LoadReport) -> None:
     with st.container(horizontal=True):
         for label, value in values.items():
             st.metric(label, value, help=texts.HELP[label])
-    sound = report.matched == report.wanted
-    told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
-    told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
-    _repair(report)
-    spec = report_figure(report)
-    caption = f"{spec.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
-    filename = f"load report {report.task} {report.model}"
-    words = figure_block(spec, filename, rows_frame(report.rows), numbers="in files", caption=caption)
-    words.caption(texts.READING)
     _keys(report)
     read = bytes_text(report.header_nbytes) if report.header_nbytes else "the headers alone, from the Hub"
     st.caption(
         f"The file: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}. Read for this: {read}."
     )
-    explained(KEY, texts.REPORT, texts.report_code(report))
+    explained(KEY, texts.REPORT, texts.report_code(report, ledgers.source(report.model)))
 
 
 def _repair(report: LoadReport) -> None:
@@ -142,13 +147,13 @@ def _difference(difference: HeadDifference) -> None:
         task_head_figure(difference),
         f"head {difference.task} {difference.model}",
         frame,
-        explanation=(texts.DIFFERENCE, texts.difference_code(difference)),
+        explanation=(texts.DIFFERENCE, texts.difference_code(difference, ledgers.source(difference.model))),
     )
 
 
 @cached_by_bytes("Reading the header")
 def _report(key: SourceKey, task: str, labels: int | None) -> LoadReport:
-    return source_load_report(ledgers.source(key.name), task, settings(), labels)
+    return source_load_report(ledgers.source(key.name), task, server_settings(), labels)
 
 
 @cached_by_bytes("Building the class")

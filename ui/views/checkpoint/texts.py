@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
+from bertviz_core.checkpoints.results import TensorChange
+from bertviz_core.checkpoints.rounding import Rounding
+from bertviz_core.checkpoints.tensor_map import BUFFER
+from bertviz_core.checkpoints.tensor_statistics import BINS
+from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.results import Ledger
+from bertviz_core.trace.results import Tokens
 
 HELP: Mapping[str, str] = {
     "Matched": "Tensors of the model that the file fills, tied ones counted once.",
@@ -30,29 +38,31 @@ DIFFERENCE = (
 )
 
 
-def report_code(report: LoadReport) -> str:
+def report_code(report: LoadReport, source: ModelSource) -> str:
     """Lines of Python by which transformers gives the same lists, after loading everything."""
     auto = TASK_CLASSES[report.task]
     labels = "" if report.num_labels is None else f"num_labels={report.num_labels}, "
     return (
-        f"from transformers import {auto}\n"
+        f"from transformers import {auto}\n\n"
+        f"name = {source.pretrained_name!r}\n"
         f"model, info = {auto}.from_pretrained(\n"
-        f"    folder, {labels}output_loading_info=True, ignore_mismatched_sizes=True\n)\n"
-        'print(info["missing_keys"], info["unexpected_keys"], info["mismatched_keys"])'
+        f"    name, {labels}output_loading_info=True, ignore_mismatched_sizes=True\n)\n"
+        'print(info["missing_keys"], info["unexpected_keys"], info["mismatched_keys"])\n'
     )
 
 
-def difference_code(difference: HeadDifference) -> str:
+def difference_code(difference: HeadDifference, source: ModelSource) -> str:
     """Lines of Python that count both classes."""
     auto = TASK_CLASSES[difference.task]
     labels = "" if difference.num_labels is None else f", num_labels={difference.num_labels}"
     return (
         "import torch\n"
-        f"from transformers import AutoConfig, AutoModel, {auto}\n"
-        f"config = AutoConfig.from_pretrained(folder{labels})\n"
+        f"from transformers import AutoConfig, AutoModel, {auto}\n\n"
+        f"name = {source.pretrained_name!r}\n"
+        f"config = AutoConfig.from_pretrained(name{labels})\n"
         'with torch.device("meta"):   # shapes without memory\n'
         f"    for each in (AutoModel, {auto}):\n"
-        "        print(sum(p.numel() for p in each.from_config(config).parameters()))"
+        "        print(sum(p.numel() for p in each.from_config(config).parameters()))\n"
     )
 
 
@@ -72,44 +82,114 @@ WEIGHTS = (
     "NaN and infinities. The cells of the map are these numbers; nothing is loaded as a model. A weight counts as "
     "never trained where its mean, second and fourth moment are within 5 standard errors of those of the initialiser's "
     "distribution (`initializer_range` of the config) and its bias is exactly 0: the first step of training changes "
-    "that. A small spread is not by itself a fault, nor a large one a strength.",
-    "from safetensors import safe_open\n"
-    'with safe_open("model.safetensors", "np") as file:   # one tensor at a time\n'
-    "    for name in file.keys():\n"
-    "        w = file.get_tensor(name)\n"
-    "        print(name, w.mean(), w.std(), w.min(), w.max(), (w == 0).sum())",
+    "that. A small spread is not by itself a fault, nor a large one a strength."
 )
 HISTOGRAM = (
     "The bars count the tensor's values in 101 bins of equal width, within six standard deviations of the mean. "
     "The dashed curve is what as many numbers would make, drawn new from a normal distribution with mean 0 and the "
     "standard deviation that the config names; where it is higher than the picture it is cut off at the top. "
-    "Training mostly widens the spread and makes the tails heavier.",
-    'w = file.get_tensor("{name}")\ncounts, edges = numpy.histogram(w, bins=101, range=({low:.6g}, {high:.6g}))',
+    "Training mostly widens the spread and makes the tails heavier."
 )
 COMPARE = (
     "The relative change of a tensor is `||W2 - W1|| / ||W1||`, the Frobenius norm of the difference over that of the "
     "first, in double precision: 0 for equal bytes, about 1.4 for two tensors that have nothing to do with each other. "
     "Names meet as the module has them, behind a prefix that one file has and the other lacks (`bert.`). A tensor with "
     "a small norm, such as a bias near 0, changes much in this measure with little effect; a large change is not by "
-    "itself a change of behaviour.",
-    "a, b = (safetensors.torch.load_file(f'{{folder}}/model.safetensors') for folder in ('first', 'second'))\n"
-    'd = b["{second}"] - a["{first}"]\n'
-    'print((d.norm() / a["{first}"].norm()).item())   # {value:.6g}',
+    "itself a change of behaviour."
 )
 BEHAVIOUR = (
     "Both models read the same ids. For every token and entry of the hidden states the cosine of its two vectors is "
     "taken: 1 where they point the same way. For every head the Jensen-Shannon divergence of its two attention rows, "
     "`(KL(p || m) + KL(q || m)) / 2` with `m = (p + q) / 2`, is averaged over the tokens that look (Lin 1991): 0 for "
     "equal rows, ln 2 = 0.693 nats for rows that never meet. Two models that were trained apart have no reason to "
-    "agree in their dimensions or heads, so their cosines are near 0 even where they mean the same.",
-    "h1, h2 = (m(**inputs, output_hidden_states=True).hidden_states for m in (first, second))\n"
-    "print(torch.nn.functional.cosine_similarity(h1[layer][0], h2[layer][0], dim=-1))\n"
-    "m = (p + q) / 2                       # p, q: attention of one head, (tokens, tokens)\n"
-    "print(((p * (p / m).log() + q * (q / m).log()) / 2).sum(-1).mean())",
+    "agree in their dimensions or heads, so their cosines are near 0 even where they mean the same."
 )
-ALONE = (
-    "This is the only checkpoint here whose weights can be read, so it is compared with itself: every change is "
-    "exactly 0. To compare another, put its folder (config.json and model.safetensors) below the models folder, or "
-    "type its name above."
+COPIED = (
+    "The second is this checkpoint with its weights rounded to {rounding} as they are read; nothing is downloaded or "
+    "written."
 )
 EQUAL = "The same checkpoint twice: every change is exactly 0."
+
+
+def weights_code(source: ModelSource, ledger: Ledger) -> str:
+    """Lines of Python that give the same numbers of every parameter."""
+    return (
+        f"{_model(source, ledger)}"
+        "for name, weight in model.named_parameters():\n"
+        "    w = weight.detach().double()\n"
+        "    print(name, w.mean(), w.std(correction=0), w.min(), w.max(), (w == 0).sum())\n"
+    )
+
+
+def histogram_code(source: ModelSource, ledger: Ledger, tensor: str, low: float, high: float) -> str:
+    """Lines of Python that count the same bins."""
+    return (
+        f"import numpy\n{_model(source, ledger)}"
+        f"w = model.state_dict()[{tensor!r}].double().numpy()\n"
+        f"counts, edges = numpy.histogram(w, bins={BINS}, range=({low!r}, {high!r}))\n"
+        "print(counts)\n"
+    )
+
+
+def compare_code(
+    first: Checkpoint, second: Checkpoint, change: TensorChange, source: ModelSource, ledger: Ledger
+) -> str:
+    """Lines of Python that give the relative change of one tensor."""
+    rounds = f"b = a.to(torch.{second.rounding}).to(a.dtype)\n" if second.rounding else ""
+    other = f"b = stored({str(second.folder)!r}, {change.second_name!r})\n"
+    ends = (
+        f"a, b = a.double(), b.double()\nprint(((b - a).norm() / a.norm()).item())   # {change.relative_change:.6g}\n"
+    )
+    if rounds and change.location.component != BUFFER:
+        tensor = change.location.module_name
+        return f"import torch\n{_model(source, ledger)}a = model.state_dict()[{tensor!r}]\n{rounds}{ends}"
+    return (
+        "import glob\n\nimport torch\nfrom safetensors import safe_open\n\n\n"
+        "def stored(folder, name):   # one tensor of a folder's files\n"
+        '    for path in glob.glob(f"{folder}/*.safetensors"):\n'
+        '        with safe_open(path, "pt") as file:\n'
+        "            if name in file.keys():\n"
+        "                return file.get_tensor(name)\n\n\n"
+        f"a = stored({str(first.folder)!r}, {change.name!r})\n"
+        f"{rounds or other}"
+        f"{ends}"
+    )
+
+
+def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: Tokens) -> str:
+    """Lines of Python that give the cosines and divergences of the text."""
+    rounding = second if isinstance(second, str) else ""
+    other = first if isinstance(second, str) else second
+    given = ", ".join(repr(each) for each in (tokens.text, tokens.pair) if each is not None)
+    rounds = (
+        "with torch.no_grad():\n    for weight in models[1].parameters():\n"
+        f"        weight.copy_(weight.to(torch.{rounding}))\n"
+        if rounding
+        else ""
+    )
+    return (
+        "import inspect\n\nimport torch\nfrom transformers import AutoModel, AutoTokenizer\n\n"
+        f"names = {first.pretrained_name!r}, {other.pretrained_name!r}\n"
+        f'inputs = AutoTokenizer.from_pretrained(names[0])({given}, return_tensors="pt")\n'
+        'how = {"dtype": torch.float32, "attn_implementation": "eager"}\n'
+        "models = [AutoModel.from_pretrained(name, **how) for name in names]\n"
+        'decodes = "decoder_input_ids" in inspect.signature(models[0].forward).parameters\n'
+        "models = [model.get_encoder() if decodes else model for model in models]\n"
+        f"{rounds}"
+        "with torch.no_grad():\n"
+        "    one, two = (m(**inputs, output_hidden_states=True, output_attentions=True) for m in models)\n"
+        "for h1, h2 in zip(one.hidden_states, two.hidden_states):\n"
+        "    print(torch.nn.functional.cosine_similarity(h1[0], h2[0], dim=-1))\n"
+        "for p, q in zip(one.attentions, two.attentions):   # (1, heads, tokens, tokens)\n"
+        "    m = (p + q) / 2\n"
+        "    print((torch.xlogy(p, p / m) + torch.xlogy(q, q / m)).sum(-1).mean(-1)[0] / 2)\n"
+    )
+
+
+def _model(source: ModelSource, ledger: Ledger) -> str:
+    """The lines that load the checkpoint into the class that it holds."""
+    return (
+        f"from transformers import {ledger.architecture}\n\n"
+        f"name = {source.pretrained_name!r}\n"
+        f"model = {ledger.architecture}.from_pretrained(name)\n"
+    )

@@ -8,6 +8,7 @@ from bertviz_core.checkpoints.results import CheckpointStatistics, TensorStatist
 from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.figures.checkpoints.weights import (
+    STATISTICS,
     drawn_deviation,
     drawn_range,
     first_matrix,
@@ -15,9 +16,10 @@ from bertviz_core.figures.checkpoints.weights import (
     statistic_numbers,
     tensor_values_figure,
 )
+from ui.cache import ledgers
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache, controls
-from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS
+from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS, histogram_code, weights_code
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import bytes_text, escape_markdown
@@ -25,46 +27,48 @@ from ui.widgets.formatting import bytes_text, escape_markdown
 MAP = "checkpoint_weights"
 
 
-def weights_view(name: str) -> None:
+def settings(name: str) -> tuple[str, bool]:
+    """Which number of every tensor is drawn, and whether its scale is of powers of ten."""
+    statistic = controls.statistic_choice()
+    signed = STATISTICS[statistic][2]
+    return statistic, not signed and controls.weights_scale_choice()
+
+
+def view(name: str, statistic: str, logarithmic: bool) -> None:
     """What is in the tensors of a checkpoint, and whether it looks healthy."""
     checkpoint = cache.checkpoint(name)
     statistics = cache.statistics(checkpoint)
-    _findings(checkpoint, statistics)
-    _tensors(checkpoint, statistics)
-
-
-def _findings(checkpoint: Checkpoint, statistics: CheckpointStatistics) -> None:
-    """Signs of trouble, or what was looked for in vain."""
     signs = diagnose_weights(statistics, checkpoint.config)
     for sign in signs:
         st.warning(escape_markdown(sign.sentence), icon=":material/warning:")
+    _tensors(checkpoint, statistics, statistic, logarithmic)
     if not signs:
         st.success(f"Nothing suspicious in {len(statistics.tensors):,} tensors.", icon=":material/check_circle:")
     read = f"{len(statistics.tensors):,} tensors, {bytes_text(statistics.nbytes)}, were read piece by piece. Looked for"
     st.caption(f"{read}: {'; '.join(CHECKED)}.")
     if statistics.unread:
-        count, first = len(statistics.unread), escape_markdown(statistics.unread[0])
-        st.caption(f"Skipped, since the number format is not supported: {count:,} ({first}, ...).")
+        unread, first = len(statistics.unread), escape_markdown(statistics.unread[0])
+        st.caption(f"Skipped, since the number format is not supported: {unread:,} ({first}, ...).")
 
 
 @st.fragment
 @shown_to_user()
-def _tensors(checkpoint: Checkpoint, statistics: CheckpointStatistics) -> None:
+def _tensors(checkpoint: Checkpoint, statistics: CheckpointStatistics, statistic: str, logarithmic: bool) -> None:
     """The map, the clicked tensor and the table."""
-    statistic = controls.statistic_choice()
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
+    source, ledger = ledgers.source(statistics.model), ledgers.ledger(statistics.model)
     words = figure_block(
-        statistic_figure(grid, statistic, statistics.model),
-        f"weights {statistics.model}",
+        statistic_figure(grid, statistic, statistics.model, logarithmic),
+        f"{statistic} {statistics.model}",
         statistics_frame(statistics),
         alt=f"Statistics of every tensor of {statistics.model}",
-        explanation=WEIGHTS,
+        explanation=(WEIGHTS, weights_code(source, ledger)),
     )
     with words:
         cell = cell_click(MAP)
         st.caption("Click a cell to see its tensor below.")
         if grid.left_out:
-            st.caption(f"{grid.left_out:,} more tensors stand in the table.")
+            st.caption(f"{grid.left_out:,} more tensors are in the table.")
     controls.take_cell(controls.TENSOR, cell, "" if cell is None else grid.tensor_at(*cell))
     by_name = statistics.by_name()
     if by_name:
@@ -77,7 +81,7 @@ def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: Te
     with st.container(horizontal=True):
         st.metric("Shape", "×".join(map(str, tensor.shape)) or "1", help=f"{tensor.numel:,} numbers, {tensor.dtype}.")
         st.metric("Mean", f"{tensor.mean:.4g}")
-        st.metric("Std", f"{tensor.std:.4g}", help="Standard deviation around the mean.")
+        st.metric("Standard deviation", f"{tensor.std:.4g}", help="Around the mean.")
         st.metric("Smallest", f"{tensor.minimum:.4g}")
         st.metric("Largest", f"{tensor.maximum:.4g}")
         st.metric("Zeros", f"{tensor.zeros:,}")
@@ -85,6 +89,7 @@ def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: Te
     if not tensor.finite:
         st.caption("None of its values is finite, so there is no histogram.")
         return
+    source, ledger = ledgers.source(statistics.model), ledgers.ledger(statistics.model)
     deviation = drawn_deviation(statistics, tensor)
     low, high = drawn_range(tensor, deviation)
     histogram = cache.histogram(checkpoint, tensor.name, low, high)
@@ -94,7 +99,7 @@ def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: Te
         tensor_values_figure(histogram, deviation, tensor, statistics.model),
         f"values {tensor.name} {statistics.model}",
         frame,
-        explanation=(HISTOGRAM[0], HISTOGRAM[1].format(name=tensor.name, low=low, high=high)),
+        explanation=(HISTOGRAM, histogram_code(source, ledger, tensor.location.module_name, low, high)),
     )
     if histogram.left_out:
         words.caption(f"{histogram.left_out:,} values lie outside the picture.")
@@ -105,11 +110,11 @@ def statistics_frame(statistics: CheckpointStatistics) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "tensor": [each.name for each in statistics.tensors],
-            "shape": ["×".join(map(str, each.shape)) for each in statistics.tensors],
+            "shape": [str(each.shape) for each in statistics.tensors],
             "format": [each.dtype for each in statistics.tensors],
             "component": [each.location.component for each in statistics.tensors],
             "mean": [each.mean for each in statistics.tensors],
-            "std": [each.std for each in statistics.tensors],
+            "standard deviation": [each.std for each in statistics.tensors],
             "smallest": [each.minimum for each in statistics.tensors],
             "largest": [each.maximum for each in statistics.tensors],
             "zeros": [each.zeros for each in statistics.tensors],

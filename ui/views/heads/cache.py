@@ -5,14 +5,18 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.heads.fused_products import compare_fused_and_per_head
-from bertviz_core.heads.results import Block, CellBreakdown, FusedVsPerHead, HeadProjections
+from bertviz_core.heads.fused_products import compare_fused_and_per_head, time_products
+from bertviz_core.heads.results import Block, CellBreakdown, FusedVsPerHead, HeadProjections, ProductTimes
 from bertviz_core.heads.score_breakdown import LayerHeads, break_down_cell, layer_heads
 from bertviz_core.heads.weights import block_norms, head_projections
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.results import Trace
+from ui import session
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
+
+MEASURED = "measured_products"
+"""Key of the session: what was timed last, and its times. No cache of the server holds a time."""
 
 
 class CellAddress(NamedTuple):
@@ -45,6 +49,23 @@ def products(name: str, text: str, pair: str | None, layer: int, block: Block) -
     """One projection of one layer computed both ways on a text."""
     model = models.loaded(name)
     return _products(model.name, model.revision, text, pair, layer, block, model)
+
+
+def times(name: str, text: str, pair: str | None, products: FusedVsPerHead) -> ProductTimes | None:
+    """How long both ways took when this reader opened the view; measured for each reader, and again on request."""
+    model = models.loaded(name)
+    what = (model.name, model.revision, text, pair, products.layer, products.block)
+    held = session.stored(MEASURED)
+    if held is None or held[0] != what:
+        held = (what, time_products(model, products))
+        session.store(MEASURED, held)
+    measured: ProductTimes | None = held[1]
+    return measured
+
+
+def forget_times() -> None:
+    """Have both ways timed again."""
+    session.store(MEASURED, None)
 
 
 def cell(name: str, trace: Trace, place: CellAddress) -> CellBreakdown:

@@ -9,10 +9,12 @@ from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, 
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
 from bertviz_core.trace.results import Trace
 from ui.views.heads import cache
-from ui.views.heads.texts import CELL_CODE, CELL_WORDS, POSITIONS, REMAINDER
+from ui.views.heads.code import cell_code
+from ui.views.heads.texts import CELL_WORDS, POSITIONS, REMAINDER
 from ui.widgets import cell_controls, controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
+from ui.widgets.view_and_layer import layer_select
 
 KEY = "heads_cell"
 ROW_OF_WEIGHTS = 1
@@ -29,10 +31,10 @@ def cell_view(name: str) -> None:
 @st.fragment
 @shown_to_user()
 def _cell(name: str, trace: Trace) -> None:
-    with st.container(horizontal=True, vertical_alignment="top"):
-        layer = cell_controls.layer_select(trace.num_hidden_layers)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = layer_select(trace.num_hidden_layers)
         head = cell_controls.head_select(cache.projections(name, layer).num_heads)
-        query, key = cell_controls.query_position(trace.tokens), cell_controls.key_position(trace.tokens)
+        query, key = cell_controls.query_select(trace.tokens), cell_controls.key_select(trace.tokens)
     cell = cache.cell(name, trace, cache.CellAddress(layer, head, query, key))
     spec = cell_figure(cell, trace)
     title = spec.title
@@ -54,8 +56,7 @@ def _cell(name: str, trace: Trace) -> None:
         if place.open:
             numbers_table(row, f"Row of weights: {title}")
     _mix(cell, trace)
-    weight, shape = float(cell.score.weights[key]), tuple(cell.output.head_output.shape)
-    code = CELL_CODE.format(query=query, key=key, scaling=cell.score.scaling, weight=weight, output=shape)
+    code = cell_code(name, trace, cell, cache.projections(name, layer))
     explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
 
 
@@ -69,7 +70,7 @@ def _checks(cell: CellBreakdown) -> None:
     )
     if score.projection_difference is not None:
         what = "the lengths of the vectors" if score.positions == "rotated" else "query and key"
-        line += f" To {what} that the model multiplied: **{score.projection_difference:.1e}**."
+        line += f" Largest difference from {what} that the model multiplied: **{score.projection_difference:.1e}**."
     st.markdown(line)
     for remark in _remarks(score):
         st.caption(remark)
@@ -89,13 +90,13 @@ def _mix(cell: CellBreakdown, trace: Trace) -> None:
     st.header("Head output (added to the residual stream)", anchor=False)
     mix = cell.output
     frame = pd.DataFrame({"number": range(len(mix.head_output)), "part of the output": mix.head_output})
-    filename = f"what goes back {mix_place(cell, trace)}"
+    filename = f"head output {mix_place(cell, trace)} {trace.model}"
     words = figure_block(mix_figure(cell, trace), filename, frame, texts=trace.tokens)
     if mix.output_difference is None or mix.mix_difference is None:
         words.markdown("This family applies `W_o` as a bare tensor, so its output cannot be compared here.")
     else:
-        rest = f", plus what no head made (length {mix.rest_norm:.3f})" if mix.rest_norm else ""
+        rest = f", plus what comes from outside the heads (length {mix.rest_norm:.3f})" if mix.rest_norm else ""
         words.markdown(
-            f"The parts of all heads, plus the bias{rest}, are the output of the layer's attention; largest difference "
-            f"to the model's own **{mix.output_difference:.1e}**."
+            f"The outputs of all heads, plus the bias{rest}, add up to the output of the layer's attention; largest "
+            f"difference from the model's own **{mix.output_difference:.1e}**."
         )

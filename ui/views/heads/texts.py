@@ -1,5 +1,6 @@
 """What the heads page says: how its numbers are made, and the lines of Python that reproduce them."""
 
+from bertviz_core.figures.heads.weight_matrix import Cut
 from bertviz_core.heads.results import Block
 
 NUMBERS = (
@@ -17,10 +18,18 @@ def question(heads: int | None) -> str:
 
 
 MEANING: dict[Block, str] = {
-    "query": "W_q turns a token's vector into its query, what it looks for.",
-    "key": "W_k turns a token's vector into its key, what it offers to be found by.",
-    "value": "W_v turns a token's vector into its value: what other tokens receive from it.",
-    "output": "W_o turns the mixes of all heads, side by side, back into one vector of the hidden size.",
+    "query": "$W_q$ turns a token's vector into its query, what it looks for.",
+    "key": "$W_k$ turns a token's vector into its key, what it offers to be found by.",
+    "value": "$W_v$ turns a token's vector into its value: what other tokens receive from it.",
+    "output": "$W_o$ turns the mixes of all heads, side by side, back into one vector of the hidden size.",
+}
+SEEN: dict[Cut, str] = {
+    "whole": "**What to see:** nothing. No edge, no stripe tells where one head ends and the next begins: the file "
+    "holds one matrix, and the heads exist only because the model cuts the product.",
+    "cut": "**What to see:** the lines are drawn by us, at equal distances; nothing in the numbers marks them. The "
+    "bars say how large each head's weights are.",
+    "apart": "**What to see:** the same numbers as in one matrix, each head's block by itself. The bars say how large "
+    "each head's weights are.",
 }
 MATRIX_WORDS = (
     "A layer keeps one matrix for all its heads. Rows are what comes out: head h owns the `head_dim` rows from "
@@ -29,33 +38,18 @@ MATRIX_WORDS = (
     "or not, the numbers are the same. A matrix of more than 650,000 cells is drawn by squares of cells, each with its "
     "number of largest magnitude. The colour scale covers 99.8 % of the weights; what is beyond has its last colour."
 )
-MATRIX_CODE = (
-    "W = dict(model.named_parameters())['{name}']\n"
-    "# As rows, out by in: {shape}; cut into {heads} heads: {cut}\n"
-    "heads = W.view({heads}, -1, W.shape[1])          # W_q, W_k, W_v\n"
-    "heads = W.unflatten(1, ({heads}, -1)).transpose(0, 1)   # W_o\n"
-)
 PRODUCTS_WORDS = (
     "x is what really enters the projection in this layer: the hidden state, normalised before where the family does "
     "so. A product of matrices works row by row, so it is the same to multiply with the whole matrix and cut the "
     "result, or to cut the matrix and multiply with every block. What differs is the last digit, since sums are "
     "rounded in another order, and the time: a large product is started once and keeps the processor busy. Both ways "
-    "are timed in turn on this server."
-)
-PRODUCTS_CODE = (
-    "# x: {inputs}, what enters the projection of layer {layer}\n"
-    "one = (x @ W.T + b).view(len(x), {heads}, {dim}).transpose(0, 1)\n"
-    "many = torch.stack([x @ W_h.T + b_h for W_h, b_h in zip(W.chunk({heads}), b.chunk({heads}))])\n"
-    "print((one - many).abs().max())\n"
+    "are timed in turn, on one thread and counting only the time in which it computes; the shortest of several runs is "
+    "shown, a measurement whose ratio is impossible is repeated, and none is kept for another reader."
 )
 NORMS_WORDS = (
     "The Frobenius norm of a block is the square root of the sum of its squared numbers. Squared and summed over the "
     "heads, the norms give the squared norm of the whole matrix. Layers that share weights (ALBERT) have equal rows; a "
     "key or value block that several heads share counts for each of them."
-)
-NORMS_CODE = (
-    "W = dict(model.named_parameters())['{name}']\n"
-    "W.view({heads}, -1).norm(dim=1)   # one norm per head; W_o is cut by columns\n"
 )
 CELL_WORDS = (
     "q is the head's block of `W_q` times the vector of the token that looks, plus bias; k is the same with `W_k` for "
@@ -64,13 +58,6 @@ CELL_WORDS = (
     "2017, section 3.2.1). The values are mixed by these weights, and the head's columns of `W_o` turn the mix into "
     "its part of the layer's output, which is added to the residual stream. A large weight is not by itself "
     "importance: it may sit on a short value."
-)
-CELL_CODE = (
-    "q = W_q[head] @ x[{query}] + b_q[head]\n"
-    "k = x @ W_k[head].T + b_k[head]          # of every token\n"
-    "scores = k @ q * {scaling:.6g}            # + mask or position term\n"
-    "weights = scores.softmax(-1)             # weights[{key}] = {weight:.6f}\n"
-    "part = W_o[head] @ (weights @ v)         # {output}, this head's part of the output\n"
 )
 POSITIONS = {
     "rotated": "Before they are multiplied, query and key are turned by an angle that grows with their position "

@@ -1,32 +1,42 @@
 """Views of the heads page that need no single cell: the matrix and its cuts, the same numbers twice, all heads."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.heads.maps import head_norms_figure, products_figure
-from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, block_place, matrix_figure
-from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead, HeadParameters, HeadProjections
+from bertviz_core.figures.heads.weight_matrix import CUTS, SYMBOLS, Cut, block_place, matrix_figure
+from bertviz_core.heads.results import (
+    BLOCKS,
+    Block,
+    FusedVsPerHead,
+    HeadParameters,
+    HeadProjections,
+    ProductTimes,
+)
 from bertviz_core.heads.weights import head_parameters
+from ui import session
 from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
 from ui.views.heads import cache
-from ui.views.heads.texts import (
-    MATRIX_CODE,
-    MATRIX_WORDS,
-    MEANING,
-    NORMS_CODE,
-    NORMS_WORDS,
-    PRODUCTS_CODE,
-    PRODUCTS_WORDS,
-)
+from ui.views.heads import code as lines
+from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, PRODUCTS_WORDS, SEEN
 from ui.widgets import cell_controls, controls
+from ui.widgets.cell_controls import HEAD
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded_table
 from ui.widgets.formatting import count, escape_markdown
+from ui.widgets.view_and_layer import LAYER, layer_select, open_view, store_layer
 
 OWNERS = "Heads own rows of the query, key and value projections, and columns of the output projection."
+
+T = TypeVar("T", bound=str)
 
 
 def head_count(name: str) -> int | None:
@@ -49,39 +59,45 @@ def sizes(model: Architecture) -> str:
 @shown_to_user()
 def matrix_view(name: str) -> None:
     """One projection of one layer, whole, cut, or pulled apart."""
-    with st.container(horizontal=True, vertical_alignment="top"):
-        layer = cell_controls.layer_select(cache.layers(name))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = layer_select(cache.layers(name))
         parts = cache.projections(name, layer)
         head = cell_controls.head_select(parts.num_heads)
-        block = controls.choice("Projection", BLOCKS, "matrix", help=OWNERS)
-        cut = CUTS[controls.choice("Drawn", list(CUTS), "cut", help="The numbers are the same in all three.")]
+        block = _listed("Projection", BLOCKS, "matrix", 140, OWNERS)
+        cut = CUTS[_listed("Drawn", list(CUTS), "cut", 180, "The numbers are the same in all three.")]
     blocks = parts.blocks(block)
     matrix = parts.matrix(block)
     size = blocks.shape[2 if block == "output" else 1]
-    steps(parts, block)
     spec, key = matrix_figure(parts, layer, head, block, cut), "heads_matrix"
     whole = pd.DataFrame(matrix, columns=[str(index) for index in range(matrix.shape[1])])
     filename = f"{SYMBOLS[block]} layer {layer} head {head} {parts.model}"
     with figure_block(spec, filename, whole, numbers="in files"):
+        st.markdown(SEEN[cut])
+        steps(parts, block, cut)
         _clicked(key, parts, block, size)
     place = block_place(parts, head, block)
     own = pd.DataFrame(blocks[place], columns=[str(index) for index in range(blocks.shape[2])])
     own.insert(0, "row", range(len(own)))
     folded_table(key, own, f"Block of head {place} of {spec.title}")
-    stored = parts.stored[block]
-    code = MATRIX_CODE.format(name=stored.name, shape=tuple(matrix.shape), cut=blocks.shape, heads=len(blocks))
-    explained(key, MATRIX_WORDS, code)
+    explained(key, MATRIX_WORDS, lines.matrix_code(name, parts, block))
 
 
-def steps(parts: HeadProjections, block: Block) -> None:
-    """The shapes on the way from the stored parameter to the heads, in one line."""
+def _listed(label: str, options: Sequence[T], key: str, pixels: int, help_text: str) -> T:
+    """One of a few options, as a list so that the row of controls stays one row."""
+    option: T | None = st.selectbox(label, options, key=key, width=pixels, help=help_text, **controls.BOUND)
+    return option or options[0]
+
+
+def steps(parts: HeadProjections, block: Block, cut: Cut) -> None:
+    """The shapes on the way from the stored parameter to what is drawn, in one line."""
     stored, matrix, blocks = parts.stored[block], parts.matrix(block), parts.blocks(block)
     axis = "columns" if block == "output" else "rows"
     size = blocks.shape[2 if block == "output" else 1]
     words = f"`{stored.name}` `{stored.shape}`"
     if stored.form != "as stored":
         words += f" → {escape_markdown(stored.form)} `{matrix.shape}`"
-    words += f" → cut by {axis}, {len(blocks)} heads of {size} → `{blocks.shape}`"
+    if cut != "whole":
+        words += f" → cut by {axis}, {len(blocks)} heads of {size} → `{blocks.shape}`"
     if len(blocks) < parts.num_heads:
         words += f"; each is shared by {parts.num_heads // len(blocks)} of the {parts.num_heads} heads"
     if len(parts.shared_with) > 1:
@@ -100,7 +116,7 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
     row, column = cell
     head, inside = divmod(column if block == "output" else row, size)
     axis = "column" if block == "output" else "row"
-    owner = f"{axis} {inside} of head {head}" if head < len(parts.blocks(block)) else "of no head"
+    owner = f"{axis} {inside} of head {head}" if head < len(parts.blocks(block)) else "not part of any head"
     st.markdown(f"Row {row}, column {column}: **{matrix[row, column]:.7f}**, {owner}.")
 
 
@@ -108,53 +124,60 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
 @shown_to_user()
 def products_view(name: str) -> None:
     """The proof: one product that is cut, and one product per head, on this text."""
-    with st.container(horizontal=True, vertical_alignment="top"):
-        layer = cell_controls.layer_select(cache.layers(name))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = layer_select(cache.layers(name))
         wanted: tuple[Block, ...] = ("query", "key", "value")
-        block = controls.choice("Projection", wanted, "product", help=OWNERS)
-    products = cache.products(name, controls.text(), controls.pair(), layer, block)
-    tokens = models.tokens(name, controls.text(), controls.pair())
+        block = _listed("Projection", wanted, "product", 140, OWNERS)
+    text, pair = controls.text(), controls.pair()
+    products = cache.products(name, text, pair, layer, block)
+    tokens = models.tokens(name, text, pair)
     heads, seq, dim = products.fused.shape
-    _times(products)
     columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
     frame = pd.DataFrame(products.fused.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
     frame.insert(0, "token", list(tokens.tokens))
-    code = PRODUCTS_CODE.format(layer=layer, inputs=products.inputs.shape, heads=heads, dim=dim)
-    figure_block(
+    code = lines.products_code(name, tokens, cache.projections(name, layer), block)
+    words = figure_block(
         products_figure(products, tokens, layer, block, name),
         f"{SYMBOLS[block]} products layer {layer} {name}",
         frame,
         texts=tokens,
         explanation=(PRODUCTS_WORDS, code),
     )
+    with words:
+        _agreement(products)
+        _times(products, cache.times(name, text, pair, products))
 
 
-def _times(products: FusedVsPerHead) -> None:
-    heads, seq, dim = products.fused.shape
-    width, rows = products.inputs.shape[1], heads * dim
+def _agreement(products: FusedVsPerHead) -> None:
+    """How far both ways are from each other and from the model."""
     difference = f"{products.max_difference:.1e}" if products.max_difference else "0"
-    with st.container(horizontal=True):
-        st.metric("Largest difference", difference, help="Of all numbers of both ways; float32 has about 7 digits.")
-        st.metric(
-            "One product",
-            _duration(products.fused_seconds, products.per_head_seconds),
-            help=f"({seq}, {width}) times ({width}, {rows}), cut into ({heads}, {seq}, {dim}). "
-            f"Median of {products.runs}.",
+    words = f"Largest difference between the two ways: **{difference}**"
+    if products.model_difference is not None:
+        own = f"{products.model_difference:.1e}" if products.model_difference else "0"
+        words += f", between the one product and what the model itself computed: **{own}**"
+    st.markdown(f"{words}. Float32 keeps about 7 digits.")
+
+
+def _times(products: FusedVsPerHead, times: ProductTimes | None) -> None:
+    """What both ways took, said as what it is: one measurement, here and now."""
+    heads, seq, dim = products.fused.shape
+    width = products.inputs.shape[1]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if times is not None:
+            one, many = times.fused_seconds, times.per_head_seconds
+            shapes = f"({seq}, {width}) times ({width}, {heads * dim}), cut into ({heads}, {seq}, {dim})."
+            st.metric("One product", _duration(one, many), help=shapes)
+            shapes = f"{heads} times ({seq}, {width}) times ({width}, {dim})."
+            st.metric(f"{heads} products" if heads > 1 else "The head's product", _duration(many, many), help=shapes)
+            st.metric("Ratio", f"{many / one:.1f}×", help="The second time divided by the first.")
+        st.button("Measure again", on_click=cache.forget_times, key="measure_products")
+    if times is None:
+        st.caption("The server is too busy to time two products that small; measure again later.")
+    else:
+        st.caption(
+            f"Measured just now, on one thread of this server: the shortest of {times.runs} runs of each. "
+            "Another measurement gives somewhat other times; the numbers in the figure stay the same."
         )
-        st.metric(
-            f"{heads} products",
-            _duration(products.per_head_seconds, products.per_head_seconds),
-            help=f"{heads} times ({seq}, {width}) times ({width}, {dim}). Median of {products.runs}.",
-        )
-        ratio = products.per_head_seconds / products.fused_seconds if products.fused_seconds else 1.0
-        st.metric(
-            "Per-head slowdown",
-            f"{ratio:.1f}×",
-            help="Time of one product per head over that of one product. That is why libraries keep one.",
-        )
-        if products.model_difference is not None:
-            own = f"{products.model_difference:.1e}" if products.model_difference else "0"
-            st.metric("To the model's own", own, help="Largest difference to what the model itself computed.")
 
 
 def _duration(seconds: float, beside: float) -> str:
@@ -166,16 +189,46 @@ def norms_view(name: str) -> None:
     """Norms of all heads of all layers, and how many parameters a head has."""
     norms = cache.norms(name)
     parts = cache.projections(name, 0)
-    _parameters(head_parameters(parts), parts)
     frame = pd.DataFrame(
         [(layer, head, *row) for layer, rows in enumerate(norms.tolist()) for head, row in enumerate(rows)],
         columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)],
     )
-    code = NORMS_CODE.format(name=parts.stored["query"].name, heads=parts.num_heads)
-    words = figure_block(
-        head_norms_figure(norms, parts.model), f"norms of heads {parts.model}", frame, explanation=(NORMS_WORDS, code)
+    spec, code = head_norms_figure(norms, parts.model), lines.norms_code(name, parts)
+    with figure_block(spec, f"norms of heads {parts.model}", frame, explanation=(NORMS_WORDS, code)):
+        _chosen_head(spec.chart, norms)
+        _parameters(head_parameters(parts), parts)
+
+
+def _chosen_head(key: str, norms: Float[np.ndarray, "layers heads blocks"]) -> None:
+    """The head that was clicked, its norms, and the way to it."""
+    cell = cell_click(key)
+    if not cell or cell[0] >= norms.shape[0] or cell[1] >= norms.shape[1]:
+        st.caption(
+            "Click a cell to open its head. A small norm says that the numbers are small, not that the head is useless."
+        )
+        return
+    layer, head = cell
+    found = ", ".join(
+        f"${SYMBOLS[block]}$ {norm:.4f}" for block, norm in zip(BLOCKS, norms[layer, head].tolist(), strict=True)
     )
-    words.caption("A small norm says that the numbers are small, not that the head is of no use.")
+    place = {"layer": str(layer), "head": str(head)}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Layer {layer}, head {head}: {found}.", width="content")
+        for view in ("One matrix", "One cell"):
+            st.button(view, on_click=_open_head, args=(view, layer, head), key=f"open_{view.replace(' ', '_')}")
+        st.page_link("pages/attention.py", label="Attention", query_params=place)
+
+
+def _open_head(view: str, layer: int, head: int) -> None:
+    """Show a head in another view of this page; its controls, drawn for the first time, do not write the address."""
+    open_view(view)
+    session.store(HEAD, head)
+    store_layer(layer)
+    for key, place in ((LAYER, layer), (HEAD, head)):
+        if place:
+            st.query_params[key] = str(place)
+        elif key in st.query_params:
+            del st.query_params[key]
 
 
 def _parameters(parameters: HeadParameters, parts: HeadProjections) -> None:
@@ -185,10 +238,10 @@ def _parameters(parameters: HeadParameters, parts: HeadProjections) -> None:
             biased = block != "output" and parts.bias(block) is not None
             shape = " × ".join(str(size) for size in blocks.shape[1:])
             words = f"{shape}{f' + {blocks.shape[1]} biases' if biased else ''}; {parameters.heads[block]} such blocks."
-            st.metric(f"{SYMBOLS[block]} of a head", count(parameters.per_head[block]), help=words)
+            st.metric(f"${SYMBOLS[block]}$ of a head", count(parameters.per_head[block]), help=words)
         st.metric(
-            "Outside any head",
+            "Outside the heads",
             count(parameters.outside_heads),
-            help="The bias of the output, and columns that read no head.",
+            help="The bias of the output, and columns that belong to no head.",
         )
-        st.metric("Total, layer 0", count(parameters.total), help="Every block of every head, and what no head has.")
+        st.metric("Total, layer 0", count(parameters.total), help="The blocks of all heads, and what is outside them.")

@@ -1,38 +1,105 @@
-"""How the numbers of the ledger are made: words, and lines of Python that reproduce them."""
+"""How the numbers of the ledger are made: words, and lines of Python that give the same for the model at hand."""
+
+from collections.abc import Sequence
+
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.components import inside_layer
+from bertviz_core.parameters.results import Ledger
+from bertviz_core.parameters.tree import parameter_tree, tree_depth
 
 TREE = (
-    "A safetensors file begins with a header that lists every tensor with its shape; the count of a tensor is "
-    "the product of its shape, and a module's count is the sum over its tensors. Parameters that share one "
-    "tensor (tied) are counted once, where they stand first. Buffers, such as tables of position ids, are in "
-    "the file but are not parameters.",
-    "from transformers import AutoModel\n"
-    'model = AutoModel.from_pretrained("bert-base-uncased")\n'
-    "print(len(list(model.named_parameters())), sum(p.numel() for p in model.parameters()))",
+    "A safetensors file begins with a header that lists every tensor with its shape. A tensor holds as many numbers as "
+    "the product of its shape, and a module as many as its tensors together. Parameters that share one tensor (tied) "
+    "are counted once, under their first name. Buffers, such as a table of position ids, are in the file but are not "
+    "parameters."
 )
 LAYERS = (
     "A layer of hidden size h and feed-forward size f has query, key, value and output projections of h × h weights "
-    "and h biases each, a feed-forward block of h × f + f and f × h + h, and two layer norms of 2 × h: for "
-    "bert-base 7,087,872 in each of 12 layers. Where layers share one block (ALBERT) the block is counted once and "
-    "its applications are stated.",
-    "for i, layer in enumerate(model.encoder.layer):\n"
-    "    print(i, sum(p.numel() for p in layer.parameters()))   # attention, feed-forward and norms of one layer",
+    "and h biases each, a feed-forward block of h × f + f and f × h + h, and two layer norms of 2 × h: in BERT base "
+    "7,087,872 in each of 12 layers. Families depart from this: some have no biases, a gate in the feed-forward block, "
+    "or one fused projection for query, key and value. Where layers share one block (ALBERT) it is counted once."
 )
 COMPONENTS = (
-    "Every parameter stands in one component: embeddings (word, position and type tables and their norm), encoder "
-    "(the layers), pooler, task head. The arithmetic column writes each total as the products of its shapes, such as "
-    "30,522 × 768 for the word table of bert-base-uncased: a size of the vocabulary times the hidden size.",
-    "for name, part in model.named_children():\n    print(name, sum(p.numel() for p in part.parameters()))",
+    "Every parameter belongs to one component: embeddings (tables of words, positions and types, and their norm), "
+    "encoder or decoder (the layers), pooler, task head. The arithmetic column writes each total as products of "
+    "shapes, such as 30,522 × 768 for the word table of BERT base: the size of the vocabulary times the hidden size."
 )
 COMPARE = (
-    "Each bar is the ledger of one model, from its header or, without its weights, from its config. Relative is the "
-    "total over that of the first model in the list. A model with shared layers has fewer blocks than applications: "
-    "it computes as a deep one and stores little.",
-    "from transformers import AutoConfig, AutoModel\n"
-    "import torch\n"
-    'with torch.device("meta"):   # shapes without memory\n'
-    '    model = AutoModel.from_config(AutoConfig.from_pretrained("albert-base-v2"))\n'
-    "print(sum(p.numel() for p in model.parameters()))",
+    "Each bar is one model, counted from the header of its file or, without its weights, from its config. A model that "
+    "shares its layers stores fewer than it runs: it computes like a deep one and is small on disk."
 )
+
+
+def tree(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
+    """Of the tree: every named parameter and their sum."""
+    return TREE, (
+        f"{_model(source, ledger)}"
+        "print(len(list(model.named_parameters())))\n"
+        "print(sum(p.numel() for p in model.parameters()))\n"
+    )
+
+
+def layers(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
+    """Of the layers: the sum of each."""
+    stacks = dict.fromkeys(filter(None, (_stack(ledger, row.name) for row in ledger.parameters if row.layer == 0)))
+    return LAYERS, f"{_model(source, ledger)}" + "".join(
+        f"for i, layer in enumerate(model.get_submodule({stack!r})):\n"
+        "    print(i, sum(p.numel() for p in layer.parameters()))\n"
+        for stack in stacks
+    )
+
+
+def components(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
+    """Of the components: the modules of each, and their sum."""
+    modules: dict[str, list[str]] = {part.name: [] for part in ledger.components}
+    nodes = {node.id: node for node in parameter_tree(ledger, tree_depth(ledger))}
+    for node in nodes.values():
+        if node.component and node.parent is not None and (not node.parent or not nodes[node.parent].component):
+            modules[node.component].append(node.id)
+    return COMPONENTS, (
+        f"{_model(source, ledger)}"
+        f"components = {{{', '.join(f'{name!r}: {tuple(ids)!r}' for name, ids in modules.items())}}}\n"
+        "for component, modules in components.items():\n"
+        "    print(component, sum(p.numel() for name, p in model.named_parameters() if name.startswith(modules)))\n"
+    )
+
+
+def compare(sources: Sequence[ModelSource], ledgers: Sequence[Ledger]) -> tuple[str, str]:
+    """Of several models: their sums, without their weights."""
+    named = ",\n".join(
+        f"    ({each.architecture!r}, {source.pretrained_name!r})"
+        for source, each in zip(sources, ledgers, strict=True)
+    )
+    return COMPARE, (
+        "import torch\nimport transformers\n\n"
+        f"for kind, name in [\n{named},\n]:\n"
+        "    config = transformers.AutoConfig.from_pretrained(name)\n"
+        '    with torch.device("meta"):   # shapes without memory\n'
+        "        model = getattr(transformers, kind)(config)\n"
+        "    print(name, sum(p.numel() for p in model.parameters()))\n"
+    )
+
+
+def _model(source: ModelSource, ledger: Ledger) -> str:
+    """The lines that make the model: with its weights, or from its config where it was counted from that."""
+    name = f"name = {source.pretrained_name!r}\n"
+    if ledger.source != "config":
+        imports = f"from transformers import {ledger.architecture}\n\n"
+        return f"{imports}{name}model = {ledger.architecture}.from_pretrained(name)\n"
+    return (
+        f"import torch\nfrom transformers import AutoConfig, {ledger.architecture}\n\n{name}"
+        "config = AutoConfig.from_pretrained(name)\n"
+        'with torch.device("meta"):   # shapes without memory\n'
+        f"    model = {ledger.architecture}(config)\n"
+    )
+
+
+def _stack(ledger: Ledger, name: str) -> str:
+    """The module that holds the layers, from the name of a parameter in one of them."""
+    counters, _ = inside_layer(name, ledger.model_type) or ((), "")
+    return name[: counters[-1].start - 1] if counters else ""
+
+
 STACK = (
     "The sizes are those of the config; the counts are sums over the named parameters, as on the page Parameters. "
     "Text enters at the bottom as token ids; each block is drawn with the parameters that it holds, and what has none "

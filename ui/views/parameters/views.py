@@ -1,32 +1,34 @@
 """The views of the parameters page: tree with table, layers, components, several models."""
 
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
+
 import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.parameters import (
-    FORMS,
-    ROOT_ID,
-    components_figure,
-    layers_figure,
-    models_figure,
-    tree_figure,
-)
+from bertviz_core.figures.parameters.bars import components_figure, layers_figure, models_figure
+from bertviz_core.figures.parameters.tree import FORMS, ROOT_ID, TreeForm, tree_figure
 from bertviz_core.parameters.results import Ledger, Parameter
 from ui.cache import ledgers as cache_ledgers
 from ui.views.parameters import texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import chart, download_row, explained, figure_block, numbers_table
-from ui.widgets.formatting import bytes_text, escape_markdown, short_count
+from ui.widgets.formatting import bytes_text, count, escape_markdown, short_count
 
 MAX_ROWS = 20_000
-GROUPS = {"All": "", "Embedding layer": "embeddings", "First encoder": "first", "Output layer": "output"}
+GROUPS = {"All": "", "Embeddings": "embeddings", "Layer 0": "first", "Pooler and head": "output"}
+MEBIBYTE = 2**20
 
 
-def table_view(ledger: Ledger, module: str, wanted: str) -> None:
+def rows_view(ledger: Ledger, modules: list[str]) -> None:
     """The named parameters, narrowed by module, group and search."""
-    group = controls.choice("Rows", list(GROUPS), "rows", label_visibility="collapsed")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        module = controls.module_select(modules)
+        wanted = controls.search("Search names", "search")
+    group = controls.choice("Rows of the table", list(GROUPS), "rows", label_visibility="collapsed")
     rows = [
         row
         for row in ledger.parameters
@@ -39,14 +41,20 @@ def table_view(ledger: Ledger, module: str, wanted: str) -> None:
     where = f"{escape_markdown(module)}: " if module else ""
     share = f"{total / ledger.total:.1%} of the model" if ledger.total else ""
     st.markdown(f"{where}**{len(counted):,} tensors, {total:,} parameters** ({short_count(total)}, {share})")
-    frame = rows_frame(rows[:MAX_ROWS])
-    numbers_table(frame, "Named parameters with shape, count, dtype, trainable and tied to", height=410, first=290)
+    shown = telling_columns(rows_frame(rows[:MAX_ROWS]))
+    alt = "Named parameters with shape, count and what else differs between them"
+    numbers_table(shown, alt, height=300, first=NAME_WIDTH)
+    st.caption(same_for_all(rows))
     if len(rows) > MAX_ROWS:
         st.caption(f"The first {MAX_ROWS:,} of {len(rows):,} rows; search to narrow them, the CSV has all.")
 
 
+NAME_WIDTH = 300
+"""Pixels of the column of names."""
+
+
 def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> pd.DataFrame:
-    """The rows of the named-parameter table."""
+    """The rows of the named-parameter table, as its file has them."""
     return pd.DataFrame(
         {
             "name": [row.name for row in rows],
@@ -61,6 +69,23 @@ def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> pd.DataFrame:
     )
 
 
+def telling_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Name, shape and count, and what of the others is not the same in every row or the same as the name."""
+    varied = [column for column in ("dtype", "trainable", "tied to") if frame[column].nunique() > 1]
+    renamed = (frame["name in the file"] != "") & (frame["name in the file"] != frame["name"])
+    return frame[["name", "shape", "count", *varied, *(["name in the file"] if renamed.any() else [])]]
+
+
+def same_for_all(rows: Sequence[Parameter]) -> str:
+    """What every row has in common and no column repeats."""
+    dtypes = {row.dtype for row in rows}
+    told = [f"all {next(iter(dtypes))}"] if len(dtypes) == 1 else []
+    trainable = {row.trainable for row in rows}
+    told += ["all trainable" if True in trainable else "none trainable"] if len(trainable) == 1 else []
+    told += ["none tied"] if rows and not any(row.tied_to for row in rows) else []
+    return f"In these rows: {', '.join(told)}." if told else ""
+
+
 def _in_group(row: Parameter, group: str) -> bool:
     """The three groups in which teaching texts print BERT's parameters."""
     if group == "first":
@@ -70,82 +95,138 @@ def _in_group(row: Parameter, group: str) -> bool:
     return not group or row.component == group
 
 
-def balance(ledger: Ledger) -> None:
-    """One line that shows how the rows, the parts and the file add up."""
-    parts = " + ".join(f"{part.total:,}" for part in ledger.components)
-    names = " + ".join(part.name for part in ledger.components)
-    lines = [f"{names}: {parts} = **{ledger.total:,}**"]
+def totals(ledger: Ledger) -> None:
+    """The sums of the model and its size, and how the rows, the parts and the file add up."""
+    sizes = {dtype: ledger.total * nbytes for dtype, nbytes in (("float32", 4), ("float16", 2), ("int8", 1))}
+    formats = {row.dtype for row in ledger.parameters}
+    with st.container(horizontal=True):
+        st.metric("Total", count(ledger.total), help=f"{short_count(ledger.total)}; tied parameters counted once.")
+        st.metric("Trainable", count(ledger.trainable), help="Parameters that training changes.")
+        st.metric("Tensors", count(ledger.tensors), help="Named parameters, tied ones counted once.")
+        stored = "As stored" if ledger.stored_nbytes is not None else f"In {next(iter(formats), 'its format')}"
+        st.metric(stored, bytes_text(ledger.nbytes), help=f"{ledger.nbytes:,} bytes, {', '.join(sorted(formats))}.")
+        for dtype, size in sizes.items():
+            if formats != {dtype}:
+                more = {"float16": "; the same in bfloat16", "int8": ", without scales"}.get(dtype, "")
+                st.metric(f"In {dtype}", bytes_text(size), help=f"{size:,} bytes{more}.")
+    st.caption(balance(ledger))
+
+
+def balance(ledger: Ledger) -> str:
+    """How the components add up to the total, and the names to the tensors of the file."""
+    parts = " + ".join(f"{part.name} {part.total:,}" for part in ledger.components)
+    told = [f"{parts} = **{ledger.total:,}** parameters."]
     if ledger.stored_tensors is not None:
         buffers = sum(buffer.stored for buffer in ledger.buffers)
         repeated = sum(1 for row in ledger.parameters if row.tied_to and row.stored_name)
         files = {row.stored_name for row in ledger.parameters if row.stored_name}
-        terms = [(len(files) - repeated, "unique"), (repeated, "stored again, tied"), (buffers, "buffer")]
-        told = " + ".join(f"{number:,} {what}" for number, what in terms if number)
-        lines.append(f"the file stores {ledger.stored_tensors:,} tensors = {told}")
-    else:
-        lines.append(f"{len(ledger.parameters):,} names = {ledger.tensors:,} unique + {ledger.tied:,} tied")
-    st.markdown(":material/balance: The ledger balances. " + "; ".join(lines) + ".")
+        terms = [
+            (len(files) - repeated, "with parameters"),
+            (repeated, "tied, stored again"),
+            (buffers, "buffer" if buffers == 1 else "buffers"),
+        ]
+        sums = " + ".join(f"{number:,} {what}" for number, what in terms if number)
+        told.append(f"The file stores {ledger.stored_tensors:,} tensors: {sums}.")
+    elif ledger.tied:
+        told.append(f"{len(ledger.parameters):,} names: {ledger.tensors:,} tensors, {ledger.tied:,} names tied.")
+    return "  \n".join(told)
+
+
+def tree_controls(name: str, task: str | None) -> tuple[TreeForm, int]:
+    """How the tree is drawn, and how deep."""
+    form = controls.choice("Form", FORMS, "form")
+    with st.container(width=DEPTH_WIDTH):
+        depth = controls.level(
+            "Depth", cache_ledgers.depth(name, task), 3, "depth", "Levels of modules that are drawn."
+        )
+    return form, depth
+
+
+DEPTH_WIDTH = 200
+"""Pixels."""
 
 
 @st.fragment
-def tree_view(name: str, task: str | None) -> None:
+def tree_view(name: str, task: str | None, form: TreeForm, depth: int) -> None:
     """The module tree; a click on a module shows its rows."""
     with shown_to_user():
-        ledger, deepest = cache_ledgers.ledger(name, task), cache_ledgers.depth(name, task)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        form = controls.choice("Form", FORMS, "form")
-        depth = controls.level("Depth", deepest, 3, "depth", "Levels of modules that are drawn.")
-        with shown_to_user():
-            nodes = cache_ledgers.tree(name, depth, task)
-        module = controls.module_select([node.id for node in nodes if node.id and not node.folded])
-        wanted = controls.search("Search names", "search")
+        ledger, nodes = cache_ledgers.ledger(name, task), cache_ledgers.tree(name, depth, task)
+        source = cache_ledgers.source(name)
     with st.container(key="halves_tree"):
         picture, rows = st.columns([1, 1], gap="medium")
+    picture_of_tree, key = tree_figure(ledger, nodes, form), "parameters_tree"
     with picture:
-        picture_of_tree, key = tree_figure(ledger, nodes, form), "parameters_tree"
-        chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID))
+        chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID), share=0.49)
     with rows:
-        table_view(ledger, module, wanted)
+        rows_view(ledger, [node.id for node in nodes if node.id and not node.folded])
     table = rows_frame(ledger.parameters)
     download_row(picture_of_tree, key, f"parameters {form} {name}", picture_of_tree.caption, table)
-    explained("parameters_tree", *texts.TREE)
+    totals(ledger)
+    explained("parameters_tree", *texts.tree(source, ledger))
 
 
 def layers_view(name: str, task: str | None) -> None:
-    """Stacked bars of the layers."""
+    """Bars of the layers."""
     ledger = cache_ledgers.ledger(name, task)
     if not ledger.layers:
         st.info("No numbered layers were found among the names of this model; the tree shows all it has.")
         return
-    frame = pd.DataFrame(
-        {
-            "layer": [row.layer for row in ledger.layers],
-            "total": [row.total for row in ledger.layers],
-            "attention": [row.attention for row in ledger.layers],
-            "query": [row.query for row in ledger.layers],
-            "key": [row.key for row in ledger.layers],
-            "value": [row.value for row in ledger.layers],
-            "fused q, k, v": [row.query_key_value for row in ledger.layers],
-            "attention output": [row.attention_output for row in ledger.layers],
-            "feed-forward": [row.feed_forward for row in ledger.layers],
-            "layer norm": [row.layer_norm for row in ledger.layers],
-            "other": [row.other + row.attention_other for row in ledger.layers],
-            "applications": [row.applications for row in ledger.layers],
-        }
-    )
-    words = figure_block(
+    figure_block(
         layers_figure(ledger),
         f"layers {name}",
-        frame,
+        layers_frame(ledger),
         alt="Parameters of each layer by part",
         numbers="open",
-        explanation=texts.LAYERS,
+        explanation=texts.layers(cache_ledgers.source(name), ledger),
+        formats={"share": "percent"},
+    ).markdown(layers_words(ledger))
+    totals(ledger)
+
+
+def layers_frame(ledger: Ledger) -> pd.DataFrame:
+    """A row per layer; a part that no layer has, and a count of runs that is always 1, have no column."""
+    stacks = len({row.component for row in ledger.layers}) > 1
+    parts = {
+        "attention": [row.attention for row in ledger.layers],
+        "query": [row.query for row in ledger.layers],
+        "key": [row.key for row in ledger.layers],
+        "value": [row.value for row in ledger.layers],
+        "query, key, value (fused)": [row.query_key_value for row in ledger.layers],
+        "attention output": [row.attention_output for row in ledger.layers],
+        "attention, other": [row.attention_other for row in ledger.layers],
+        "feed-forward": [row.feed_forward for row in ledger.layers],
+        "layer norm": [row.layer_norm for row in ledger.layers],
+        "other": [row.other for row in ledger.layers],
+    }
+    runs = [row.applications for row in ledger.layers]
+    return pd.DataFrame(
+        {
+            **({"stack": [row.component for row in ledger.layers]} if stacks else {}),
+            "layer": [row.layer for row in ledger.layers],
+            "parameters": [row.total for row in ledger.layers],
+            "share": [row.total / ledger.total for row in ledger.layers],
+            **{part: counts for part, counts in parts.items() if any(counts)},
+            **({"runs per pass": runs} if any(run > 1 for run in runs) else {}),
+        }
     )
-    runs, blocks = int(frame["applications"].sum()), len(frame)
+
+
+def layers_words(ledger: Ledger) -> str:
+    """What the layers have in common, in a sentence or two."""
+    rows = ledger.layers
+    runs, blocks = sum(row.applications for row in rows), len(rows)
+    sizes = Counter(row.total for row in rows)
+    usual, times = max(sizes.items(), key=itemgetter(1))
+    told = [f"**{blocks} {'layer' if blocks == 1 else 'layers'}**"]
+    if len(sizes) == 1 and blocks > 1:
+        told = [f"**{blocks} layers of {usual:,} parameters each**"]
+    elif times > 1:
+        unlike = ", ".join(str(row.layer) for row in rows if row.total != usual)
+        told = [f"**{blocks} layers**, {times} of {usual:,} parameters; not so: {unlike}"]
     if runs != blocks:
-        words.markdown(
-            f"**{runs} applications, {blocks} {'block' if blocks == 1 else 'blocks'}**: layers share parameters."
-        )
+        word = "block" if blocks == 1 else "blocks"
+        told.append(f"layers share their parameters: **{blocks} {word}, run {runs} times** in one pass")
+    return "; ".join(told) + "."
 
 
 def components_view(name: str, task: str | None) -> None:
@@ -155,7 +236,7 @@ def components_view(name: str, task: str | None) -> None:
         {
             "component": [part.name for part in ledger.components],
             "parameters": [part.total for part in ledger.components],
-            "share": [f"{part.total / ledger.total:.1%}" if ledger.total else "" for part in ledger.components],
+            "share": [part.total / (ledger.total or 1) for part in ledger.components],
             "tensors": [part.tensors for part in ledger.components],
             "arithmetic": [f"{part.arithmetic} = {part.total:,}" for part in ledger.components],
         }
@@ -166,47 +247,57 @@ def components_view(name: str, task: str | None) -> None:
         frame,
         alt="Components with parameters, share and arithmetic",
         numbers="open",
-        explanation=texts.COMPONENTS,
+        explanation=texts.components(cache_ledgers.source(name), ledger),
+        formats={"share": "percent"},
     )
+    totals(ledger)
 
 
 def compare_view(name: str, task: str | None) -> None:
     """Several models side by side, each with the head of the task where it has one."""
-    names = controls.models_select(name)
+    place = st.container()
+    with st.popover("Models compared"):
+        names = controls.models_select(name)
     ledgers, refused = [], []
     for each in names:
         try:
             ledgers.append(cache_ledgers.ledger(each, task))
         except BertvizError as error:
             refused.append(str(error))
-    for message in refused:
-        st.warning(escape_markdown(message))
-    if not ledgers:
-        st.info("Choose at least one model to see its bar.")
-        return
-    frame = pd.DataFrame(
+    with place:
+        for message in refused:
+            st.warning(escape_markdown(message))
+        if not ledgers:
+            st.info("Choose at least one model to see its bar.")
+            return
+        shown = [each.model for each in ledgers]
+        figure_block(
+            models_figure(ledgers),
+            f"models side by side {' '.join(shown)}",
+            models_frame(ledgers),
+            alt="Counts of several models",
+            numbers="open",
+            models=shown,
+            explanation=texts.compare([cache_ledgers.source(each) for each in shown], ledgers),
+            formats={f"relative to {shown[0]}": "%.2f ×", "MiB in float32": "%.1f"},
+        )
+
+
+def models_frame(ledgers: Sequence[Ledger]) -> pd.DataFrame:
+    """A row per model."""
+    first = ledgers[0]
+    parts = ("embeddings", "encoder", "decoder", "pooler", "task head")
+    counts = {part: [sum(c.total for c in each.components if c.name == part) for each in ledgers] for part in parts}
+    runs = [sum(row.applications for row in each.layers) for each in ledgers]
+    return pd.DataFrame(
         {
             "model": [each.model for each in ledgers],
             "total": [each.total for each in ledgers],
-            "relative": [f"{each.total / ledgers[0].total:.2f} ×" if ledgers[0].total else "" for each in ledgers],
+            f"relative to {first.model}": [each.total / (first.total or 1) for each in ledgers],
             "tensors": [each.tensors for each in ledgers],
-            "blocks": [len(each.layers) for each in ledgers],
-            "applications": [sum(row.applications for row in each.layers) for each in ledgers],
-            **{
-                part: [sum(c.total for c in each.components if c.name == part) for each in ledgers]
-                for part in ("embeddings", "encoder", "pooler", "task head")
-            },
-            "at float32": [bytes_text(each.total * 4) for each in ledgers],
+            "layers run": runs,
+            "layers stored": [len(each.layers) for each in ledgers],
+            **{part: totals for part, totals in counts.items() if any(totals)},
+            "MiB in float32": [each.total * 4 / MEBIBYTE for each in ledgers],
         }
-    )
-    shown = [each.model for each in ledgers]
-    filename = f"models side by side {' '.join(shown)}"
-    figure_block(
-        models_figure(ledgers),
-        filename,
-        frame,
-        alt="Counts of several models",
-        numbers="open",
-        models=shown,
-        explanation=texts.COMPARE,
     )

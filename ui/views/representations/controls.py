@@ -2,17 +2,22 @@
 
 import streamlit as st
 
+from bertviz_core.hidden_states.geometry import first_tokens
+from bertviz_core.trace.results import Tokens
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
+from ui.widgets.cell_controls import token_names
 from ui.widgets.controls import BOUND
+from ui.widgets.view_and_layer import state_select
 
 MOST_TOKENS = 512
+MOST_PATHS = 16
+"""Tokens whose paths are drawn at once: so many have a colour and dash of their own."""
+PICKED, PICKED_OF = "picked", "picked_of"
 
 
 def layer_slider(layers: int) -> int:
     """An entry of the hidden states: 0 is the embedding output, the last is the model's output."""
-    if st.session_state.get("layer", 0) > layers:
-        st.session_state["layer"] = layers
-    return int(st.slider("Layer", 0, layers, layers, key="layer", help="0 is the embedding output.", **BOUND))
+    return state_select(layers, "The embeddings, or what this layer hands on.")
 
 
 def window_select(sizes: list[int]) -> int:
@@ -20,7 +25,7 @@ def window_select(sizes: list[int]) -> int:
     if st.session_state.get("window", sizes[0]) not in sizes:
         st.session_state["window"] = sizes[0]
     default = sizes.index(64) if 64 in sizes else 0
-    return int(st.selectbox("Dimensions shown", sizes, index=default, key="window", **BOUND) or sizes[0])
+    return int(st.selectbox("Dimensions shown", sizes, index=default, key="window", width=160, **BOUND) or sizes[0])
 
 
 def first_dimension(hidden: int, window: int) -> int:
@@ -30,7 +35,7 @@ def first_dimension(hidden: int, window: int) -> int:
         return 0
     if st.session_state.get("from", 0) > most:
         st.session_state["from"] = most
-    return int(st.slider("First dimension", 0, most, 0, key="from", **BOUND))
+    return int(st.slider("First dimension", 0, most, 0, key="from", width=320, **BOUND))
 
 
 def token_range(count: int, shown: int) -> tuple[int, int]:
@@ -43,19 +48,54 @@ def token_range(count: int, shown: int) -> tuple[int, int]:
     if count <= shown:
         return 0, count - 1
     words = f"Positions from and to, at most {MOST_TOKENS} at once."
-    first, last = st.slider("Tokens", 0, count - 1, (0, shown - 1), key="tokens", help=words, **BOUND)
+    first, last = st.slider("Tokens", 0, count - 1, (0, shown - 1), key="tokens", help=words, width=320, **BOUND)
     if last - first >= MOST_TOKENS:
         last = first + MOST_TOKENS - 1
         st.caption(f"Showing tokens {first} to {last}; at most {MOST_TOKENS} are drawn at once.")
     return int(first), int(last)
 
 
+def picked_tokens(tokens: Tokens) -> list[int]:
+    """Positions of the tokens whose paths are drawn; the address holds positions only, since words are the text's."""
+    own, text = first_tokens(tokens), (tokens.text, tokens.pair)
+    if PICKED not in st.session_state:
+        st.session_state[PICKED] = _positions(st.query_params.get(PICKED, ""), len(tokens)) or own
+    elif st.session_state.get(PICKED_OF, text) != text or max(st.session_state[PICKED], default=0) >= len(tokens):
+        st.session_state[PICKED] = own
+    st.session_state[PICKED_OF] = text
+    names = token_names(tokens)
+    words = f"Whose paths are drawn, up to {MOST_PATHS}."
+    picked = st.multiselect(
+        "Tokens",
+        range(len(tokens)),
+        format_func=names.__getitem__,
+        key=PICKED,
+        max_selections=MOST_PATHS,
+        help=words,
+        persist_state="session",
+    )
+    places = sorted(int(place) for place in picked)
+    if places and places != own:
+        st.query_params[PICKED] = ".".join(map(str, places))
+    elif PICKED in st.query_params:
+        del st.query_params[PICKED]
+    return places
+
+
+def _positions(written: str, count: int) -> list[int]:
+    """The positions that an address names as 1.4.5; none of them where anything else stands there."""
+    parts = written.split(".")[: MOST_PATHS + 1]
+    if len(parts) > MOST_PATHS or not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts):
+        return []
+    return sorted({int(part) for part in parts if int(part) < count})
+
+
 def word_inputs() -> tuple[str, str, str]:
-    """A word and two texts that it stands in."""
+    """A word and two sentences that it stands in."""
     for key, default in (("word", WORD), ("first", FIRST_TEXT), ("second", SECOND_TEXT)):
         st.session_state.setdefault(key, default)
-    with st.container(horizontal=True):
-        word = st.text_input("Word", key="word", persist_state="session")
-        first = st.text_input("First text", key="first", persist_state="session")
-        second = st.text_input("Second text", key="second", persist_state="session")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        word = st.text_input("Word", key="word", persist_state="session", width=160)
+        first = st.text_input("Sentence 1", key="first", persist_state="session")
+        second = st.text_input("Sentence 2", key="second", persist_state="session")
     return (word or "").strip() or WORD, first or FIRST_TEXT, second or SECOND_TEXT

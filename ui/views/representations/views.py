@@ -1,45 +1,102 @@
-"""Views of the representations page that map hidden states: values, change over the layers, similarity, paths."""
+"""Views of the representations page that map hidden states: change over the layers, values, similarity, paths."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import token_labels
-from bertviz_core.figures.base.style import escape
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.hidden_states.heatmaps import (
-    BEFORE,
+    CHANGE,
     INPUT,
     LENGTH,
     change_figure,
+    measure_rows,
     token_similarity_figure,
     values_figure,
 )
 from bertviz_core.figures.hidden_states.lines import paths_figure
+from bertviz_core.hidden_states.archive import hidden_states_npz
 from bertviz_core.hidden_states.geometry import (
+    change_by_layer,
     cosine_to_embedding,
-    cosine_to_previous,
+    largest_value,
     norms,
     outlier_dimensions,
     token_cosines,
     token_paths,
 )
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.text import isolated
 from bertviz_core.trace.results import Trace
-from ui import session
+from ui.cache.figures import cached_figure
 from ui.components.cell_click import cell_click
 from ui.components.layers_ahead import fit_ahead, layers_ahead
-from ui.views.representations import controls
+from ui.views.representations import controls, texts
 from ui.widgets import controls as widgets_controls
-from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded_table
+from ui.widgets.figure_block import (
+    chart,
+    download_row,
+    explained,
+    figure_block,
+    file_name,
+    folded_table,
+    numbers_table,
+    page_theme,
+)
 from ui.widgets.formatting import escape_markdown
 
-WINDOWS = (32, 64, 128, 256)
+WINDOWS = (8, 16, 32, 64, 128, 256)
 LONG_TEXT_TOKENS = 64
-FirstChart = dict[tuple[int, int, str], int]
-"""First dimension, window and theme of a chart -> the layer that it was drawn at."""
+FirstChart = dict[tuple[object, ...], int]
+"""What a chart shows, with its theme -> the hidden state that it was drawn at."""
 MAPS = {
+    CHANGE: "0 is a vector that the layer did not turn, 1 one that it turned by a right angle.",
+    INPUT: "What is left of each token's own embedding: 1 is all of it.",
     LENGTH: "How long each vector is.",
-    BEFORE: "How much one layer turns a token: 1 is not at all.",
-    INPUT: "What is left of the token's own embedding.",
 }
+MEASURES = {CHANGE: change_by_layer, INPUT: cosine_to_embedding, LENGTH: norms}
+CODE = {CHANGE: "change", INPUT: "input", LENGTH: "length"}
+
+
+@st.fragment
+def change_view(trace: Trace) -> None:
+    """One number per token and layer."""
+    chosen = widgets_controls.choice("What is shown", list(MAPS), "map", label_visibility="collapsed")
+    values = MEASURES[chosen](trace.hidden_states)
+    columns = [f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)]
+    frame = pd.DataFrame(values, columns=columns)
+    if chosen == CHANGE:
+        frame.insert(0, "layer", range(len(values)))
+    else:
+        frame.insert(0, "hidden state", measure_rows(chosen, len(values)))
+    words = figure_block(
+        change_figure(values, trace, chosen),
+        f"{chosen} {trace.model}",
+        frame,
+        numbers="open",
+        texts=trace.tokens,
+        explanation=(texts.CHANGE_WORDS, texts.run_lines(trace) + texts.CHANGE_CODE[CODE[chosen]]),
+    )
+    with words, st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(MAPS[chosen], width="content")
+        all_states(trace, "change")
+
+
+def all_states(trace: Trace, view: str) -> None:
+    """All hidden states in one file."""
+    states, seq, hidden = trace.hidden_states.shape
+    st.download_button(
+        "All hidden states (NPZ)",
+        lambda: hidden_states_npz(trace),
+        f"{file_name('representations', f'all hidden states {trace.model}')}.npz",
+        "application/octet-stream",
+        key=f"representations_{view}_npz",
+        help=f"{states} × {seq} × {hidden} numbers, with the tokens; numpy.load reads it.",
+        on_click="ignore",
+    )
 
 
 def values_view(trace: Trace) -> None:
@@ -52,131 +109,123 @@ def _values(trace: Trace, begun: FirstChart) -> None:
     """The view; `begun` is empty in each run of the whole page, and kept by the runs of this part alone."""
     hidden = trace.hidden_states.shape[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer = controls.layer_slider(trace.num_hidden_layers)
+        entry = controls.layer_slider(trace.num_hidden_layers)
         window = controls.window_select([*(size for size in WINDOWS if size < hidden), hidden])
         first = controls.first_dimension(hidden, window)
-    values = trace.hidden_states[layer][:, first : first + window]
-    names = token_labels(trace.tokens)
-    picture = values_figure(trace, layer, first, window)
-    title, key = picture.title, "representations_values"
-    _values_chart(trace, key, layer, first, window, begun)
+    values = trace.hidden_states[entry][:, first : first + window]
+    pictures = [values_figure(trace, each, first, window) for each in range(len(trace.hidden_states))]
+    picture, key, name = pictures[entry], "representations_values", state_name(entry)
+    _switched(key, entry, pictures, trace.hidden_states[:, :, first : first + window], (first, window), begun)
+    _clicked_value(trace, key, entry)
+    _standing_out(trace, entry)
+    frame = pd.DataFrame(values, columns=[f"{first + index}" for index in range(window)])
+    frame.insert(0, "token", list(trace.tokens.tokens))
+    download_row(picture, key, f"hidden states {name} {trace.model}", picture.title, frame, trace.tokens)
+    all_states(trace, "values")
+    folded_table(key, frame, picture.title)
+    shape = tuple(values.shape)
+    code = texts.VALUES_CODE.format(entry=entry, first=first, stop=first + window, name=name, shape=shape)
+    explained(key, texts.VALUES_WORDS, texts.run_lines(trace) + code)
+
+
+def _clicked_value(trace: Trace, key: str, entry: int) -> None:
+    """The exact value of the cell that was clicked."""
     cell = cell_click(key)
-    if cell and cell[0] < len(names) and cell[1] < hidden:
-        token, dimension = cell
-        value = trace.hidden_states[layer][token, dimension]
-        st.markdown(
-            f"Token {token} **{escape_markdown(trace.tokens.tokens[token])}**, dimension {dimension}, layer {layer}: "
-            f"**{value:.7f}**"
-        )
-    else:
+    if not cell or cell[0] >= len(trace.tokens) or cell[1] >= trace.hidden_states.shape[-1]:
         st.caption("Click a cell for its exact value.")
+        return
+    token, dimension = cell
+    word = escape_markdown(isolated(trace.tokens.tokens[token]))
+    value = trace.hidden_states[entry][token, dimension]
+    st.markdown(f"Token {token} **{word}**, dimension {dimension}, {state_name(entry)}: **{value:.7f}**")
+
+
+def _standing_out(trace: Trace, entry: int) -> None:
+    """The largest value of what is shown, and the dimensions that are large in many tokens of any hidden state."""
+    largest = largest_value(trace.hidden_states[entry])
+    word = escape_markdown(isolated(trace.tokens.tokens[largest.token]))
     outliers = outlier_dimensions(trace.hidden_states)
     listed = ", ".join(
         f"{dimension} (up to {peak:.1f} standard deviations)"
         for dimension, peak in zip(outliers.dimensions.tolist()[:6], outliers.peak.tolist(), strict=False)
     )
-    st.markdown(f"Outlier dimensions: **{listed or 'none'}**.", help=outliers.rule)
-    frame = pd.DataFrame(values, columns=[f"{first + index}" for index in range(window)])
-    frame.insert(0, "token", list(trace.tokens.tokens))
-    download_row(picture, key, f"hidden states layer {layer} {trace.model}", title, frame, trace.tokens)
-    folded_table(key, frame, title)
-    explained(
-        "representations_values",
-        "Entry 0 is the output of the embedding block; entry i is what layer i - 1 hands on. The scale is symmetric "
-        "around 0, so that the colour of the paper is 0. A large value is not by itself important: a few "
-        "dimensions are "
-        "large in nearly every token.",
-        "outputs = model(**tokenizer(text, return_tensors='pt'), output_hidden_states=True)\n"
-        f"outputs.hidden_states[{layer}][0, :, {first}:{first + window}]   # {tuple(values.shape)}",
+    st.markdown(
+        f"Largest value {state_name(entry)}: **{largest.value:.2f}** in dimension {largest.dimension} of **{word}** "
+        f"({largest.deviations:.1f} standard deviations from the mean of its values). "
+        f"Outlier dimensions over all hidden states: **{listed or 'none'}**.",
+        help=outliers.rule,
     )
 
 
-def _values_chart(trace: Trace, key: str, layer: int, first: int, window: int, begun: FirstChart) -> None:
-    """The chart; where the browser has room for all layers it goes on from the one that it began with by itself."""
-    states = trace.hidden_states[:, :, first : first + window]
-    if not fit_ahead(states):
-        chart(values_figure(trace, layer, first, window), key)
+def _switched(
+    key: str,
+    entry: int,
+    pictures: Sequence[FigureSpec],
+    values: Float[np.ndarray, "states seq window"],
+    shown: tuple[object, ...],
+    begun: FirstChart,
+) -> None:
+    """The chart of one hidden state; where the browser has room for all, it goes on from the first one by itself."""
+    if not fit_ahead(values):
+        chart(pictures[entry], key)
         return
-    shown = (first, window, session.theme_name())
-    if shown not in begun:
+    theme = page_theme()
+    what = (*shown, theme.name, theme.pixels)
+    if what not in begun:
         begun.clear()
-        begun[shown] = layer
-    chart(values_figure(trace, begun[shown], first, window), key)
-    pictures = [values_figure(trace, each, first, window) for each in range(len(states))]
-    layers_ahead(key, "layer", states, [escape(each.title) for each in pictures], [each.alt for each in pictures])
+        begun[what] = entry
+    chart(pictures[begun[what]], key)
+    layers_ahead(key, "layer", [cached_figure(each, theme) for each in pictures], [each.alt for each in pictures])
 
 
-def change_view(trace: Trace) -> None:
-    """One number per token and layer."""
-    chosen = widgets_controls.choice("What is shown", list(MAPS), "map")
-    values = {LENGTH: norms, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}[chosen](trace.hidden_states)
-    first = len(trace.hidden_states) - len(values)
-    frame = pd.DataFrame(values, columns=[f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)])
-    frame.insert(0, "layer", range(first, first + len(values)))
-    words = figure_block(
-        change_figure(values, trace, chosen),
-        f"{'length' if chosen == LENGTH else f'cosine {chosen}'} {trace.model}",
-        frame,
-        numbers="open",
-        texts=trace.tokens,
-        explanation=(
-            "Length is the Euclidean norm. The cosine of two vectors is their dot product over the product of "
-            "their lengths. "
-            "A high cosine to the layer before is due in part to the residual connection, which hands the vector on.",
-            "h = outputs.hidden_states\ntorch.nn.functional.cosine_similarity(h[layer][0], h[layer - 1][0], dim=-1)",
-        ),
-    )
-    words.caption(MAPS[chosen])
+def similarity_view(trace: Trace) -> None:
+    """Token by token cosine in one hidden state."""
+    _similarity(trace, {})
 
 
 @st.fragment
-def similarity_view(trace: Trace) -> None:
-    """Token by token cosine; the layers run through in the browser."""
-    first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
-    cosines = token_cosines(trace.hidden_states[:, first : last + 1])
-    shown = trace.tokens.tokens[first : last + 1]
-    frame = pd.DataFrame(cosines[-1], columns=[f"{first + i} {token}" for i, token in enumerate(shown)])
-    frame.insert(0, "token", list(shown))
-    words = figure_block(
-        token_similarity_figure(cosines, trace, first, trace.num_hidden_layers),
-        f"token similarity {trace.model}",
-        frame,
-        numbers="open",
-        texts=trace.tokens,
-        explanation=(
-            "Every cell is the cosine of two tokens' vectors at the layer that the slider names; the diagonal is "
-            "1. Vectors of "
-            "one text often point into one narrow cone, so that all cosines are high: compare cells, not their height.",
-            "v = torch.nn.functional.normalize(outputs.hidden_states[layer][0], dim=-1)\nv @ v.T",
-        ),
-    )
-    words.caption(f"The table holds layer {trace.num_hidden_layers}, the last.")
+def _similarity(trace: Trace, begun: FirstChart) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        entry = controls.layer_slider(trace.num_hidden_layers)
+        first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
+    cosines, name = token_cosines(trace.hidden_states[:, first : last + 1]), state_name(entry)
+    tokens = trace.tokens.tokens[first : last + 1]
+    pictures = [token_similarity_figure(cosines, trace, first, each) for each in range(len(cosines))]
+    picture, key = pictures[entry], "representations_similarity"
+    _switched(key, entry, pictures, cosines, (first, last), begun)
+    frame = pd.DataFrame(cosines[entry], columns=[f"{first + place} {token}" for place, token in enumerate(tokens)])
+    frame.insert(0, "token", list(tokens))
+    download_row(picture, key, f"token similarity {name} {trace.model}", picture.title, frame, trace.tokens)
+    numbers_table(frame, picture.title)
+    code = texts.SIMILARITY_CODE.format(entry=entry, first=first, stop=last + 1, name=name)
+    explained(key, texts.SIMILARITY_WORDS, texts.run_lines(trace) + code)
 
 
 @st.fragment
 def paths_view(trace: Trace) -> None:
     """Tokens' ways through the layers in the plane of largest variance."""
-    first, last = controls.token_range(len(trace.tokens), 24)
-    paths = token_paths(trace.hidden_states[:, first : last + 1])
+    picked = controls.picked_tokens(trace.tokens)
+    if not picked:
+        st.info("Choose at least one token.")
+        return
+    paths = token_paths(trace.hidden_states[:, picked])
     rows = [
-        (trace.tokens.tokens[first + token], layer, *paths.points[layer, token].tolist())
-        for token in range(last + 1 - first)
-        for layer in range(len(paths.points))
+        (position, trace.tokens.tokens[position], state_name(entry), *paths.points[entry, place].tolist())
+        for place, position in enumerate(picked)
+        for entry in range(len(paths.points))
     ]
-    frame = pd.DataFrame(rows, columns=["token", "layer", "first", "second"])
+    code = texts.PATHS_CODE.format(picked=picked, states=len(paths.points), count=len(picked))
     words = figure_block(
-        paths_figure(paths, trace, first),
+        paths_figure(paths, trace, picked),
         f"token paths {trace.model}",
-        frame,
+        pd.DataFrame(rows, columns=["position", "token", "hidden state", "component 1", "component 2"]),
         numbers="open",
         height=240,
         texts=trace.tokens,
-        explanation=(
-            "One principal component analysis over the vectors of all layers together, so that the layers share a "
-            "plane. Nearness in the plane is not nearness in the model where the share of variance is small.",
-            "from sklearn.decomposition import PCA\nPCA(2).fit_transform(torch.cat(outputs.hidden_states)[:, "
-            ":].flatten(0, 1))",
-        ),
+        explanation=(texts.PATHS_WORDS, texts.run_lines(trace) + code),
     )
     shown = float(paths.explained.sum())
-    words.markdown(f"The plane holds **{shown:.1%}** of the variance of all layers; what lies outside it is not seen.")
+    words.markdown(
+        f"The plane holds **{shown:.1%}** of the variance of these vectors; what lies outside it is not seen. Each "
+        "path runs from the embeddings, the lightest mark, to the last layer, the darkest."
+    )

@@ -7,13 +7,14 @@ from time import perf_counter
 import streamlit as st
 
 from bertviz_core.progress import Progress
-from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
+from bertviz_core.sentences.batches import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import offered_prompts, recommended
 from bertviz_core.sentences.pooling_comparison import pooling_comparison
 from bertviz_core.sentences.projection import sentence_map
 from bertviz_core.sentences.results import (
     BlockSummary,
+    EdgeTokens,
     MapMethod,
     Measure,
     Pooling,
@@ -56,13 +57,24 @@ def prompts(own: SentencePlan) -> dict[str, str]:
     return {name: (own.prompts or {})[name] for name in offered_prompts(own)}
 
 
+def sampled(count: int) -> list[int]:
+    """Places of the sentences whose poolings are compared: all, or COMPARED_SENTENCES evenly over the list."""
+    chosen = min(count, COMPARED_SENTENCES)
+    return [place * count // chosen for place in range(chosen)] if count else []
+
+
 def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
-    """The first sentences under every pooling and layer."""
+    """The sentences, or those of a long list that `sampled` takes, under every pooling and layer."""
     model = models.loaded(name)
     own = plan(name)
-    first = sentences[:COMPARED_SENTENCES]
-    digest = sha256(repr(first).encode("utf-8", "backslashreplace")).hexdigest()
-    return _compared(model.name, model.revision, digest, own.max_seq_length, own.pooling, first)
+    chosen = tuple(sentences[place] for place in sampled(len(sentences)))
+    digest = sha256(repr(chosen).encode("utf-8", "backslashreplace")).hexdigest()
+    return _compared(model.name, model.revision, digest, own.max_seq_length, own.pooling, chosen)
+
+
+def edges(name: str) -> EdgeTokens:
+    """The special tokens that a model's tokenizer puts around a sentence."""
+    return edge_tokens(tokenizer_of(name))
 
 
 def tokenizer_of(name: str) -> TextTokenizer:

@@ -1,24 +1,27 @@
 """Widgets of the sentences page; keys are names in the address, where no sentence is ever written."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import streamlit as st
-from jaxtyping import Bool, Float
 
-from bertviz_core.figures.sentences.poolings import POOLING_WORDS
+from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.sentences.plan import NO_PROMPT
-from bertviz_core.sentences.results import MEASURES, POOLINGS, MapMethod, Measure, Pooling
-from ui.examples import EXAMPLES
+from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
+from ui.examples import EXAMPLES, QUERIES
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.view_and_layer import open_view, state_select
 
 TYPED_KEY, FILE_KEY = "typed", "file"
-RECOMMENDED = "recommended"
+OWN = "recommended"
+"""Option that stands for the model's own pooling, whichever that is."""
+NARROW, BOX = 190, 480
+"""Widths in pixels: of a control, and of what is inside the place of the sentences."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
 LONGEST_NAME = 100
+T = TypeVar("T", bound=str)
 VIEWS = ("Similarity", "Poolings", "Token contributions", "Query", "Map", "Vectors")
 
 
@@ -39,7 +42,8 @@ def typed_sentences() -> str:
         st.text_area(
             "Sentences, one per line",
             key="sentences",
-            height=124,
+            height=220,
+            width=BOX,
             persist_state="session",
             label_visibility="collapsed",
             placeholder="One sentence per line",
@@ -118,12 +122,31 @@ def column_select(columns: Sequence[str], chosen: str) -> str | None:
     )
 
 
-def pooling_choice(own: Pooling, has_pooler: bool) -> Pooling | None:
-    """How many vectors become one; None for the model's own way, which is preselected and named."""
-    others = [each for each in POOLINGS if each != own and (has_pooler or each != "pooler")]
-    words = {**POOLING_WORDS, RECOMMENDED: f"{POOLING_WORDS[own]} (recommended)"}
-    pooling = choice("Pooling", [RECOMMENDED, *others], "pooling", format_func=lambda each: words[each])
-    return next((each for each in others if each == pooling), None)
+def pooling_select(offered: Sequence[Pooling], own: Pooling, recommended: bool, first_token: str | None) -> Pooling:
+    """How many vectors become one; the model's own way comes first.
+
+    Args:
+        offered: the poolings that this model has.
+        own: the checkpoint's own, or the mean where it names none.
+        recommended: whether the checkpoint names its own.
+        first_token: the special token in front of every sentence.
+    """
+    names: dict[str, str] = {each: pooling_word(each, first_token) for each in offered}
+    names_shown: dict[str, str] = {OWN: f"{names[own]} (recommended)" if recommended else names[own]}
+    names_shown.update(names)
+    options = [OWN, *(each for each in offered if each != own)]
+    if st.session_state.get("pooling", OWN) not in options:
+        st.session_state["pooling"] = OWN
+    pooling = st.selectbox(
+        "Pooling",
+        options,
+        key="pooling",
+        format_func=lambda each: names_shown[each],
+        help="How the vectors of a sentence's tokens become one.",
+        width=NARROW,
+        **BOUND,
+    )
+    return next((each for each in offered if each == pooling), own)
 
 
 def prompt_select(prompts: Mapping[str, str], own: str) -> str:
@@ -153,28 +176,35 @@ def query_prompt_select(prompts: Mapping[str, str], same: str) -> str:
 
 def layer_slider(layers: int, fixed: bool) -> int | None:
     """The entry of the hidden states that is pooled; None for the last, which a pooler always reads."""
-    if st.session_state.get("pooled_layer", 0) > layers:
-        st.session_state["pooled_layer"] = layers
-    words = "0 is the embedding output. The pooler output is made from the last."
-    layer = int(
-        st.slider("Layer", 0, layers, layers, key="pooled_layer", help=words, disabled=fixed, width=160, **BOUND)
-    )
-    return None if fixed or layer == layers else layer
+    if fixed:
+        return None
+    state = state_select(layers, "The hidden states that are pooled: the embeddings, or what a layer hands on.")
+    return None if state == layers else state
 
 
-def measure_choice() -> Measure:
+def measure_select() -> Measure:
     """What alike means."""
-    return choice("Measure", MEASURES, "measure", format_func=lambda each: MEASURE_WORDS[each])
+    measure = st.selectbox(
+        "Measure", MEASURES, key="measure", format_func=lambda each: MEASURE_WORDS[each], width=NARROW, **BOUND
+    )
+    return next((each for each in MEASURES if each == measure), MEASURES[0])
 
 
 def clustered() -> bool:
     """Whether similar sentences stand together."""
-    return choice("Order", ("as typed", "clustered"), "order") == "clustered"
+    orders = ("as typed", "clustered")
+    words = "Clustered: similar sentences stand together, with the tree that joins them."
+    return bool(st.selectbox("Order", orders, key="order", help=words, width=150, **BOUND) == "clustered")
 
 
-def view_choice() -> str:
-    """What is asked of the sentences."""
-    return choice("View", VIEWS, "compare", label_visibility="collapsed")
+def options_popover() -> Any:
+    """Where options stand that few need."""
+    return st.popover("Options", icon=":material/tune:", key="sentence_options")
+
+
+def sentences_popover() -> Any:
+    """Where the sentences are typed, pasted or handed over."""
+    return st.popover("Sentences", icon=":material/edit_note:", key="sentence_box")
 
 
 def bfloat16_toggle() -> bool:
@@ -207,37 +237,42 @@ def pair_select(sentences: Sequence[str]) -> tuple[int, int]:
         if not 0 <= int(st.session_state.get(key, -1)) < count:
             st.session_state[key] = default
     names = [f"{place + 1}  {text[:90]}" for place, text in enumerate(sentences)]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        first = st.selectbox(
-            "One sentence", range(count), key="first_sentence", format_func=names.__getitem__, persist_state="session"
-        )
-        second = st.selectbox(
-            "The other", range(count), key="second_sentence", format_func=names.__getitem__, persist_state="session"
-        )
+    given: dict[str, Any] = {"format_func": names.__getitem__, "persist_state": "session"}
+    first = st.selectbox("First sentence", range(count), key="first_sentence", **given)
+    second = st.selectbox("Second sentence", range(count), key="second_sentence", **given)
     return int(first or 0), int(second or 0)
 
 
 def pair_numbers(count: int) -> tuple[int, int]:
     """As pair_select, by number, for lists too long for a menu."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        for key, default in (("first_sentence", 1), ("second_sentence", 2)):
-            if not 0 <= int(st.session_state.get(key, -1)) < count:
-                st.session_state[key] = default - 1
-        numbers = [
-            st.number_input(label, 1, count, int(st.session_state[key]) + 1, step=1, key=f"{key}_number")
-            for label, key in (("One sentence", "first_sentence"), ("The other", "second_sentence"))
-        ]
+    for key, default in (("first_sentence", 1), ("second_sentence", 2)):
+        if not 0 <= int(st.session_state.get(key, -1)) < count:
+            st.session_state[key] = default - 1
+    numbers = [
+        st.number_input(label, 1, count, int(st.session_state[key]) + 1, step=1, key=f"{key}_number", width=NARROW)
+        for label, key in (("First sentence", "first_sentence"), ("Second sentence", "second_sentence"))
+    ]
     return int(numbers[0]) - 1, int(numbers[1]) - 1
+
+
+def unit_select(units: Sequence[T]) -> T:
+    """Whether a cell is a pair of tokens or of words."""
+    unit = st.selectbox("Cells", units, key="cells", width=120, **BOUND)
+    return next((each for each in units if each == unit), units[0])
 
 
 def explain_pair(first: int, second: int) -> None:
     """Open the view that says why these two are alike."""
-    st.session_state.update(first_sentence=first, second_sentence=second, compare="Token contributions")
+    st.session_state.update(first_sentence=first, second_sentence=second)
+    open_view("Token contributions")
     st.session_state.update(first_sentence_number=first + 1, second_sentence_number=second + 1)
 
 
 def query_input() -> str:
-    """A sentence whose nearest are looked for."""
+    """A sentence whose nearest are looked for; to begin with one that suits the worked example."""
+    example = str(st.session_state.get("example", ""))
+    if "query_sentence" not in st.session_state:
+        st.session_state["query_sentence"] = QUERIES.get(example, next(iter(QUERIES.values())))
     return str(
         st.text_input(
             "Query", key="query_sentence", persist_state="session", placeholder="Type a sentence and press Enter"
@@ -248,7 +283,10 @@ def query_input() -> str:
 
 def map_method(with_umap: bool) -> MapMethod:
     """How points are placed; nothing to choose where only one way is installed."""
-    return choice("Projection", MAP_METHODS, "placed", format_func=str.upper) if with_umap else "pca"
+    if not with_umap:
+        return "pca"
+    method = st.selectbox("Projection", MAP_METHODS, key="placed", format_func=str.upper, width=120, **BOUND)
+    return next((each for each in MAP_METHODS if each == method), MAP_METHODS[0])
 
 
 def colour_column(columns: Sequence[str]) -> str:
@@ -261,48 +299,14 @@ def colour_column(columns: Sequence[str]) -> str:
     words = {each: each or "one colour" for each in options}
     return str(
         st.selectbox(
-            "Colour", options, key="colour_column", persist_state="session", format_func=lambda each: words[each]
+            "Colour",
+            options,
+            key="colour_column",
+            persist_state="session",
+            format_func=lambda each: words[each],
+            width=NARROW,
         )
     )
-
-
-def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
-    """Places in the list of all points inside what was drawn, also of those that are not drawn themselves.
-
-    Args:
-        event: what the chart says of a selection.
-        points: all of them.
-    """
-    selection = event["selection"] if event else {}
-    inside = np.zeros(len(points), dtype=bool)
-    for lasso in selection.get("lasso", ()):
-        inside |= inside_polygon(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
-    for box in selection.get("box", ()):
-        (left, right), (low, high) = sorted(box["x"]), sorted(box["y"])
-        x, y = points.T
-        inside |= (x >= left) & (x <= right) & (y >= low) & (y <= high)
-    if not (selection.get("lasso") or selection.get("box")):
-        inside[[place for place in map(_place, selection.get("points", ())) if 0 <= place < len(points)]] = True
-    return [int(place) for place in np.flatnonzero(inside)]
-
-
-def inside_polygon(
-    points: Float[np.ndarray, "sentences 2"], corners: Float[np.ndarray, "corners 2"]
-) -> Bool[np.ndarray, " sentences"]:
-    """Whether each point is inside a closed line: a ray from it to the right meets the line an odd number of times."""
-    x, y = points.astype(np.float64).T
-    inside = np.zeros(len(points), dtype=bool)
-    for (x1, y1), (x2, y2) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        if y1 != y2:
-            crosses = (y1 > y) != (y2 > y)
-            inside ^= crosses & (x < x1 + (y - y1) * (x2 - x1) / (y2 - y1))
-    return inside
-
-
-def _place(point: Any) -> int:
-    """A point's place in the list, which travels along with it."""
-    place = point.get("customdata")
-    return int(place[0] if isinstance(place, list) else place) if place is not None else -1
 
 
 def first_row(count: int, shown: int) -> int:
@@ -312,4 +316,11 @@ def first_row(count: int, shown: int) -> int:
     most = count - shown + 1
     if not 1 <= int(st.session_state.get("first_row", 1)) <= most:
         st.session_state["first_row"] = 1
-    return int(st.number_input(f"First sentence, 1 to {most:,}", 1, most, 1, step=shown, key="first_row", **BOUND)) - 1
+    return (
+        int(
+            st.number_input(
+                f"First sentence, 1 to {most:,}", 1, most, 1, step=shown, key="first_row", width=NARROW, **BOUND
+            )
+        )
+        - 1
+    )

@@ -1,15 +1,19 @@
 """Where the sentences come from: typed, pasted, a worked example, or a column of a file."""
 
+from dataclasses import dataclass
 from hashlib import sha256
 from time import perf_counter
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.sentences.encoding import fast_bfloat16
 from bertviz_core.sentences.plan import adapted
+from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.reading.files import read_sentences, read_upload
-from bertviz_core.sentences.results import Measure, SentenceDtype, SentencePlan, SentenceTable
+from bertviz_core.sentences.results import MEASURES, Measure, SentenceDtype, SentencePlan, SentenceTable
+from bertviz_core.text import counted
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
 from ui.examples import EXAMPLES
@@ -23,12 +27,30 @@ QUIET_S = 1.0
 
 
 def sentence_input() -> SentenceTable:
-    """The sentences of this session.
+    """The sentences of this session, behind a button that opens their place; the page ends here without a file.
 
     Raises:
         BertvizError: as bertviz_core.sentences.reading.files.read_sentences.
     """
-    with st.container(horizontal=True, vertical_alignment="center"):
+    table, refused = None, None
+    with controls.sentences_popover(), st.container(width=controls.BOX):
+        try:
+            table = _read()
+        except BertvizError as error:
+            refused = error
+        if table is not None:
+            _summary(table)
+    if refused is not None:
+        raise refused
+    if table is None:
+        st.info("Choose a file under **Sentences** above: its sentences are compared here.", icon=":material/upload:")
+        st.stop()
+    return table
+
+
+def _read() -> SentenceTable | None:
+    """The sentences; None while no file has been handed over."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         source = controls.source_choice()
         example = controls.example_select() if source == controls.TYPED_KEY else ""
     if source == controls.FILE_KEY:
@@ -36,16 +58,17 @@ def sentence_input() -> SentenceTable:
     text = controls.typed_sentences()
     if text == EXAMPLES[example][1]:
         st.caption(EXAMPLES[example][0])
+    if not text.strip():
+        raise TextError("The list is empty. Write at least one sentence under Sentences, one per line.")
     return read_sentences(TYPED_NAME, _within_upload(text), settings())
 
 
-def table_summary(table: SentenceTable) -> None:
+def _summary(table: SentenceTable) -> None:
     """How many sentences there are and what was done to them, in one line."""
-    count = len(table.sentences)
-    st.caption(f"{count:,} sentence{'s' if count != 1 else ''}. {escape_markdown(' '.join(table.notices))}")
+    st.caption(f"{counted(len(table.sentences), 'sentence')}. {escape_markdown(' '.join(table.notices))}")
 
 
-def _from_file() -> SentenceTable:
+def _from_file() -> SentenceTable | None:
     handed = controls.upload()
     if handed is not None:
         content = handed.getvalue()
@@ -59,7 +82,7 @@ def _from_file() -> SentenceTable:
             f"{settings().max_sentences:,} sentences and {controls.most_megabytes()} MB. Larger files: `python -m "
             "bertviz_core embed`. It stays on this server."
         )
-        st.stop()
+        return None
     name, digest = kept_file
     if handed is None:
         st.caption(escape_markdown(name))
@@ -108,23 +131,65 @@ def _table(digest: str, name: str, column: str | None) -> SentenceTable:
 
 LONG_LIST = 2_000
 """Above so many sentences shorter numbers are offered."""
+FOLDED = ("Token contributions", "Query")
+"""Views whose own controls take the row, so that pooling and layer stand behind the button."""
+MEASURED = ("Similarity", "Query")
+"""Views on which the measure has an effect."""
 
 
-def vector_options(name: str, count: int) -> tuple[SentencePlan, Measure, bool, SentenceDtype]:
-    """Plan, measure, whether clustered, and number format, from widgets in two rows.
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorOptions:
+    """What the reader chose for a view."""
+
+    plan: SentencePlan
+    """How sentences become vectors."""
+    measure: Measure
+    """What alike means."""
+    clustered: bool
+    """Whether similar sentences stand together."""
+    dtype: SentenceDtype
+    """Number format of the run."""
+    row: DeltaGenerator | None = None
+    """The row of controls, where those of the view itself belong."""
+    more: DeltaGenerator | None = None
+    """Where options stand that few need."""
+
+
+def vector_options(view: str, name: str, count: int) -> VectorOptions:
+    """The options of a view: those that most readers want in its row, those that few need behind a button.
+
+    What has no effect on a view is not there; its value is kept.
+
+    Args:
+        view: name of the view.
+        name: of the model.
+        count: of the sentences.
 
     Raises:
         BertvizError: as load_model and recommended.
     """
-    own = cache.plan(name)
-    model = models.loaded(name)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        pooling = controls.pooling_choice(own.pooling, model.has_pooler) or own.pooling
+    own, model = cache.plan(name), models.loaded(name)
+    pooling, layer, measure, prompt, order, fast = own.pooling, None, MEASURES[0], own.prompt, False, False
+    prompts = cache.prompts(own)
+    long_list = count > LONG_LIST and fast_bfloat16(model.device)
+    if view == "Poolings":
+        return VectorOptions(own, measure, order, "float32")
+    row = st.container(horizontal=True, vertical_alignment="bottom", width="stretch")
+    folded = view in FOLDED or view in MEASURED or bool(prompts) or long_list
+    more = controls.options_popover() if folded else None
+    with more if more is not None and view in FOLDED else row:
+        edges = cache.edges(name)
+        offered = offered_poolings(edges.first, model.has_pooler, own.pooling)
+        pooling = controls.pooling_select(offered, own.pooling, own.from_checkpoint, edges.first)
         layer = controls.layer_slider(model.num_hidden_layers, pooling == "pooler")
-        prompts = cache.prompts(own)
-        prompt = controls.prompt_select(prompts, own.prompt) if prompts else own.prompt
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        measure = controls.measure_choice()
-        clustered = controls.clustered()
-        fast = count > LONG_LIST and fast_bfloat16(model.device) and controls.bfloat16_toggle()
-    return adapted(own, pooling, layer, prompt), measure, clustered, "bfloat16" if fast else "float32"
+    if view == "Similarity":
+        with row:
+            order = controls.clustered()
+    if more is not None:
+        with more:
+            if view in MEASURED:
+                measure = controls.measure_select()
+            prompt = controls.prompt_select(prompts, own.prompt) if prompts else own.prompt
+            fast = long_list and controls.bfloat16_toggle()
+    plan = adapted(own, pooling, layer, prompt)
+    return VectorOptions(plan, measure, order, "bfloat16" if fast else "float32", row, more)

@@ -6,15 +6,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
 from bertviz_core.sentences.export import formula_safe
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
-from ui import session
 from ui.views.sentences import cache, controls
-from ui.views.sentences.similarity import SentenceQuery
-from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table
+from ui.views.sentences.selection import selected_points
+from ui.views.sentences.similarity import SentenceQuery, made_by
+from ui.views.sentences.texts import vector_code
+from ui.widgets.figure_block import download_row, explained, folded_table, numbers_table, page_theme
 from ui.widgets.formatting import escape_markdown
 
 KEY = "sentences_map"
@@ -24,13 +24,15 @@ HOW: Mapping[MapMethod, tuple[str, str]] = {
         "their variance as one axis can, and the second as much of the rest; the shares stand at the axes. Points "
         "far apart are far apart in the model too; points close together need not be where the shares are small.",
         "centred = v - v.mean(0)\n_, s, axes = torch.linalg.svd(centred, full_matrices=False)\n"
-        "points, shares = centred @ axes[:2].T, (s**2 / (s**2).sum())[:2]",
+        "points, shares = centred @ axes[:2].T, (s**2 / (s**2).sum())[:2]\n"
+        "print(points, shares)   # an axis may point the other way",
     ),
     "umap": (
         "UMAP links every sentence to its nearest by the cosine and looks for points of the plane with the same links "
         "(McInnes et al. 2018). Who is whose neighbour can be read from it; distances between groups, their sizes and "
         "the axes cannot. The start is drawn by lot from a fixed seed, so that the picture is always the same.",
-        "points = umap.UMAP(n_neighbors=min(15, len(v) - 1), metric='cosine', random_state=0).fit_transform(v)",
+        "import umap\n\npoints = umap.UMAP(n_neighbors=min(15, len(v) - 1), metric='cosine', random_state=0)"
+        ".fit_transform(v.numpy())\nprint(points)",
     ),
 }
 MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False}
@@ -42,14 +44,14 @@ def map_view(asked: SentenceQuery) -> None:
     if len(vectors.sentences) < 3:
         st.info("A map needs at least three sentences.", icon=":material/info:")
         return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with asked.row:
         method = controls.map_method(umap_available())
         column = controls.colour_column([str(each) for each in asked.table.frame.columns])
     placed = cache.placed(asked.key, method, vectors)
     values = _values(asked.table.frame[column]) if column else None
     picture = sentence_map_figure(placed, vectors, column, values)
     title = picture.title
-    figure = picture.drawn(theme_named(session.theme_name()))
+    figure = picture.drawn(page_theme())
     event = st.plotly_chart(
         figure,
         key=KEY,
@@ -63,17 +65,18 @@ def map_view(asked: SentenceQuery) -> None:
     shown = len(drawn_points(len(vectors.sentences)))
     if shown < len(vectors.sentences):
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
-    chosen = controls.selected_points(event, placed.points)
+    chosen = selected_points(event, placed.points)
     if chosen:
         st.markdown(f"**{len(chosen):,} sentences encircled**")
         numbers_table(_listed(asked, chosen), "The encircled sentences", 240)
     else:
         st.caption("Draw a line around points to list their sentences; double-click to clear.")
     frame = _frame(placed, vectors, column, values)
-    filename = f"sentence map {vectors.pooling} layer {vectors.layer} {vectors.model}"
+    filename = f"sentence map {made_by(vectors)}"
     download_row(picture, KEY, filename, title, frame, vectors.sentences)
     folded_table(KEY, frame, title)
-    explained(KEY, *HOW[method])
+    words, code = HOW[method]
+    explained(KEY, words, f"{vector_code(asked.origin, asked.plan)}\n{code}")
 
 
 def _values(column: pd.Series) -> list[Any]:

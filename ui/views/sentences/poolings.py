@@ -4,21 +4,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.figures.sentences.poolings import POOLING_WORDS, pooling_maps_figure, poolings_figure
+from bertviz_core.figures.sentences.poolings import pooling_maps_figure, pooling_word, poolings_figure
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import PoolingComparison
+from ui.cache import models
 from ui.views.sentences import cache
 from ui.views.sentences.similarity import SentenceQuery
+from ui.views.sentences.texts import about_poolings, spread_code
 from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import escape_markdown
-
-WHY_CLS = (
-    "**Why [CLS] of a raw BERT is a poor sentence vector.** In pre-training the [CLS] vector is asked one thing only, "
-    "whether the second sequence follows the first, and only after the pooler; nothing ever asks that two sentences "
-    "of like meaning have like [CLS] vectors. So they all point the same way: a mean cosine near 1 with little spread "
-    "says that everything is alike to everything, and the number no longer tells sentences apart (Reimers and Gurevych "
-    "2019, section 4.1; Ethayarajh 2019, section 4.1). A model trained to compare sentences, as the bundled one is, "
-    "pulls its own pooling apart: look for a low mean with a large spread. "
-)
 
 
 def pooling_view(asked: SentenceQuery) -> None:
@@ -29,27 +23,32 @@ def pooling_view(asked: SentenceQuery) -> None:
         return
     comparison = cache.compared(asked.model, sentences)
     if len(sentences) > len(comparison.sentences):
-        st.caption(f"Only the first {len(comparison.sentences)} of {len(sentences):,} sentences are compared.")
+        st.caption(
+            f"{len(comparison.sentences)} of the {len(sentences):,} sentences are compared, evenly spaced in the list."
+        )
     words = figure_block(
         poolings_figure(comparison, asked.model),
         f"poolings {asked.model}",
         _frame(comparison),
         texts=comparison.sentences,
     )
-    words.markdown(f"{WHY_CLS}{_read(comparison)}")
+    own = cache.plan(asked.model)
+    about = about_poolings(own.pooling, own.from_checkpoint, comparison.edges, models.loaded(asked.model).model_type)
+    words.markdown(f"{_read(comparison)} {about}")
     words.caption(escape_markdown(comparison.note))
     if comparison.matrices is not None:
         _maps(comparison, asked.model)
-        st.caption("Rows and columns are the sentences in their order; the pooler reads the last layer only.")
+        st.caption(
+            "Rows and columns are the sentences in their order. Of many hidden states, evenly spaced ones are drawn; "
+            "the pooler reads the last only."
+        )
     explained(
         "sentences_poolings",
         "For every pooling and layer the sentences become vectors; the mean of the cosines of all pairs of different "
         "sentences is their anisotropy (Ethayarajh 2019, section 3.2), the spread is the standard deviation of these "
-        "cosines. Layer 0 is the embedding output. Dense layers, prompts and normalisation of the checkpoint are left "
-        "out here, so that only the pooling differs.",
-        "v = torch.nn.functional.normalize(pool(outputs.hidden_states[layer]), dim=-1)\n"
-        "pairs = (v @ v.T)[torch.triu_indices(len(v), len(v), 1).unbind()]\n"
-        "print(pairs.mean(), pairs.std(correction=0))",
+        "cosines. Dense layers, prompts and normalisation of the checkpoint are left out here, so that only the "
+        "pooling differs.",
+        spread_code(asked.origin_of(comparison.sentences), comparison.poolings[0]),
     )
 
 
@@ -63,30 +62,38 @@ def _read(comparison: PoolingComparison) -> str:
     """The numbers of the last layer in words."""
     last = len(comparison.layers) - 1
     words = [
-        f"{POOLING_WORDS[pooling]} {comparison.mean_cosine[row, last]:.4f} ± {comparison.spread[row, last]:.4f}"
-        for row, pooling in enumerate(comparison.poolings)
-        if np.isfinite(comparison.mean_cosine[row, last])
+        f"{escape_markdown(pooling_word(pooling, comparison.edges.first))} {mean:.4f} ± {spread:.4f}"
+        for pooling, mean, spread in zip(
+            comparison.poolings, comparison.mean_cosine[:, last], comparison.spread[:, last], strict=True
+        )
+        if np.isfinite(mean)
     ]
-    return f"Here, at the last layer: **{', '.join(words)}** (mean ± spread)."
+    return f"After the last layer, mean ± spread: **{', '.join(words)}**."
 
 
 def _frame(comparison: PoolingComparison) -> pd.DataFrame:
     rows = [
-        (POOLING_WORDS[pooling], layer, float(comparison.mean_cosine[row, place]), float(comparison.spread[row, place]))
+        (
+            pooling_word(pooling, comparison.edges.first),
+            state_name(layer),
+            float(comparison.mean_cosine[row, place]),
+            float(comparison.spread[row, place]),
+        )
         for row, pooling in enumerate(comparison.poolings)
         for place, layer in enumerate(comparison.layers)
         if np.isfinite(comparison.mean_cosine[row, place])
     ]
-    return pd.DataFrame(rows, columns=["pooling", "layer", "mean cosine", "spread"])
+    return pd.DataFrame(rows, columns=["pooling", "hidden state", "mean cosine", "spread"])
 
 
 def _cells(comparison: PoolingComparison) -> pd.DataFrame:
     """Every cell of every map as a row."""
     matrices = comparison.matrices if comparison.matrices is not None else np.zeros((0, 0, 0, 0), dtype=np.float32)
     places = np.argwhere(np.isfinite(matrices))
-    frame = pd.DataFrame(places, columns=["pooling", "layer", "sentence", "and sentence"])
-    frame["pooling"] = [POOLING_WORDS[comparison.poolings[row]] for row in places[:, 0].tolist()]
-    frame["layer"] = [comparison.layers[place] for place in places[:, 1].tolist()]
-    frame[["sentence", "and sentence"]] += 1
+    frame = pd.DataFrame(places, columns=["pooling", "hidden state", "first", "second"])
+    names = [pooling_word(pooling, comparison.edges.first) for pooling in comparison.poolings]
+    frame["pooling"] = [names[row] for row in places[:, 0].tolist()]
+    frame["hidden state"] = [state_name(comparison.layers[place]) for place in places[:, 1].tolist()]
+    frame[["first", "second"]] += 1
     frame["cosine"] = matrices[tuple(places.T)]
     return frame

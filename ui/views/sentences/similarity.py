@@ -1,11 +1,13 @@
 """Views of the sentences page that compare vectors: every pair, many as blocks, the nearest to a query."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.similarity import (
@@ -16,6 +18,7 @@ from bertviz_core.figures.sentences.similarity import (
     pairs_figure,
     query_figure,
 )
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import (
     BlockSummary,
     Measure,
@@ -26,9 +29,11 @@ from bertviz_core.sentences.results import (
     SentenceVectors,
 )
 from bertviz_core.sentences.similarity import cluster_order, nearest, similarity_matrix
+from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
 from ui.views.sentences import cache, controls
-from ui.views.sentences.texts import SIMILARITY, nearest_code, similarity_code
+from ui.views.sentences.input import VectorOptions
+from ui.views.sentences.texts import SIMILARITY, Origin, nearest_code, similarity_code
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 
@@ -45,14 +50,38 @@ class SentenceQuery:
     """Name of the model."""
     table: SentenceTable
     """The sentences."""
-    plan: SentencePlan
-    """How they become vectors."""
-    measure: Measure
-    """What alike means."""
-    clustered: bool
-    """Whether similar sentences stand together."""
-    dtype: SentenceDtype
-    """Number format of the run."""
+    options: VectorOptions
+    """What the reader chose for the view."""
+
+    @property
+    def plan(self) -> SentencePlan:
+        """How the sentences become vectors."""
+        return self.options.plan
+
+    @property
+    def origin(self) -> Origin:
+        """What the reader's own lines of Python begin with."""
+        return self.origin_of(self.table.sentences)
+
+    def origin_of(self, sentences: Sequence[str]) -> Origin:
+        """The same for some sentences."""
+        model_class = type(models.loaded(self.model).model).__name__
+        return Origin(ledgers.place(ledgers.source(self.model)), model_class, tuple(sentences))
+
+    @property
+    def measure(self) -> Measure:
+        """What alike means."""
+        return self.options.measure
+
+    @property
+    def dtype(self) -> SentenceDtype:
+        """Number format of the run."""
+        return self.options.dtype
+
+    @property
+    def row(self) -> DeltaGenerator:
+        """Where the controls of the view itself stand."""
+        return self.options.row or st.container(horizontal=True, vertical_alignment="bottom")
 
     @property
     def key(self) -> str:
@@ -67,18 +96,25 @@ class SentenceQuery:
         return sentence_vectors
 
 
+def made_by(vectors: SentenceVectors) -> str:
+    """Pooling, hidden state and model, for the name of a file."""
+    return f"{vectors.pooling} {state_name(vectors.layer)} {vectors.model}"
+
+
 def similarity_view(asked: SentenceQuery) -> None:
     """Every sentence against every other, or blocks of them where they are many."""
     vectors = asked.vectors()
     (_blocks if len(vectors.sentences) > EVERY_PAIR else _every_pair)(asked, vectors)
     _closest(asked, vectors)
-    explained("sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.measure, vectors.pooling))
+    explained(
+        "sentences_similarity", SIMILARITY[asked.measure], similarity_code(asked.origin, asked.plan, asked.measure)
+    )
 
 
 def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:
     cells = similarity_matrix(vectors.vectors, asked.measure)
     clusters = None
-    if asked.clustered and len(cells) > 1:
+    if asked.options.clustered and len(cells) > 1:
         cosines = cells if asked.measure == "cosine" else similarity_matrix(vectors.vectors)
         clusters = cluster_order(cosines)
     order = np.arange(len(cells)) if clusters is None else clusters.order
@@ -88,7 +124,7 @@ def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:
     frame.insert(0, "sentence", [vectors.sentences[number] for number in order.tolist()])
     frame.insert(0, "number", [number + 1 for number in order.tolist()])
     spec = pairs_figure(cells, vectors, asked.measure, clusters)
-    filename = f"sentence {word} {vectors.pooling} layer {vectors.layer} {vectors.model}"
+    filename = f"sentence {word} {made_by(vectors)}"
     with figure_block(spec, filename, frame, texts=vectors.sentences):
         cell = cell_click(spec.chart)
         if cell and max(cell) < len(order):
@@ -118,7 +154,7 @@ def _blocks(asked: SentenceQuery, vectors: SentenceVectors) -> None:
     frame.insert(0, "sentences", summary.sizes)
     frame.insert(0, "nearest to its middle", [vectors.sentences[index] for index in summary.examples.tolist()])
     spec = blocks_figure(summary, vectors)
-    filename = f"sentence blocks {vectors.pooling} layer {vectors.layer} {vectors.model}"
+    filename = f"sentence blocks {made_by(vectors)}"
     with figure_block(spec, filename, frame, texts=vectors.sentences):
         cell = cell_click(spec.chart)
         if cell and max(cell) < len(summary.sizes):
@@ -159,21 +195,21 @@ def _pair_frame(pairs: ScoredPairs, vectors: SentenceVectors) -> pd.DataFrame:
     rows = zip(pairs.score.tolist(), pairs.first.tolist(), pairs.second.tolist(), strict=True)
     return pd.DataFrame(
         [(score, one + 1, vectors.sentences[one], other + 1, vectors.sentences[other]) for score, one, other in rows],
-        columns=[MEASURE_WORDS[pairs.measure], "number", "sentence", "and number", "and sentence"],
+        columns=[MEASURE_WORDS[pairs.measure], "first", "first sentence", "second", "second sentence"],
     )
 
 
 def query_view(asked: SentenceQuery) -> None:
     """The sentences of the list nearest to one that is typed."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with asked.row:
         query = controls.query_input()
-        prompts = cache.prompts(asked.plan)
-        prompt = controls.query_prompt_select(prompts, asked.plan.prompt) if prompts else asked.plan.prompt
+    prompts, prompt = cache.prompts(asked.plan), asked.plan.prompt
+    if prompts and asked.options.more is not None:
+        with asked.options.more:
+            prompt = controls.query_prompt_select(prompts, prompt)
     vectors = asked.vectors()
     if not query:
-        st.info(
-            "Type a sentence: its nearest in the list will stand here, with their scores.", icon=":material/search:"
-        )
+        st.info("Type a query: the nearest sentences of the list are shown here with their scores.")
         return
     one = cache.vectors(asked.model, (query,), dataclasses.replace(asked.plan, prompt=prompt), "float32")
     near = nearest(one.vectors[0], vectors.vectors, min(NEIGHBOURS, len(vectors.sentences)), asked.measure)
@@ -182,7 +218,7 @@ def query_view(asked: SentenceQuery) -> None:
         [(score, index + 1, vectors.sentences[index]) for score, index in rows],
         columns=[MEASURE_WORDS[near.measure], "number", "sentence"],
     )
-    filename = f"nearest sentences {vectors.pooling} layer {vectors.layer} {vectors.model}"
+    filename = f"nearest sentences {made_by(vectors)}"
     figure_block(
         query_figure(near, vectors, query),
         filename,
@@ -190,8 +226,8 @@ def query_view(asked: SentenceQuery) -> None:
         numbers="open",
         texts=vectors.sentences,
         explanation=(
-            "The query becomes a vector as the sentences do, and is compared with each of them. A high score says "
-            "that the model sees them alike, which need not be what a reader means: look at negation.",
-            nearest_code(asked.measure),
+            "The query becomes a vector as the sentences do and is compared with each of them. A high score says that "
+            "they are alike to the model, which need not be what a reader means: try the example on negation.",
+            nearest_code(asked.origin, dataclasses.replace(asked.plan, prompt=prompt), asked.measure, query),
         ),
     )

@@ -1,50 +1,166 @@
 """How the numbers of the sentences page are made, and the lines of Python that make them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from bertviz_core.sentences.results import Measure, Pooling
+from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.sentences.results import EdgeTokens, Measure, Pooling, SentencePlan
+from ui.widgets.formatting import escape_markdown
 
 SIMILARITY: Mapping[Measure, str] = {
     "cosine": "Every sentence becomes one vector; the cosine of two is their dot product over the product of their "
     "lengths, from -1 to 1, and 1 on the diagonal. A zero vector has the cosine 0 to all. Sentence numbers begin "
     "at 1. The tree joins, step by step, the two clusters whose mean distance (1 - cosine) is least (average linkage). "
     "Cosines of different models, poolings or layers cannot be compared by their height.",
-    "dot": "Every sentence becomes one vector; the dot product grows with the lengths of both. Where the vectors are "
-    "for vectors normalised to unit length it is the cosine. Sentence numbers begin at 1. The tree is made from the "
+    "dot": "Every sentence becomes one vector; the dot product grows with the lengths of both; of "
+    "vectors normalised to unit length it is the cosine. Sentence numbers begin at 1. The tree is made from the "
     "cosine.",
     "euclidean": "Every sentence becomes one vector; the Euclidean distance is the length of their difference, 0 on "
     "the diagonal: small is alike. Sentence numbers begin at 1. The tree is made from the cosine.",
 }
 POOLED: Mapping[Pooling, str] = {
-    "mean": "mask = batch['attention_mask'][..., None]\nv = (h * mask).sum(1) / mask.sum(1)",
-    "cls": "v = h[:, 0]",
-    "max": "v = h.masked_fill(batch['attention_mask'][..., None] == 0, float('-inf')).amax(1)",
-    "pooler": "v = outputs.pooler_output",
-    "lasttoken": "v = h[range(len(h)), batch['attention_mask'].sum(1) - 1]   # padded on the right",
-    "weightedmean": "mask = (batch['attention_mask'].cumsum(1) * batch['attention_mask'])[..., None]\n"
-    "v = (h * mask).sum(1) / mask.sum(1)",
-    "mean_sqrt_len_tokens": "mask = batch['attention_mask'][..., None]\nv = (h * mask).sum(1) / mask.sum(1).sqrt()",
+    "mean": "h.mean(0)",
+    "cls": "h[0]",
+    "max": "h.amax(0)",
+    "pooler": "outputs.pooler_output[0]",
+    "lasttoken": "h[-1]",
+    "weightedmean": "torch.arange(1.0, len(h) + 1) @ h / sum(range(1, len(h) + 1))",
+    "mean_sqrt_len_tokens": "h.sum(0) / len(h) ** 0.5",
 }
+"""One vector from the tokens' vectors `h`, a row each."""
 COMPARED: Mapping[Measure, str] = {
-    "cosine": "v = torch.nn.functional.normalize(v, dim=-1)\nv @ v.T",
-    "dot": "v @ v.T",
-    "euclidean": "torch.cdist(v, v)",
+    "cosine": "u = torch.nn.functional.normalize(v, dim=-1)\nprint(u @ u.T)",
+    "dot": "print(v @ v.T)",
+    "euclidean": "print(torch.cdist(v, v))",
 }
+NEAREST: Mapping[Measure, str] = {
+    "cosine": "print(torch.nn.functional.cosine_similarity(query[None], v).topk(min(10, len(v))))",
+    "dot": "print((v @ query).topk(min(10, len(v))))",
+    "euclidean": "print(torch.cdist(query[None], v)[0].topk(min(10, len(v)), largest=False))",
+}
+SPELLED = 2_000
+"""Up to so many characters of sentences stand in the code."""
 
 
-def similarity_code(measure: Measure, pooling: Pooling) -> str:
-    """Python that makes the matrix."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a reader's own lines of Python need to load the model and read the same sentences."""
+
+    place: str
+    """What from_pretrained is given."""
+    model_class: str
+    """Name of the class in transformers."""
+    sentences: tuple[str, ...]
+    """The sentences."""
+
+
+def vector_code(origin: Origin, plan: SentencePlan) -> str:
+    """Python that makes the vectors `v` of the sentences, one by one, so that nothing is padded."""
+    state = "outputs.last_hidden_state[0]" if plan.layer is None else f"outputs.hidden_states[{plan.layer}][0]"
+    length = f", max_length={plan.max_seq_length}" if plan.max_seq_length else ""
+    text = f"{plan.prompt!r} + sentence" if plan.prompt else "sentence"
+    text = f"({text}).lower()" if plan.lower_case else text
+    lines = [
+        f"    batch = tokenizer({text}, truncation=True{length}, return_tensors='pt')",
+        "    with torch.no_grad():",
+        "        outputs = model(**batch, output_hidden_states=True)",
+        f"    h = {state}   # (tokens, hidden)",
+        f"    vector = {POOLED[plan.pooling]}",
+        *(["    # then the checkpoint's dense layers (sentence-transformers applies them)"] if plan.dense else []),
+        *(["    vector = torch.nn.functional.normalize(vector, dim=-1)"] if plan.normalize else []),
+        f"    return vector{f'[:{plan.truncate_dim}]' if plan.truncate_dim else ''}",
+    ]
     return (
-        "batch = tokenizer(sentences, padding=True, truncation=True, return_tensors='pt')\n"
-        "outputs = model(**batch, output_hidden_states=True)\nh = outputs.hidden_states[layer]\n"
-        f"{POOLED[pooling]}\n{COMPARED[measure]}"
+        f"import torch\nfrom transformers import AutoTokenizer, {origin.model_class}\n\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({origin.place!r})\n"
+        f"model = {origin.model_class}.from_pretrained({origin.place!r})\n"
+        f"sentences = {_spelled(origin.sentences)}\n\n\n"
+        "def pooled(sentence):\n" + "\n".join(lines) + "\n\n\n"
+        "v = torch.stack([pooled(sentence) for sentence in sentences])"
     )
 
 
-def nearest_code(measure: Measure) -> str:
-    """Python that finds the nearest."""
-    if measure == "euclidean":
-        return "torch.cdist(query[None], v)[0].topk(10, largest=False)"
-    if measure == "dot":
-        return "(v @ query).topk(10)"
-    return "torch.nn.functional.cosine_similarity(query[None], v).topk(10)"
+def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str:
+    """Python that makes the matrix."""
+    return f"{vector_code(origin, plan)}\n{COMPARED[measure]}"
+
+
+def nearest_code(origin: Origin, plan: SentencePlan, measure: Measure, query: str) -> str:
+    """Python that finds the nearest to a query."""
+    return f"{vector_code(origin, plan)}\nquery = pooled({query!r})\n{NEAREST[measure]}"
+
+
+def pair_code(origin: Origin, plan: SentencePlan) -> str:
+    """Python that splits the cosine of two sentences into pairs of tokens, for mean pooling."""
+    state = "last_hidden_state[0]" if plan.layer is None else f"hidden_states[{plan.layer}][0]"
+    return (
+        f"import torch\nfrom transformers import AutoTokenizer, {origin.model_class}\n\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({origin.place!r})\n"
+        f"model = {origin.model_class}.from_pretrained({origin.place!r})\n\n\n"
+        "def hidden(sentence):\n"
+        "    with torch.no_grad():\n"
+        "        outputs = model(**tokenizer(sentence, return_tensors='pt'), output_hidden_states=True)\n"
+        f"    return outputs.{state}   # (tokens, hidden)\n\n\n"
+        f"h, k = (hidden(sentence) for sentence in {_spelled(origin.sentences)})\n"
+        "a, b = h.mean(0), k.mean(0)\n"
+        "cells = h @ k.T / (len(h) * len(k) * a.norm() * b.norm())\n"
+        "print(cells, cells.sum(), torch.cosine_similarity(a, b, dim=0))"
+    )
+
+
+def spread_code(origin: Origin, pooling: Pooling) -> str:
+    """Python that gives mean and spread of the cosines of all pairs, for every hidden state."""
+    return (
+        f"import torch\nfrom transformers import AutoTokenizer, {origin.model_class}\n\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({origin.place!r})\n"
+        f"model = {origin.model_class}.from_pretrained({origin.place!r})\n"
+        f"sentences = {_spelled(origin.sentences)}\n"
+        "with torch.no_grad():\n"
+        "    runs = [model(**tokenizer(sentence, return_tensors='pt'), output_hidden_states=True) "
+        "for sentence in sentences]\n"
+        "for state in range(len(runs[0].hidden_states)):   # 0 is the embeddings\n"
+        "    tokens = [outputs.hidden_states[state][0] for outputs in runs]\n"
+        f"    v = torch.nn.functional.normalize(torch.stack([{POOLED[pooling]} for h in tokens]), dim=-1)\n"
+        "    pairs = (v @ v.T)[torch.triu_indices(len(v), len(v), 1).unbind()]\n"
+        "    print(state, pairs.mean(), pairs.std(correction=0))"
+    )
+
+
+def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_type: str) -> str:
+    """What is to be known of this model's poolings, from what its files and its tokenizer say."""
+    first = f"**{escape_markdown(edges.first)}**" if edges.first else ""
+    if recommended:
+        word = escape_markdown(pooling_word(own, edges.first))
+        return (
+            f"This checkpoint asks for **{word}**: sentences were compared by it in training. No other pooling was "
+            "trained for, so its cosines may be high for every pair; look for a low mean with a large spread."
+        )
+    untrained = (
+        "The checkpoint names no pooling: it was not trained to compare sentences. Its vectors tend to point the same "
+        "way, and a mean cosine near 1 with little spread says that everything is alike to everything (Ethayarajh "
+        "2019, section 4.1)."
+    )
+    if not first:
+        last = f" Behind every text stands {escape_markdown(edges.last)}." if edges.last else ""
+        return (
+            f"{untrained} Its tokenizer puts no token of its own in front of a text, so there is no [CLS] to pool."
+            f"{last} Where a token sees only those before it, as in GPT-2, the first has seen only itself and the last "
+            "the whole sentence: such models are pooled by the last token or by the mean."
+        )
+    asked = (
+        " In BERT's pre-training it is asked one thing only, through the pooler: whether the second text follows the "
+        "first (Devlin et al. 2019)."
+        if model_type == "bert"
+        else ""
+    )
+    return (
+        f"{untrained} That holds for {first} above all: nothing in pre-training asks that two sentences of like "
+        f"meaning have like {first} vectors (Reimers and Gurevych 2019, section 4.1).{asked}"
+    )
+
+
+def _spelled(sentences: Sequence[str]) -> str:
+    """The sentences as Python writes them; of a long list how to read them from a file."""
+    if sum(map(len, sentences)) > SPELLED:
+        return "open('sentences.txt', encoding='utf-8').read().splitlines()   # one per line"
+    return "[\n" + "".join(f"    {sentence!r},\n" for sentence in sentences) + "]"

@@ -4,10 +4,11 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.sentences.token_pairs import Unit, token_pairs_figure
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.sentences.results import TokenPairShares
 from ui.views.sentences import cache, controls
 from ui.views.sentences.similarity import SentenceQuery
-from ui.widgets import controls as widgets_controls
+from ui.views.sentences.texts import pair_code
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 
@@ -19,35 +20,35 @@ MENU = 500
 def pair_view(asked: SentenceQuery) -> None:
     """The cosine of two sentences as a sum over pairs of their tokens."""
     sentences = asked.table.sentences
-    select = controls.pair_select if len(sentences) <= MENU else None
-    first, second = select(sentences) if select else controls.pair_numbers(len(sentences))
-    if not select:
-        st.markdown(
-            f"{first + 1} *{escape_markdown(sentences[first][:300])}*  \n{second + 1} "
-            f"*{escape_markdown(sentences[second][:300])}*"
-        )
-    shares = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
     units: tuple[Unit, ...] = ("tokens", "words")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        unit = widgets_controls.choice("Cells", units, "cells", label_visibility="collapsed")
-        st.markdown(_sum_words(shares))
+    few = len(sentences) <= MENU
+    with asked.row:
+        first, second = controls.pair_select(sentences) if few else controls.pair_numbers(len(sentences))
+        unit = controls.unit_select(units)
+    shares = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
     if not shares.exact:
         st.warning(f"An approximation. {escape_markdown(shares.note)}")
     spec = token_pairs_figure(shares, unit, asked.model)
-    filename = f"{unit[:-1]} pairs {shares.pooling} layer {shares.layer} {asked.model}"
+    filename = f"{unit[:-1]} pairs {shares.pooling} {state_name(shares.layer)} {asked.model}"
     words = figure_block(spec, filename, _cells(shares, unit), texts=(sentences[first], sentences[second]))
+    words.markdown(_sum_words(shares))
+    if not few:
+        words.markdown(
+            f"{first + 1} *{escape_markdown(sentences[first][:300])}*  \n{second + 1} "
+            f"*{escape_markdown(sentences[second][:300])}*"
+        )
     if shares.exact:
         words.caption(escape_markdown(shares.note))
     if asked.measure != "cosine":
-        words.caption("The cells add up to the cosine, whatever measure is chosen above.")
+        words.caption("The cells add up to the cosine, whichever measure is chosen on other views.")
     with st.container(key="halves_pair"):
         left, right = st.columns([3, 4])
     with left:
-        st.markdown("**Pairs that add most**")
-        numbers_table(_top(shares), "Pairs of tokens by what they add", 280)
+        st.markdown("**Largest contributions of token pairs**")
+        numbers_table(_top(shares), "Token pairs by their contribution", 280)
     with right:
-        st.markdown("**What each word adds**")
-        numbers_table(_words(shares), "Words of both sentences and what they add", 280)
+        st.markdown("**Contribution of each word**")
+        numbers_table(_words(shares), "Words of both sentences and their contributions", 280)
     explained(
         spec.chart,
         "The mean of the tokens' vectors is a sum, so the cosine of two means is one too: "
@@ -55,8 +56,7 @@ def pair_view(asked: SentenceQuery) -> None:
         "`m` their counts, `a` and `b` the means. Every term is a cell; rows and columns add up to the totals beside "
         "them. Max pooling takes each dimension from one token, so its share goes to that pair of tokens. A cell says "
         "what enters this sum, not what the model looked at: every vector already holds its context.",
-        "a, b = h.mean(0), k.mean(0)   # (hidden,)\ncells = h @ k.T / (len(h) * len(k) * a.norm() * b.norm())\n"
-        "print(cells.sum(), torch.cosine_similarity(a, b, dim=0))",
+        pair_code(asked.origin_of((sentences[first], sentences[second])), asked.plan),
     )
 
 
@@ -86,9 +86,7 @@ def _top(shares: TokenPairShares) -> pd.DataFrame:
         )
         for pair in shares.top[:LISTED]
     ]
-    frame = pd.DataFrame(rows, columns=["token", "and token", "adds", "share of the sum"])
-    frame["share of the sum"] = [f"{share:.1%}" for share in frame["share of the sum"]]
-    return frame
+    return pd.DataFrame(rows, columns=["first token", "second token", "contribution", "share of the sum"])
 
 
 def _words(shares: TokenPairShares) -> pd.DataFrame:
@@ -97,7 +95,7 @@ def _words(shares: TokenPairShares) -> pd.DataFrame:
         ("second", shares.second_words, shares.second_word_totals.tolist()),
     )
     rows = [(side, word, total) for side, words, totals in sides for word, total in zip(words, totals, strict=True)]
-    return pd.DataFrame(rows, columns=["sentence", "word", "adds"])
+    return pd.DataFrame(rows, columns=["sentence", "word", "contribution"])
 
 
 def _cells(shares: TokenPairShares, unit: Unit) -> pd.DataFrame:

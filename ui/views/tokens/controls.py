@@ -4,45 +4,72 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from bertviz_core.figures.tokens.rows import BELOW, Below
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.made_tokenizers import MADE
 from bertviz_core.trace.tokenization import longest_piece
 from ui.session import model_names, settings
-from ui.widgets.controls import BOUND
+from ui.widgets.controls import BOUND, choice
 
-BELOW = ("id", "token", "position")
-"""What can stand below a piece."""
+WIDTH = 320
+"""Of a control, in pixels."""
+CHART = "tokens_text"
+"""Key of the chart in which a token is chosen by a click."""
+
+
+def below_choice() -> Below:
+    """What stands below each token."""
+    return choice("Below each token", BELOW, "below", width="content")
 
 
 def token_position(tokens: Tokens) -> int:
-    """Position of the token looked at, also set by a click in the text."""
+    """Position of the token looked at, as it is chosen by number or by a click in the picture."""
     most = len(tokens) - 1
     if not 0 <= int(st.session_state.get("token") or 0) <= most:
         del st.session_state["token"]
     # A number and not the token itself: what is chosen stands in the address, where no text belongs.
     position = st.number_input(
-        f"Position of the token, 0 to {most}", 0, most, longest_piece(tokens), step=1, key="token", **BOUND
+        f"Token, by its position from 0 to {most}",
+        0,
+        most,
+        longest_piece(tokens),
+        step=1,
+        key="token",
+        width=WIDTH,
+        **BOUND,
     )
     return int(position or 0)
 
 
-def take_token(component_key: str) -> None:
-    """Make the clicked piece of the text the token looked at."""
-    token = st.session_state[component_key].get("token")
-    if token is not None:
-        st.session_state["token"] = int(token)
+def chosen_position(tokens: Tokens) -> int:
+    """The same before its control is drawn."""
+    held = st.session_state.get("token", st.query_params.get("token", ""))
+    given = str(held)
+    fits = given.isascii() and given.isdecimal() and len(given) < 9 and int(given) < len(tokens)
+    return int(given) if fits else longest_piece(tokens)
 
 
-def tokenizer_select(here: Sequence[str], own: str) -> str | None:
-    """The second tokenizer: those on this machine, or any other by name; None until one is chosen."""
+def take_token() -> None:
+    """Make the clicked token the one that is looked at."""
+    event = st.session_state.get(CHART)
+    points = event["selection"]["points"] if event else []
+    if points:
+        at = points[0].get("customdata")
+        st.session_state["token"] = int(at[0] if isinstance(at, list) else at)
+
+
+def tokenizer_select(here: Sequence[str], own: str) -> str:
+    """The second tokenizer: one that is made here, one on this machine, or any other by name."""
     others = [name for name in here if name != own]
+    options = list(dict.fromkeys((*MADE, *others, *(name for name in model_names() if name != own))))
     tokenizer = st.selectbox(
         "Second tokenizer",
-        others or [name for name in model_names() if name != own],
-        index=0 if others else None,
+        options,
         key="tokenizer",
-        placeholder="Choose a model, or type its name",
+        width=WIDTH,
         accept_new_options=not settings().allowed_models,
-        help="Models whose tokenizer is on this machine; a folder below the models folder or a Hub id can be typed.",
+        help="The first two are made here. Of the models, those on this machine come first; a folder below the models "
+        "folder or a Hub id can be typed.",
         **BOUND,
     )
-    return str(tokenizer) if tokenizer else None
+    return str(tokenizer or options[0])

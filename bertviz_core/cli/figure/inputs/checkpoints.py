@@ -17,9 +17,10 @@ from bertviz_core.checkpoints.results import (
     TensorGrid,
     TensorStatistics,
 )
+from bertviz_core.checkpoints.rounding import COPIES, round_weights
 from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
-from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, tensor_slices
+from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
 from bertviz_core.cli.figure.inputs.models import ModelInputs
 from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError
@@ -79,6 +80,11 @@ class CheckpointInputs(ModelInputs):
             [each.location for each in statistics.tensors], statistic_numbers(statistics, self.statistic)
         )
 
+    @cached_property
+    def statistic_logarithmic(self) -> bool:
+        """Whether its scale is of powers of ten."""
+        return self.asked.setting("weights_scale", SCALES[::-1]) == SCALES[0]
+
     def _tensor_name(self, setting: str, names: list[str], default: str) -> str:
         name = self.asked.more.get(setting, default)
         if name not in names:
@@ -113,6 +119,9 @@ class CheckpointInputs(ModelInputs):
 
     @cached_property
     def _second(self) -> Checkpoint:
+        rounding = COPIES.get(self._other)
+        if rounding:
+            return rounded_copy(self._checkpoint, rounding)
         return open_checkpoint(self._of(self._other), self.settings)
 
     @cached_property
@@ -151,14 +160,15 @@ class CheckpointInputs(ModelInputs):
 
     @cached_property
     def _behaviour(self) -> Behaviour:
-        names = (self.asked.model, self._other)
+        rounding = COPIES.get(self._other, "")
+        names = (self.asked.model, self.asked.model if rounding else self._other)
         first, second = (tokenized(name, self.asked.text(), self.asked.pair) for name in names)
         require_same_ids(names[0], first, names[1], second)
         sources = [self._of(name) for name in names]
-        one, other = (
-            trace(load_model(source, self.settings), read)
-            for source, read in zip(sources, (first, second), strict=True)
-        )
+        models = [load_model(source, self.settings) for source in sources]
+        if rounding:
+            models[1] = round_weights(models[1], rounding)
+        one, other = (trace(model, read) for model, read in zip(models, (first, second), strict=True))
         measured = behaviour(one, other)
         self.models = tuple(dict.fromkeys((each.name, each.revision) for each in sources))
         self.texts, self.notices = (measured.tokens.text, measured.tokens.pair), measured.notices

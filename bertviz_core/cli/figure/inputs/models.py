@@ -5,7 +5,9 @@ from functools import cached_property
 from bertviz_core.architecture.activation_memory import activation_memory
 from bertviz_core.architecture.design import design_of
 from bertviz_core.architecture.dry_run import module_shapes
-from bertviz_core.architecture.layer_flow import layer_flow, layer_paths
+from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.layer_flow import layer_flow
+from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.architecture.module_tree import module_tree, task_of_class
 from bertviz_core.architecture.multiply_adds import (
     BATCHES,
@@ -29,10 +31,11 @@ from bertviz_core.architecture.results import (
     OperationTerms,
 )
 from bertviz_core.architecture.sizes import describe
+from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.cli.options import tokenized
-from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.figures.parameters import FORMS, TreeForm
+from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
+from bertviz_core.figures.parameters.tree import FORMS, TreeForm
 from bertviz_core.models.skeleton import build_skeleton, model_config
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import config_ledger, source_ledger
@@ -115,7 +118,15 @@ class ModelInputs:
     @cached_property
     def architecture(self) -> Architecture:
         """The model's sizes."""
-        return describe(self.source, self.ledger)
+        return describe(self.source, self.ledger, self._facts_of(self.ledger))
+
+    def _facts_of(self, ledger: Ledger) -> ModelFacts | None:
+        """What a run tells of the class of these parameters; None where it cannot be run without weights."""
+        try:
+            task = task_of_class(self.source.name, self.source.config, ledger.architecture)
+            return model_facts(self.source.name, self.source.config, task)
+        except BertvizError:
+            return None
 
     @cached_property
     def _own_ledger(self) -> Ledger:
@@ -125,7 +136,7 @@ class ModelInputs:
     @cached_property
     def own_architecture(self) -> Architecture:
         """The sizes of that class."""
-        return describe(self.source, self._own_ledger)
+        return describe(self.source, self._own_ledger, self._facts_of(self._own_ledger))
 
     @cached_property
     def task(self) -> str:
@@ -140,7 +151,8 @@ class ModelInputs:
     @cached_property
     def design(self) -> Design:
         """Whether that class is an encoder, a decoder or both."""
-        return design_of(build_skeleton(self.source.name, self.source.config, self.task), self.class_ledger)
+        skeleton = build_skeleton(self.source.name, self.source.config, self.task)
+        return design_of(skeleton, self.class_ledger, self._facts_of(self.class_ledger))
 
     @cached_property
     def position_limit(self) -> int | None:
@@ -165,10 +177,10 @@ class ModelInputs:
         layers = len(layer_paths(ledger, source.model_type))
         number = self.asked.number("layer", self.asked.layer, max(layers, 1), layers // 2)
         run = module_shapes(source.name, source.config, self._stated if read is None else read, self.task)
-        config = model_config(source.name, source.config).to_dict()
+        facts = self._facts_of(ledger)
         self.texts = () if read is None else (read.text, read.pair)
         tree = module_tree(source.name, source.config, self.task, fold=False)
-        return layer_flow(tree, ledger, run, self.own_architecture, config, number)
+        return layer_flow(tree, ledger, run, self.own_architecture, facts, number)
 
     @cached_property
     def _terms(self) -> OperationTerms:

@@ -9,29 +9,34 @@ from jaxtyping import Float
 from bertviz_core.cli.figure.inputs.models import ModelInputs
 from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.figures.hidden_states.heatmaps import BEFORE, INPUT, LENGTH
+from bertviz_core.figures.hidden_states.heatmaps import BEFORE, CHANGE, INPUT, LENGTH
 from bertviz_core.figures.hidden_states.lines import embedding_lengths
+from bertviz_core.figures.tokens.rows import BELOW, Below
 from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check
 from bertviz_core.hidden_states.geometry import (
+    change_by_layer,
     compare_word,
     cosine_to_embedding,
     cosine_to_previous,
+    first_tokens,
     norms,
-    occurrences,
     token_cosines,
     token_paths,
 )
 from bertviz_core.hidden_states.results import NearestRows, PoolerCheck, TokenPaths, WordComparison
+from bertviz_core.hidden_states.words import occurrences
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.text import escape_controls
-from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.results import TextPieces, Tokens, Trace
 from bertviz_core.trace.run import trace
+from bertviz_core.trace.subwords.made_tokenizers import MADE, made_tokenizer
+from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, longest_piece, tokenize
 
-SHOWN_TOKENS, SHOWN_PATHS = 64, 24
+SHOWN_TOKENS, MOST_PATHS = 64, 16
 """Tokens that the page draws of a long text, until its reader asks for others."""
 WINDOW, NARROW = 64, 32
-MEASURES = {"length": LENGTH, "before": BEFORE, "input": INPUT}
+MEASURES = {"length": LENGTH, "change": CHANGE, "before": BEFORE, "input": INPUT}
 NEAREST = 10
 
 
@@ -54,6 +59,30 @@ class RunInputs(ModelInputs):
         read = tokenized(self.asked.model, self.asked.text(), self.asked.pair)
         self.texts, self.notices = (read.text, read.pair), read.notices
         return read
+
+    @cached_property
+    def text_pieces(self) -> TextPieces:
+        """The text cut into its tokens."""
+        return text_pieces(self.tokens)
+
+    @cached_property
+    def below(self) -> Below:
+        """What stands below each token."""
+        return self.asked.setting("below", BELOW)
+
+    @cached_property
+    def second_name(self) -> str:
+        """The second tokenizer: one that is made here, or that of another model."""
+        return self.asked.more.get("tokenizer", "") or next(iter(MADE))
+
+    @cached_property
+    def second_pieces(self) -> TextPieces:
+        """The same text cut by the second tokenizer."""
+        name = self.second_name
+        if name in MADE:
+            tokenizer = made_tokenizer(name, self.settings)
+            return text_pieces(tokenize(tokenizer, self.asked.text(), self.asked.pair))
+        return text_pieces(tokenized(name, self.asked.text(), self.asked.pair))
 
     @cached_property
     def trace(self) -> Trace:
@@ -95,7 +124,12 @@ class RunInputs(ModelInputs):
     @cached_property
     def token_measures(self) -> Float[np.ndarray, "rows seq"]:
         """One number per token and layer."""
-        compute = {LENGTH: norms, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}[self.measure]
+        compute = {
+            LENGTH: norms,
+            CHANGE: change_by_layer,
+            BEFORE: cosine_to_previous,
+            INPUT: cosine_to_embedding,
+        }[self.measure]
         return compute(self.trace.hidden_states)
 
     def _span(self, shown: int) -> tuple[int, int]:
@@ -117,14 +151,23 @@ class RunInputs(ModelInputs):
         return embedding_lengths(embedding_sum(self.loaded, self.trace), slice(*self._span(SHOWN_TOKENS)))
 
     @cached_property
-    def first_path(self) -> int:
-        """The first token whose path is drawn."""
-        return self._span(SHOWN_PATHS)[0]
+    def picked_tokens(self) -> list[int]:
+        """Positions of the tokens whose paths are drawn: --set picked=1.4.5, or the page's own."""
+        given, count = self.asked.more.get("picked"), len(self.trace.tokens)
+        if given is None:
+            return first_tokens(self.trace.tokens)
+        places = given.split(".")
+        if not all(place in map(str, range(count)) for place in places) or len(set(places)) > MOST_PATHS:
+            raise TextError(
+                f"There is no picked={escape_controls(given[:20])} here; give up to {MOST_PATHS} positions from 0 to "
+                f"{count - 1} with dots between them."
+            )
+        return sorted({int(place) for place in places})
 
     @cached_property
     def token_paths(self) -> TokenPaths:
-        """The tokens' ways through the layers."""
-        return token_paths(self.trace.hidden_states[:, slice(*self._span(SHOWN_PATHS))])
+        """Their ways through the layers."""
+        return token_paths(self.trace.hidden_states[:, self.picked_tokens])
 
     @cached_property
     def pooler_check(self) -> PoolerCheck:
@@ -152,25 +195,25 @@ class RunInputs(ModelInputs):
         places = [occurrences(each.tokens, word) for each in (first, second)]
         for text, found in zip(self.asked.texts, places, strict=True):
             if not found:
-                what = f"The word {escape_controls(word[:30])!r} does not stand in {escape_controls(text[:60])!r}"
+                what = f"The word {escape_controls(word[:30])!r} was not found in {escape_controls(text[:60])!r}"
                 raise TextError(f"{what}; give a word that is in both texts.")
         self.texts = self.asked.texts
         return compare_word(word, first, places[0][0], second, places[1][0])
 
     @cached_property
-    def _position(self) -> int:
-        """The token whose row is looked up."""
+    def position(self) -> int:
+        """The token that is looked at, and whose row is looked up."""
         return self.asked.place("token", len(self.tokens), longest_piece(self.tokens))
 
     @cached_property
     def token(self) -> str:
         """That token."""
-        return self.tokens.tokens[self._position]
+        return self.tokens.tokens[self.position]
 
     @cached_property
     def nearest_rows(self) -> NearestRows:
         """The rows of the embedding table that are nearest to its row."""
-        return nearest_rows(self.loaded, int(self.tokens.input_ids[self._position]), NEAREST)
+        return nearest_rows(self.loaded, int(self.tokens.input_ids[self.position]), NEAREST)
 
     @cached_property
     def spelled(self) -> tuple[str, ...]:

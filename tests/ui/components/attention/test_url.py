@@ -105,18 +105,18 @@ def test_places_that_do_not_exist_are_left_out() -> None:
 
 
 def test_a_click_on_a_cell_goes_into_the_address_and_a_choosing_click_does_not() -> None:
-    at = opened("representations")
+    at = opened("representations", view="Values")
     at.session_state["representations_values_cell"] = {"cell": [3, 17]}
     at.run()
     assert at.query_params["cell"] == "representations_values.3.17"
-    at = opened("checkpoint", checkpoint="Weights")
+    at = opened("checkpoint", view="Weights")
     at.session_state["checkpoint_weights_cell"] = {"cell": [2, 3]}
     at.run()
     assert "cell" not in at.query_params
 
 
 def test_a_view_that_was_not_touched_writes_nothing_and_another_parameter_stays() -> None:
-    at = opened("attention", at="2", other="kept")
+    at = opened("attention", layer="2", other="kept")
     assert "look" not in at.query_params
     assert at.query_params["other"] == "kept"
     at = opened("attention", look="lines_heads-2.1-0.0", other="kept")

@@ -1,5 +1,7 @@
 // All heads at a glance: one canvas for the pictures, and above it one cell per head for mouse, keyboard and ears.
-const NUMBERS = 18, CAPTION = 18, GAP = 5, SMALLEST = 14, LARGEST = 92, LABEL = 13, ATLAS_HEIGHT = 464;
+const NUMBERS = 20, CAPTION = 18, GAP = 4, BELOW = 46, SMALLEST = 14, LARGEST = 168, LABEL = 16;
+const AXES = "layer ↓   head →";
+const TALLER = { map: 1.5, lines: 1.8 }; // most times as high as wide, where there is room
 
 // Places of the heads: as in the model, or one list, largest first, wrapped into the same grid.
 function placesOf(view) {
@@ -13,9 +15,9 @@ function placesOf(view) {
 }
 
 const indexOf = (view, layer, head) => layer * view.store.atlas.heads + head;
-const headName = (view, layer, head) => view.rollout ? `layers 0 to ${layer}` : `layer ${layer}, head ${head}`;
+const headName = (view, layer, head) => view.rollout ? `up to layer ${layer}` : `layer ${layer}, head ${head}`;
 
-const shortName = (view, layer, head) => view.rollout ? `0-${layer}` : `${layer}.${head}`;
+const shortName = (view, layer, head) => view.rollout ? `up to ${layer}` : `${layer}.${head}`;
 
 function measureText(view, index) {
   return view.store.atlas.measures.map(({ short, digits, unit, values }) =>
@@ -25,51 +27,149 @@ function measureText(view, index) {
 const describe = (view, layer, head) =>
   `${headName(view, layer, head)}: ${measureText(view, indexOf(view, layer, head)).join(", ")}`;
 
-function atlasGeometry(view) {
+// A list may be wrapped anywhere: where its pictures become largest. A rollout is one, since it has no heads.
+const isList = (view) => Boolean(view.order) || view.rollout;
+
+function atlasGeometry(view, { width, height }) {
   const { layers, heads, rows, columns } = view.store.atlas;
-  const label = view.order ? LABEL : 0;
-  const left = view.order ? 0 : NUMBERS + CAPTION, top = view.order ? 0 : NUMBERS + CAPTION;
-  const width = Math.max(view.parts.grid.clientWidth - 2, 120);
-  const sized = (across, down) =>
-    Math.floor(Math.min((width - left) / across, (ATLAS_HEIGHT - top) / down - label)) - GAP;
+  const list = isList(view), label = list ? LABEL : 0, left = list ? 0 : NUMBERS + 2, top = list ? 0 : CAPTION + NUMBERS;
+  const room = (across, down) =>
+    [Math.floor((Math.max(width, 120) - left) / across) - GAP, Math.floor((height - top) / down - label) - GAP];
+  const sized = (across, down) => Math.min(...room(across, down));
   const count = layers * heads;
   let across = heads, down = layers;
-  // A list may be wrapped anywhere: where its pictures become largest.
-  for (let tried = 1; view.order && tried <= count; tried++)
+  for (let tried = 1; list && tried <= count; tried++)
     if (sized(tried, Math.ceil(count / tried)) > sized(across, down)) [across, down] = [tried, Math.ceil(count / tried)];
-  let size = Math.min(Math.max(sized(across, down), SMALLEST), LARGEST);
-  const most = Math.max(rows, columns);
-  const even = Math.floor(size / most) * most; // whole pixels per token, where that costs little
-  if (even > 0.88 * size) size = even;
-  return { left, top, size, label, pitch: size + GAP, tall: size + GAP + label, across, down, count };
+  const wide = even(Math.min(Math.max(sized(across, down), SMALLEST), LARGEST), columns);
+  const most = Math.min(room(across, down)[1], wide * TALLER[view.mode]);
+  const high = even(Math.max(Math.floor(most), wide), rows);
+  return { left, top, wide, high, label, pitch: wide + GAP, tall: high + GAP + label, across, down, count, list };
 }
+
+// Whole pixels per token, where that costs little.
+function even(size, tokens) {
+  const whole = Math.floor(size / tokens) * tokens;
+  return whole > 0.94 * size ? whole : size;
+}
+
+const gridSize = (view) => ({ width: view.parts.grid.clientWidth - 2, height: stageSize(view).height - BELOW - 4 });
+const sheetSize = (form) => ({ width: form.left + form.across * form.pitch, height: form.top + form.down * form.tall });
 
 function paintAtlas(view) {
   const begin = performance.now();
-  const { atlas } = view.store, { parts, look } = view;
-  const form = (view.geometry = atlasGeometry(view));
+  const { atlas } = view.store, { parts } = view;
+  const form = (view.geometry = atlasGeometry(view, gridSize(view)));
   view.places = placesOf(view);
-  const width = form.left + form.across * form.pitch, height = form.top + form.down * form.tall;
+  const { width, height } = sheetSize(form);
   const { context, ratio } = fitted(parts.picture, width, height);
   parts.sheet.style.width = `${width}px`;
   parts.sheet.style.height = `${height}px`;
-  const image = context.createImageData(parts.picture.width, parts.picture.height);
-  const target = new Uint32Array(image.data.buffer);
-  const side = Math.round(form.size * ratio);
-  const rows = spans(atlas.rowEdges, 0, atlas.rowEdges.at(-1), side);
-  const columns = spans(atlas.columnEdges, 0, atlas.columnEdges.at(-1), side);
-  let table = null;
-  view.places.forEach(([layer, head], place) => {
-    const picture = thumbnail(atlas, layer, head);
-    if (view.own || !table) table = shades(look.scale, picture, view.own ? peakOf(picture) : atlas.scale, view.lifted);
-    const [x, y] = placeAt(form, place);
-    fill(target, parts.picture.width, Math.round(x * ratio), Math.round(y * ratio), picture, rows, columns, table);
-  });
-  context.putImageData(image, 0, 0);
+  if (view.mode === "map") {
+    const image = context.createImageData(parts.picture.width, parts.picture.height);
+    const target = new Uint32Array(image.data.buffer);
+    const rows = spans(atlas.rowEdges, 0, atlas.rowEdges.at(-1), Math.round(form.high * ratio));
+    const columns = spans(atlas.columnEdges, 0, atlas.columnEdges.at(-1), Math.round(form.wide * ratio));
+    eachTile(view, form, (picture, table, x, y) =>
+      fill(target, parts.picture.width, Math.round(x * ratio), Math.round(y * ratio), picture, rows, columns, table));
+    context.putImageData(image, 0, 0);
+  }
+  drawTiles(view, context, form);
   layOut(view);
   mark(view);
   performance.measure("attention atlas", { start: begin, end: performance.now() });
   view.root.dataset.painted = String(Number(view.root.dataset.painted ?? 0) + 1);
+}
+
+// Every head's picture with its colours and its corner.
+function eachTile(view, form, act) {
+  const { atlas } = view.store;
+  let table = null;
+  view.places.forEach(([layer, head], place) => {
+    const picture = thumbnail(atlas, layer, head), [x, y] = placeAt(form, place);
+    if (view.own || !table) table = shades(view.look.scale, picture, view.own ? peakOf(picture) : atlas.scale, view.lifted);
+    act(picture, table, x, y);
+  });
+}
+
+// What is drawn on the tiles: lines in place of maps, and where the second text of a pair begins.
+function drawTiles(view, context, form) {
+  const { queries, keys, scale } = view.store.atlas, { look } = view;
+  const share = (axis) => (axis.second ?? 0) / axis.labels.length;
+  if (view.mode === "lines") eachTile(view, form, (picture, _, x, y) =>
+    tileLines(view, context, picture, view.own ? peakOf(picture) : scale, [x, y, form.wide, form.high]));
+  context.save();
+  context.strokeStyle = look.text;
+  context.globalAlpha = 0.4;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let place = 0; place < form.count; place++) {
+    const [x, y] = placeAt(form, place);
+    const across = (at, from, to) => { context.moveTo(x + from, Math.round(y + at) - 0.5); context.lineTo(x + to, Math.round(y + at) - 0.5); };
+    const marks = view.mode === "map" ? [[0, form.wide]] : [[0, 5], [form.wide - 5, form.wide]];
+    if (queries.second) across(share(queries) * form.high, ...marks[0]);
+    if (keys.second && view.mode === "lines") across(share(keys) * form.high, ...marks[1]);
+    if (!keys.second || view.mode === "lines") continue;
+    context.moveTo(Math.round(x + share(keys) * form.wide) - 0.5, y);
+    context.lineTo(Math.round(x + share(keys) * form.wide) - 0.5, y + form.high);
+  }
+  context.stroke();
+  context.restore();
+}
+
+const SHADES = 6, MOST_TILE_LINES = 120;
+
+// One head's lines from its queries on the left to its keys on the right, those of like weight in one stroke.
+function tileLines(view, context, picture, top, [x, y, wide, high]) {
+  const { rows, columns, codes, levels, scale } = picture, found = [];
+  const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view)) / scale) * levels);
+  for (let at = 0; at < codes.length; at++) if (codes[at] >= least) found.push(at);
+  if (found.length > MOST_TILE_LINES) found.sort((one, other) => codes[other] - codes[one]).length = MOST_TILE_LINES;
+  const strokes = Array.from({ length: SHADES }, () => []);
+  for (const at of found) {
+    const strong = placeOf(scale * shareOf(picture, codes[at]), top, view.lifted);
+    strokes[Math.min(Math.floor(strong * SHADES), SHADES - 1)].push(at);
+  }
+  context.strokeStyle = view.look.hues[0];
+  strokes.forEach((group, shade) => {
+    if (!group.length) return;
+    context.globalAlpha = (shade + 0.4) / SHADES;
+    context.lineWidth = (wide > 60 ? 1.2 : 0.6) + (0.8 * shade) / SHADES;
+    context.beginPath();
+    for (const at of group) {
+      context.moveTo(x + 2, y + ((Math.floor(at / columns) + 0.5) / rows) * high);
+      context.lineTo(x + wide - 2, y + (((at % columns) + 0.5) / columns) * high);
+    }
+    context.stroke();
+  });
+  context.globalAlpha = 1;
+}
+
+// All heads into a file, with their numbers.
+function atlasInto(pen, view, size) {
+  const form = atlasGeometry(view, size), { atlas } = view.store, { look } = view;
+  view.places = placesOf(view);
+  const rows = spans(atlas.rowEdges, 0, atlas.rowEdges.at(-1), Math.min(atlas.rows, form.high));
+  const columns = spans(atlas.columnEdges, 0, atlas.columnEdges.at(-1), Math.min(atlas.columns, form.wide));
+  if (view.mode === "map") eachTile(view, form, (picture, table, x, y) =>
+    imageInto(pen, picture, rows, columns, table, [x, y, form.wide, form.high]));
+  drawTiles(view, pen, form);
+  view.places.forEach(([layer, head], place) => {
+    const [x, y] = placeAt(form, place);
+    pen.strokeStyle = look.muted;
+    pen.lineWidth = 0.5;
+    pen.strokeRect(x, y, form.wide, form.high);
+    pen.fillStyle = look.muted;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.font = wordFont(view, 12);
+    if (form.list) pen.fillText(shortName(view, layer, head), x + form.wide / 2, y + form.high + 8);
+    if (form.list) return;
+    if (place < form.across) pen.fillText(head, x + form.wide / 2, CAPTION + NUMBERS / 2);
+    if (place % form.across === 0) pen.fillText(layer, NUMBERS / 2, y + form.high / 2);
+  });
+  pen.textAlign = "left";
+  if (!form.list) pen.fillText(AXES, 0, CAPTION / 2);
+  return sheetSize(form);
 }
 
 const placeAt = (form, place) => [
@@ -95,19 +195,19 @@ function layOut(view) {
     for (let place = row * form.across; place < Math.min((row + 1) * form.across, form.count); place++) {
       const [layer, head] = view.places[place];
       const cell = made("div", "cell"), [x, y] = placeAt(form, place);
-      Object.assign(cell.style, { left: `${x}px`, top: `${y}px`, width: `${form.size}px`, height: `${form.size}px` });
+      Object.assign(cell.style, { left: `${x}px`, top: `${y}px`, width: `${form.wide}px`, height: `${form.high}px` });
       cell.setAttribute("role", "gridcell");
       cell.setAttribute("aria-label", describe(view, layer, head));
       Object.assign(cell.dataset, { layer, head, place });
       const value = tinting?.[indexOf(view, layer, head)];
       if (range && value !== null) cell.style.setProperty("--frame", cssColour(view.look.tint, shareIn(range, value)));
-      if (view.order) cell.append(made("span", "label", shortName(view, layer, head)));
+      if (form.list) cell.append(made("span", "label", shortName(view, layer, head)));
       view.cellOf.set(mapName(layer, head), cell);
       line.append(cell);
     }
     cells.append(line);
   }
-  if (!view.order) numberAxes(view, form);
+  if (!form.list) numberAxes(view, form);
   cells.setAttribute("aria-rowcount", form.down);
   cells.setAttribute("aria-colcount", form.across);
   if (focused) view.cellOf.get(mapName(...view.focus))?.focus();
@@ -127,12 +227,11 @@ function numberAxes(view, form) {
     view.parts.sheet.append(each);
   };
   const every = Math.ceil(18 / form.pitch);
-  put("caption", view.rollout ? "all heads" : "head", form.left, 0, form.across * form.pitch, CAPTION);
-  put("caption upright", "layer", 0, form.top, CAPTION, form.down * form.tall);
-  for (let head = 0; head < form.across && !view.rollout; head += every)
+  put("caption", AXES, 0, 0, 120, CAPTION);
+  for (let head = 0; head < form.across; head += every)
     put("number", head, form.left + head * form.pitch, CAPTION, form.pitch, NUMBERS);
-  for (let layer = 0; layer < form.down; layer += every)
-    put("number", layer, CAPTION, form.top + layer * form.tall, NUMBERS, form.pitch);
+  for (let layer = 0; layer < form.down; layer += Math.ceil(14 / form.tall))
+    put("number", layer, 0, form.top + layer * form.tall, NUMBERS, form.high + GAP);
 }
 
 // Which heads are open, in which colour, and where the keyboard stands.

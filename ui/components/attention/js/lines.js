@@ -1,5 +1,5 @@
 // One head, or several, as lines from the queries on the left to the keys on the right.
-const MOST_LINES = 3000, MOST_TOKENS = 1024, ROW = 21, TALLEST_ROW = 30, EDGE = 8, NUMBER = 46;
+const MOST_LINES = 3000, MOST_TOKENS = 1024, ROW = 21, TALLEST_ROW = 72, EDGE = 8, HEAD = 24;
 
 // Pictures of the selected heads, where every token has its own row and column.
 function linePictures(view) {
@@ -10,40 +10,49 @@ function linePictures(view) {
   return Math.max(q1 - q0, k1 - k0) > MOST_TOKENS ? [] : pictures.filter(({ picture }) => picture.exact);
 }
 
-function lineGeometry(view) {
+function lineGeometry(view, { width, height }) {
   const [q0, q1, k0, k1] = view.zoom ?? wholeOf(view.store.atlas), { context } = view.measuring;
-  const width = Math.max(view.parts.linesBox.clientWidth, 240), rows = Math.max(q1 - q0, k1 - k0);
-  const tall = Math.min(Math.max(Math.floor((STAGE_HEIGHT - 2 * EDGE - 24) / rows), ROW), TALLEST_ROW);
+  const rows = Math.max(q1 - q0, k1 - k0);
+  const tall = Math.min(Math.max(Math.floor((height - 2 * EDGE - HEAD) / rows), ROW), TALLEST_ROW);
   context.font = tokenFont(view);
   const longest = (axis, low, high) =>
     axis.labels.slice(low, high).reduce((most, text) => Math.max(most, context.measureText(text).width), 0) + 14;
   const most = width * 0.3, { queries, keys } = view.store.atlas;
   const left = Math.min(longest(queries, q0, q1), most), right = Math.min(longest(keys, k0, k1), most);
-  const numbers = NUMBER * Math.min(view.heads.length, 3);
-  const from = left + 8, to = width - right - numbers - 22;
-  return { q0, q1, k0, k1, width, tall, left, right, numbers, from, to, high: rows * tall + 2 * EDGE + 24 };
+  const from = left + 8, to = width - right - 22;
+  return { q0, q1, k0, k1, width, tall, left, right, from, to, high: rows * tall + 2 * EDGE + HEAD };
 }
 
-const lineY = (form, index, first) => EDGE + 24 + (index - first + 0.5) * form.tall;
+const lineY = (form, index, first) => EDGE + HEAD + (index - first + 0.5) * form.tall;
 
 function paintLines(view) {
-  const form = (view.lines = lineGeometry(view));
-  const { linesBox, strands, columns, linesNote } = view.parts;
+  const { strands, columns, linesNote, stage } = view.parts, { width, height } = stageSize(view);
+  const form = (view.lines = lineGeometry(view, { width: width - 2, height: height - 2 }));
   const pictures = linePictures(view);
   linesNote.hidden = pictures.length > 0;
   columns.hidden = strands.hidden = !pictures.length;
-  view.parts.stage.dataset.lines = "0";
+  stage.dataset.lines = "0";
   if (!pictures.length) return;
   layTokens(view, form);
   columns.style.height = `${form.high}px`;
-  const { context } = fitted(strands, form.width, STAGE_HEIGHT - 2);
-  const active = activeTokens(view);
-  const found = pictures.flatMap((each) => strongest(view, form, each, active));
+  const { context } = fitted(strands, form.width, height - 2);
+  strands.style.marginBottom = `${2 - height}px`;
+  const active = activeTokens(view), top = view.parts.linesBox.scrollTop;
+  const found = drawLines(view, context, form, pictures, active, { top, height });
+  writeSums(view, form, pictures, active);
+  stage.dataset.lines = String(found);
+  stage.dataset.shown = view.heads.map((head) => head.join(".")).join(" ");
+  stage.dataset.full = String(!pictures.some(({ wanting }) => wanting));
+}
+
+// The lines that lie in a part of the whole height, the weak ones first; how many there are.
+function drawLines(view, context, form, pictures, active, seen) {
+  const found = pictures.flatMap((each) => strongest(view, form, each, active, seen));
   found.sort((one, other) => one.weight - other.weight);
   const top = Math.max(...pictures.map(({ picture }) => view.own ? peakOf(picture) : Math.max(picture.scale, view.store.atlas.scale)), 0);
   context.lineCap = "round";
   for (const { query, key, weight, colour } of found) {
-    const y0 = lineY(form, query, form.q0) - linesBox.scrollTop, y1 = lineY(form, key, form.k0) - linesBox.scrollTop;
+    const y0 = lineY(form, query, form.q0) - seen.top, y1 = lineY(form, key, form.k0) - seen.top;
     const strong = placeOf(weight, top, view.lifted);
     context.strokeStyle = colour;
     context.globalAlpha = Math.max(0.03, strong);
@@ -55,10 +64,64 @@ function paintLines(view) {
     context.stroke();
   }
   context.globalAlpha = 1;
-  writeSums(view, form, pictures, active);
-  view.parts.stage.dataset.lines = String(found.length);
-  view.parts.stage.dataset.shown = view.heads.map((head) => head.join(".")).join(" ");
-  view.parts.stage.dataset.full = String(!pictures.some(({ wanting }) => wanting));
+  divideTokens(view, context, form, seen.top);
+  return found.length;
+}
+
+// Where the second text of a pair begins, between the tokens of either side.
+function divideTokens(view, context, form, top) {
+  const { queries, keys } = view.store.atlas;
+  context.save();
+  context.strokeStyle = view.look.text;
+  context.lineWidth = 1.5;
+  context.setLineDash([5, 3]);
+  const sides = [[queries, form.q0, form.q1, 0, form.from - 4], [keys, form.k0, form.k1, form.to + 4, form.width - 16]];
+  for (const [axis, first, end, from, to] of sides) {
+    if (!(axis.second > first && axis.second < end)) continue;
+    const y = Math.round(lineY(form, axis.second, first) - form.tall / 2 - top) - 0.5;
+    context.beginPath();
+    context.moveTo(from, y);
+    context.lineTo(to, y);
+    context.stroke();
+  }
+  context.restore();
+}
+
+// The same lines into a file, with the tokens as text and the sums of those that are pinned.
+function linesInto(pen, view, size) {
+  const form = lineGeometry(view, size), pictures = linePictures(view), active = activeTokens(view), { look } = view;
+  if (!pictures.length) return null;
+  drawLines(view, pen, form, pictures, active, { top: 0, height: form.high });
+  pen.textBaseline = "middle";
+  const side = (letter, axis, first, end, x, room, align, title) => {
+    pen.textAlign = align;
+    pen.font = wordFont(view);
+    pen.fillStyle = look.muted;
+    pen.fillText(title, x, EDGE + HEAD / 2);
+    for (let index = first; index < end; index++) {
+      const special = axis.marked?.has(index) ?? false, pinned = view.pins.has(`${letter}${index}`);
+      pen.font = tokenFont(view, special);
+      pen.fillStyle = special && !pinned ? look.muted : look.text;
+      pen.fillText(cut(pen, tokenName(axis, index), room), x, lineY(form, index, first));
+      sumsOf(pictures, active, letter, index).forEach(({ text, colour }, place) => {
+        pen.font = wordFont(view, TICK);
+        pen.fillStyle = pictures.length > 1 ? colour : look.text;
+        const [from, way] = letter === "q" ? [form.from + 4, 1] : [form.to - 4, -1];
+        pen.textAlign = way > 0 ? "left" : "right";
+        if (!text) return;
+        const ink = pen.fillStyle, near = from + way * place * 44;
+        pen.fillStyle = look.paper;
+        pen.fillRect(way > 0 ? near - 2 : near - 42, lineY(form, index, first) - 9, 44, 18);
+        pen.fillStyle = ink;
+        pen.fillText(text, from + way * place * 44, lineY(form, index, first));
+        pen.textAlign = align;
+      });
+    }
+  };
+  const { queries, keys } = view.store.atlas;
+  side("q", queries, form.q0, form.q1, form.from - 6, form.left, "right", "query");
+  side("k", keys, form.k0, form.k1, form.to + 6, form.right, "left", "key");
+  return { height: form.high };
 }
 
 // Tokens whose lines are drawn: the one looked at, else those that are pinned, else all.
@@ -73,12 +136,12 @@ function activeTokens(view) {
 const lineTop = (view) => (view.store.atlas.weights === "value-weighted" ? view.store.atlas.scale : 1);
 
 // Lines above the threshold of which something is seen; of very many the strongest.
-function strongest(view, form, { picture, colour }, active) {
-  const { scrollTop } = view.parts.linesBox, { rowEdges, columnEdges, codes, columns, levels } = picture;
+function strongest(view, form, { picture, colour }, active, { top, height }) {
+  const { rowEdges, columnEdges, codes, columns, levels } = picture;
   const least = Math.max(1, Math.sqrt((view.threshold * lineTop(view)) / picture.scale) * levels);
   const seen = (index, first) => {
-    const y = lineY(form, index, first) - scrollTop;
-    return y >= 0 && y <= STAGE_HEIGHT;
+    const y = lineY(form, index, first) - top;
+    return y >= 0 && y <= height;
   };
   const found = [], counts = new Uint32Array(256), shift = picture.bits - 8;
   for (let query = form.q0; query < form.q1; query++) {
@@ -98,27 +161,32 @@ function strongest(view, form, { picture, colour }, active) {
   return found.filter(({ code }) => code >> shift >= step);
 }
 
-// Beside each token what the active ones on the other side give it, or take from it, together.
+// What the active tokens on the other side give this one, or take from it, together: a number for each of three heads.
+function sumsOf(pictures, active, letter, index) {
+  const others = letter === "k" ? active?.queries : active?.keys;
+  if (!others?.size) return [];
+  return pictures.slice(0, 3).map(({ picture, colour }) => {
+    let sum = 0;
+    for (const other of others) sum += letter === "k" ? mapValue(picture, other, index) : mapValue(picture, index, other);
+    return { text: sum < 0.0005 ? "" : number(sum, 3), colour };
+  });
+}
+
 function writeSums(view, form, pictures, active) {
-  const write = (letter, first, end, others, sumOf) => {
+  const write = (letter, first, end) => {
     for (let index = first; index < end; index++) {
-      const { sums } = view.tokenAt.get(`${letter}${index}`);
-      const shown = active && others.size ? pictures.slice(0, 3) : [];
-      while (sums.length > shown.length) sums.pop().remove();
-      shown.forEach(({ picture, colour }, place) => {
-        const value = sumOf(picture, index);
-        const least = value < 0.0005;
-        sums[place] ??= view.tokenAt.get(`${letter}${index}`).add();
-        sums[place].textContent = least ? "" : number(value, 3);
-        sums[place].style.setProperty("--mark", pictures.length > 1 ? colour : view.look.text);
+      const { sums } = view.tokenAt.get(`${letter}${index}`), shown = sumsOf(pictures, active, letter, index);
+      while (sums.childElementCount > shown.length) sums.lastChild.remove();
+      while (sums.childElementCount < shown.length) sums.append(made("span", "sum"));
+      shown.forEach(({ text, colour }, place) => {
+        const each = sums.children[place];
+        each.textContent = text;
+        each.style.setProperty("--mark", pictures.length > 1 ? colour : view.look.text);
       });
     }
   };
-  const sum = (indexes, value) => [...indexes].reduce((total, index) => total + value(index), 0);
-  write("k", form.k0, form.k1, active?.queries ?? new Set(), (picture, key) =>
-    sum(active.queries, (query) => mapValue(picture, query, key)));
-  write("q", form.q0, form.q1, active?.keys ?? new Set(), (picture, query) =>
-    sum(active.keys, (key) => mapValue(picture, query, key)));
+  write("k", form.k0, form.k1);
+  write("q", form.q0, form.q1);
   for (const [name, { chip }] of view.tokenAt) {
     chip.setAttribute("aria-pressed", String(view.pins.has(name)));
     const side = name[0] === "q" ? active?.queries : active?.keys, other = name[0] === "q" ? active?.keys : active?.queries;
@@ -148,13 +216,9 @@ function layTokens(view, form) {
       chip.dataset.token = `${letter}${index}`;
       chip.tabIndex = -1;
       chip.setAttribute("aria-label", `${title} ${index}, ${tokenName(axis, index)}${special.has(index) ? ", special token" : ""}`);
-      row.append(chip);
-      const sums = [], add = () => {
-        const each = made("span", "sum");
-        if (letter === "q") chip.after(each); else row.append(each);
-        return each;
-      };
-      view.tokenAt.set(chip.dataset.token, { chip, sums, add });
+      const sums = made("span", "sums");
+      row.append(chip, sums);
+      view.tokenAt.set(chip.dataset.token, { chip, sums });
       columns.append(row);
     }
   };

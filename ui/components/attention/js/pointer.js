@@ -3,7 +3,7 @@ const DRAG = 5, CLOSER = 64;
 
 // What moves with the pointer and what was clicked, on a canvas of its own.
 function paintOver(view) {
-  const form = view.map, { context } = fitted(view.parts.over, form.width, STAGE_HEIGHT), { look } = view;
+  const form = view.map, { context } = fitted(view.parts.over, form.width, form.height), { look } = view;
   const frame = ([q0, q1, k0, k1], colour, width) => {
     const x = form.left + (Math.max(k0, form.k0) - form.k0) * form.cell;
     const y = form.top + (Math.max(q0, form.q0) - form.q0) * form.cell;

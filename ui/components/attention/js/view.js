@@ -3,9 +3,9 @@
 const REST_MS = 250, MOST_HEADS = 8;
 const LONG_TEXT = 48; // beyond, most weights are small: they are lifted, and weak lines are hidden
 const KINDS = {
-  attention: { name: "Attention", unit: "attention, share of a row" },
-  "value-weighted": { name: "Value-weighted attention", unit: "norm of the weighted value vector" },
-  rollout: { name: "Attention rollout", unit: "share through all layers" },
+  attention: { name: "Attention", unit: "attention weight" },
+  "value-weighted": { name: "Value-weighted attention", unit: "value-weighted norm" },
+  rollout: { name: "Attention rollout", unit: "rollout share" },
 };
 
 function attentionView({ data, parentElement, setStateValue }) {
@@ -26,8 +26,18 @@ function attentionView({ data, parentElement, setStateValue }) {
   offerMeasures(view);
   draw(view);
   if (wanting(view).length || (header.offers && !store.atlas.complete)) report(view);
-  return () => view.watcher.disconnect();
+  view.watcher.observe(root);
+  view.watcher.observe(view.parts.stage);
+  document.addEventListener(DRAW, view.onDraw);
+  document.addEventListener("pointerdown", view.onPress);
+  return () => {
+    view.watcher.disconnect();
+    document.removeEventListener(DRAW, view.onDraw);
+    document.removeEventListener("pointerdown", view.onPress);
+  };
 }
+
+const stageSize = (view) => ({ width: Math.max(view.parts.stage.clientWidth, 240), height: view.parts.stage.clientHeight });
 
 // The server names the heads that are to be open; they count where it is not only repeating what was said from here.
 function adopt(view, header, first, other) {
@@ -173,15 +183,16 @@ function draw(view, same = false) {
   else paintAtlas(view);
   paintTint(view);
   const { layers, heads } = view.store.atlas, kind = KINDS[view.store.atlas.weights].name;
-  parts.allTitle.textContent = view.rollout ? `${kind} over the layers` : `All ${layers * heads} heads - ${view.title}`;
-  parts.hint.textContent = `shift + click adds a ${view.rollout ? "layer" : "head"}`;
+  parts.allTitle.textContent = view.rollout ? "Rollout up to each layer" : layers * heads > 1 ? `All ${layers * heads} heads` : "One head";
+  parts.hint.textContent = layers * heads > 1 ? `Shift+click ${view.rollout ? "another" : "a second head"} to compare` : "";
   parts.headTitle.textContent = titleOf(view, kind);
   parts.headTitle.title = parts.headTitle.textContent;
   parts.note.textContent = !waits ? "" : view.alone ? "This file holds this head as a thumbnail." : "loading full resolution";
-  parts.about.textContent = describe(view, ...view.opened).replaceAll(" %", "\u00a0%");
+  parts.about.textContent = describe(view, ...view.opened);
   parts.mapBox.hidden = view.mode !== "map";
   parts.linesBox.hidden = view.mode !== "lines";
-  parts.sieve.hidden = view.mode !== "lines";
+  parts.sieveField.hidden = view.mode !== "lines";
+  parts.orderField.hidden = parts.tintField.hidden = parts.scaleField.hidden = layers * heads < 2;
   parts.whole.hidden = !view.zoom;
   parts.mapBox.setAttribute("aria-label", `${parts.headTitle.textContent}: queries in rows, keys in columns. Arrow keys move, Enter asks for the exact weight.`);
   for (const button of parts.modes.children) button.setAttribute("aria-pressed", String(button.value === view.mode));
@@ -192,9 +203,14 @@ function draw(view, same = false) {
   say(view);
 }
 
+function allTitle(view, kind) {
+  const { layers, heads } = view.store.atlas;
+  return `${kind} ${view.rollout ? "up to each layer" : `of all ${layers * heads} heads`} — ${view.title}`;
+}
+
 function titleOf(view, kind) {
-  if (view.mode === "lines" && view.heads.length > 1) return `${kind} of ${view.heads.length} heads - ${view.title}`;
-  return `${kind} of ${headName(view, ...view.opened)} - ${view.title}`;
+  if (view.mode === "lines" && view.heads.length > 1) return `${kind} of ${view.heads.length} ${view.rollout ? "depths" : "heads"} — ${view.title}`;
+  return `${kind} ${view.rollout ? "" : "of "}${headName(view, ...view.opened)} — ${view.title}`;
 }
 
 function listHeads(view) {
@@ -209,6 +225,15 @@ function listHeads(view) {
   }));
 }
 
+// What helps where the lines to special tokens hide all others.
+function specialWords(view) {
+  const { measures, weights, queries } = view.store.atlas;
+  const measure = measures.find(({ name }) => name === "share on special tokens");
+  const share = measure?.values[indexOf(view, ...view.opened)];
+  if (view.alone || weights !== "attention" || !queries.special.length || !(share >= 50)) return "";
+  return `${number(share, measure.digits)}${measure.unit} of the weight lies on special tokens; hide them (Tokens) to see the rest.`;
+}
+
 // One line below the picture: what is pointed at, else what was clicked, else how to go on.
 function say(view) {
   const { status, live } = view.parts;
@@ -217,12 +242,16 @@ function say(view) {
     const name = view.looked ?? (view.pins.size === 1 ? [...view.pins][0] : null);
     const axis = name && (name[0] === "q" ? view.store.atlas.queries : view.store.atlas.keys);
     text = axis ? `${name[0] === "q" ? "query" : "key"} ${name.slice(1)} ${tokenName(axis, Number(name.slice(1)))}`
-      : view.pins.size ? `${view.pins.size} tokens pinned, their weights summed${view.heads.length > 3 ? " for the first three heads" : ""}` : "Hover a token for its lines; click to pin it.";
+      : view.pins.size ? `${view.pins.size} tokens pinned, their weights summed${view.heads.length > 3 ? " for the first three heads" : ""}`
+      : specialWords(view) || "Point at a token for its lines; click to pin it.";
   } else {
     const { cell, pointed, opened } = view, own = cell && sameList(cell.slice(0, 2), opened);
     text = pointed ? cellText(view, pointed) : own ? cellText(view, { query: cell[2], key: cell[3] })
-      : `${view.alone ? "Hover a cell for its" : "Click a cell for its exact"} weight; drag to look closer.`;
+      : `${view.alone ? "Point at a cell for its" : "Click a cell for its exact"} weight; drag to zoom in.`;
   }
+  const { queries, keys } = view.store.atlas;
+  const plain = !(view.pointed || view.looked || view.cell || view.pins.size);
+  if (plain && (queries.second || keys.second)) text += " Dashed: where the second text begins.";
   if (status.textContent !== text) status.textContent = text;
   status.classList.toggle("exact", Boolean(view.pointed || view.looked || view.cell || view.pins.size));
   // What the mouse points at is seen; what the keyboard points at is said as well.
@@ -255,111 +284,13 @@ function dress(view) {
 
 function offerMeasures(view) {
   const { order, tint } = view.parts, names = view.store.atlas.measures.map(({ name }) => name);
-  for (const [select, none, value] of [[order, "as in the model", "order"], [tint, "pattern only", "tint"]]) {
-    const words = [none, ...names.map((name) => (value === "order" ? `by ${name}` : name))];
+  for (const [select, none, value] of [[order, view.rollout ? "layer" : "layer and head", "order"], [tint, "none", "tint"]]) {
+    const words = [none, ...names];
     if (view[value] > names.length) view[value] = 0;
     if (!sameList([...select.options].map((each) => each.textContent), words))
       select.replaceChildren(...words.map((word, index) => new Option(word, String(index))));
     select.value = String(view[value]);
   }
-}
-
-// The elements, once; everything after that changes their text and their pixels.
-function build(root) {
-  const parts = {};
-  const put = (parent, name, tag, className, text) => {
-    parts[name] = made(tag, className, text);
-    parent.append(parts[name]);
-    return parts[name];
-  };
-  const view = {
-    root, parts, store: null, serial: 0, heads: [], opened: [0, 0], focus: [0, 0], colours: new Map(), pins: new Set(),
-    order: 0, tint: 0, own: false, lifted: false, mode: "map", threshold: 0.02, zoom: null, cell: null, pointed: null,
-    measuring: { context: document.createElement("canvas").getContext("2d") }, alone: false, waiting: false,
-  };
-  const choice = (bar, name, label, options, change) => {
-    const around = made("label", "choice");
-    around.append(made("span", "", label));
-    const select = put(around, name, "select");
-    options.forEach((word, index) => select.append(new Option(word, String(index))));
-    select.onchange = () => { change(Number(select.value)); draw(view); report(view); };
-    bar.append(around);
-  };
-  const bar = put(root, "bar", "div", "bar");
-  choice(bar, "order", "Order", [], (at) => { view.order = at; });
-  choice(bar, "tint", "Frame", [], (at) => { view.tint = at; });
-  choice(bar, "scale", "Scale", ["common to all heads", "each head's maximum"], (at) => { view.own = at === 1; });
-  choice(bar, "shade", "Shades", ["even", "small weights lifted"], (at) => { view.lifted = at === 1; });
-
-  const halves = made("div", "halves"), left = made("section", "half all"), right = made("section", "half one");
-  root.append(halves);
-  halves.append(left, right);
-  left.setAttribute("aria-label", "All heads");
-  right.setAttribute("aria-label", "Opened head");
-  const above = made("div", "heading");
-  left.append(above);
-  put(above, "allTitle", "h2", "title");
-  put(above, "hint", "span", "hint");
-  const grid = put(left, "grid", "div", "grid"), sheet = put(grid, "sheet", "div", "sheet");
-  put(sheet, "picture", "canvas").setAttribute("aria-hidden", "true");
-  const cells = put(sheet, "cells", "div", "cells");
-  cells.setAttribute("role", "grid");
-  cells.setAttribute("aria-multiselectable", "true");
-  cells.setAttribute("aria-label", "Heads by layers. Arrow keys move, Enter opens a head, space adds one, Escape clears.");
-  const tint = put(left, "tintKey", "div", "tint");
-  tint.append(made("span"), made("span", "figure"), made("span", "ramp"), made("span", "figure"));
-  put(left, "about", "p", "about");
-
-  const heading = made("div", "heading");
-  right.append(heading);
-  put(heading, "headTitle", "h2", "title");
-  put(heading, "legend", "div", "legend");
-  const tools = made("div", "tools");
-  right.append(tools);
-  const modes = put(tools, "modes", "div", "modes");
-  modes.setAttribute("role", "group");
-  modes.setAttribute("aria-label", "Opened head as");
-  for (const [value, word] of [["map", "Map"], ["lines", "Lines"]]) {
-    const button = made("button", "", word);
-    button.value = value;
-    button.onclick = () => { view.mode = value; draw(view, true); report(view); };
-    modes.append(button);
-  }
-  const sieve = put(tools, "sieve", "label", "choice sieve");
-  sieve.append(made("span", "", "Hide below"));
-  const least = put(sieve, "least", "input");
-  Object.assign(least, { type: "range", min: "0", max: "1", step: "0.01" });
-  least.oninput = () => { view.threshold = Number(least.value); draw(view, true); report(view); };
-  put(sieve, "leastText", "span", "figure");
-  put(tools, "whole", "button", "plain", "Whole map").onclick = () => zoomTo(view, null);
-  put(tools, "note", "span", "note");
-  const stage = put(right, "stage", "div", "stage");
-  const mapBox = put(stage, "mapBox", "div", "map-box");
-  mapBox.tabIndex = 0;
-  mapBox.setAttribute("role", "application");
-  mapBox.setAttribute("aria-roledescription", "map");
-  put(mapBox, "map", "canvas");
-  put(mapBox, "over", "canvas", "over");
-  const linesBox = put(stage, "linesBox", "div", "lines-box");
-  put(linesBox, "strands", "canvas", "strands");
-  put(linesBox, "columns", "div", "columns");
-  put(linesBox, "linesNote", "p", "lines-note", "Lines need a row for every token: drag over a part of the map first.");
-  put(right, "status", "p", "status");
-  put(root, "tip", "div", "tip").hidden = true;
-  put(root, "live", "div", "live").setAttribute("aria-live", "polite");
-
-  handleAtlas(view);
-  handleMap(view);
-  handleLines(view);
-  root.onkeydown = (event) => { if (event.key === "Escape") clear(view); };
-  let width = 0;
-  view.watcher = new ResizeObserver(() => {
-    if (root.clientWidth === width) return;
-    width = root.clientWidth;
-    draw(view);
-  });
-  view.watcher.observe(root);
-  return view;
 }
 
 // The same view in a file of its own: what the file does not hold cannot be asked for.

@@ -1,0 +1,288 @@
+"""The data flow of a run: every tensor with what it was made from, modules without inner structure as one step.
+
+A run on torch's meta device makes the same tensors as one with weights, so what is made from what is told without
+them. Sources say whence a tensor comes: ids, token types, positions, the vectors that enter a layer.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.architecture.structure.results import Window
+
+if TYPE_CHECKING:
+    import torch
+
+IDS, TYPE, POSITION, STREAM = "ids", "type", "position", "stream"
+"""Where a tensor comes from: the ids of the tokens, their types, their positions, the vectors that enter a layer."""
+TURNED, DISTANCE = "turned", "distance"
+"""How positions met the layer's vectors: vectors multiplied by them number by number, or in any other way."""
+SAME_VALUES = frozenset((
+    "view", "_unsafe_view", "reshape", "_reshape_alias", "transpose", "t", "permute", "expand", "unsqueeze", "squeeze",
+    "contiguous", "clone", "_to_copy", "alias", "detach", "movedim", "lift_fresh", "to",
+))  # fmt: skip
+"""Operations that hand on all values of their first argument."""
+COUNTS_UP = frozenset(("arange", "cumsum", "linspace"))
+PRODUCTS = frozenset(("bmm", "baddbmm", "_softmax", "_fft_c2c", "_fft_r2c"))
+"""Operations that mix tokens: a module with one of them inside is no single step."""
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """A tensor of the run, by how it was made."""
+
+    op: str
+    """"norm", "map" (with parameters) or "activation" for a module, "layer" for what enters one, "parameter",
+    "scale" for a product with a number, else the operation's name."""
+    parents: "tuple[Value, ...]" = ()
+    """What it was made from."""
+    sources: frozenset[str] = frozenset()
+    """Where it comes from."""
+    name: str = ""
+    """Path of the module or name of the parameter."""
+    factor: float = 1.0
+    """Of a product with a number."""
+    shape: tuple[int, ...] = ()
+    """Size of every axis."""
+    window: Window | None = None
+    """How far a token sees, of a mask."""
+
+
+@dataclass(slots=True, eq=False)
+class Flow:
+    """All that was heard of one run."""
+
+    values: "dict[int, tuple[torch.Tensor, Value]]" = field(default_factory=dict)
+    """Tensor and value by the tensor's identity; the tensor is kept so that no other gets its place in memory."""
+    names: dict[int, str] = field(default_factory=dict)
+    """Names of parameters and buffers by their identity."""
+    entries: dict[str, tuple[Value, Value]] = field(default_factory=dict)
+    """What entered a layer at its first call, as it was made, and the same as the beginning of what happens inside."""
+    exits: dict[str, tuple[Value, Value]] = field(default_factory=dict)
+    """What left a layer at its first call, and at its last."""
+    lookups: list[Value] = field(default_factory=list)
+    """Rows that were looked up in a table of parameters."""
+    softmaxes: list[Value] = field(default_factory=list)
+    """Softmaxes, in the order of the run."""
+
+    def value(self, tensor: "torch.Tensor") -> Value:
+        """How a tensor was made; what was there before the run is a parameter, a buffer or a constant."""
+        import torch
+
+        known = self.values.get(id(tensor))
+        if known is not None:
+            return known[1]
+        name = self.names.get(id(tensor), "")
+        sources = frozenset((POSITION,)) if name.endswith("position_ids") else frozenset[str]()
+        kind = "parameter" if isinstance(tensor, torch.nn.Parameter) else "constant"
+        return self.put(tensor, Value(kind, (), sources, name, shape=tuple(tensor.shape)))
+
+    def put(self, tensor: "torch.Tensor", value: Value) -> Value:
+        """Note how a tensor was made."""
+        self.values[id(tensor)] = tensor, value
+        return value
+
+
+def given(flow: Flow, inputs: "Mapping[str, torch.Tensor]") -> None:
+    """Note what the inputs of a run are."""
+    for key, tensor in inputs.items():
+        source = {"input_ids": IDS, "decoder_input_ids": IDS, "token_type_ids": TYPE, "position_ids": POSITION}.get(key)
+        flow.put(tensor, Value("input", (), frozenset((source,) if source else ()), key, shape=tuple(tensor.shape)))
+
+
+def _operation(func: Any) -> str:
+    """The bare name of an operation: "add" of "aten::add.Tensor"."""
+    name: str = func.name()
+    return name.partition("::")[2].partition(".")[0]
+
+
+@contextmanager
+def flow_of(model: "torch.nn.Module", begins: set[str], ends: set[str]) -> Iterator[Flow]:
+    """The flow of the runs of a model in this thread meanwhile.
+
+    Args:
+        model: the model; its hooks are taken away again.
+        begins: paths of the modules where the way through a layer begins.
+        ends: paths of those where it ends.
+    """
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    mode: Any = TorchDispatchMode
+    flow, thread = Flow(), get_ident()
+    flow.names = {id(value): name for name, value in [*model.named_buffers(), *model.named_parameters()]}
+
+    class _Listener(mode):  # type: ignore[misc]  # torch leaves the class without types
+        """Notes of every operation what it made from what."""
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            parents = tuple(flow.value(each) for each in tree_leaves((args, kwargs or {})) if _is_tensor(each))
+            out = func(*args, **(kwargs or {}))
+            for tensor in tree_leaves(out):
+                if _is_tensor(tensor):
+                    flow.put(tensor, _made(flow, _operation(func), args, kwargs or {}, tensor, parents))
+            return out
+
+    hooks = []
+    for path, module in model.named_modules():
+        if _is_norm(module) or not any(True for _ in module.children()):
+            hooks.append(module.register_forward_hook(_step_hook(flow, path, thread), with_kwargs=True))
+        if path in begins:
+            hooks.append(module.register_forward_pre_hook(_entry_hook(flow, path, module, thread), with_kwargs=True))
+        if path in ends:
+            hooks.append(module.register_forward_hook(_exit_hook(flow, path, thread)))
+    try:
+        with _Listener():
+            yield flow
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def ancestors(value: Value, stop: Value | None = None) -> dict[int, Value]:
+    """A value and all that it was made from, back to one that is not looked behind."""
+    found: dict[int, Value] = {}
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in found:
+            found[id(each)] = each
+            if each is not stop:
+                waiting.extend(each.parents)
+    return found
+
+
+def _typed(value: Any) -> Any:
+    return value
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def _made(
+    flow: Flow, op: str, args: Any, kwargs: Mapping[str, Any], tensor: "torch.Tensor", parents: tuple[Value, ...]
+) -> Value:
+    """The value that an operation made."""
+    import torch
+
+    op = op.removesuffix("_") if not op.startswith("_") else op
+    shape = tuple(tensor.shape)
+    union = frozenset[str]().union(*(parent.sources for parent in parents))
+    if op in SAME_VALUES and parents and tensor.dtype != torch.bool:
+        return parents[0]
+    if tensor.dtype == torch.bool:  # whether one position is behind another tells who is seen, not how far
+        return Value("test", parents, union & {TYPE}, shape=shape)
+    if op in COUNTS_UP:
+        return Value(op, parents, frozenset((POSITION,)), shape=shape)
+    if op in ("embedding", "index") and parents and parents[0].op == "parameter" and len(parents) > 1:
+        value = Value("lookup", parents, union, parents[0].name, shape=shape)
+        flow.lookups.append(value)
+        return value
+    factor = _factor(op, args)
+    if factor is not None and parents:
+        return Value("scale", parents[:1], parents[0].sources, factor=factor, shape=shape)
+    if op == "baddbmm":  # a sum with a product of two others, such as scores with a bias for the distance
+        product = Value("bmm", parents[1:], _mixed("bmm", parents[1:]), shape=shape)
+        scaled = Value("scale", (product,), product.sources, factor=float(kwargs.get("alpha", 1)), shape=shape)
+        return Value("add", (parents[0], scaled), _mixed("add", (parents[0], scaled)), shape=shape)
+    value = Value(op, parents, _mixed(op, parents), shape=shape)
+    if op == "_softmax":
+        flow.softmaxes.append(value)
+    return value
+
+
+def _factor(op: str, args: Any) -> float | None:
+    """The number by which an operation multiplies its first argument; None for any other operation."""
+    if op not in ("mul", "div") or len(args) < 2:
+        return None
+    number = args[1]
+    if _is_tensor(number):
+        if number.ndim or number.device.type == "meta" or not number.is_floating_point():
+            return None
+        number = float(number)
+    return float(number) if op == "mul" else 1 / float(number) if number else None
+
+
+def _mixed(op: str, parents: tuple[Value, ...]) -> frozenset[str]:
+    """Where the result of an operation comes from; positions that meet a layer's vectors leave how they did."""
+    union = frozenset[str]().union(*(parent.sources for parent in parents))
+    if STREAM in union and any(POSITION in each.sources and STREAM not in each.sources for each in parents):
+        return (union - {POSITION}) | {TURNED if op == "mul" else DISTANCE}
+    return union
+
+
+def _entry_hook(flow: Flow, path: str, module: "torch.nn.Module", thread: int) -> Callable[..., None]:
+    """What enters a layer begins anew."""
+    names = list(inspect.signature(module.forward).parameters)
+
+    def enter(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        tensor = next((each for each in (*args, *(kwargs.get(name) for name in names)) if _is_vectors(each)), None)
+        if get_ident() != thread or tensor is None:
+            return
+        entered = flow.value(tensor)
+        start = flow.put(tensor, Value("layer", (), frozenset((STREAM,)), path, shape=tuple(tensor.shape)))
+        flow.entries.setdefault(path, (entered, start))
+
+    return enter
+
+
+def _exit_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
+    """What leaves a layer is noted, of its first call and of its last."""
+
+    def leave(module: Any, args: tuple[Any, ...], output: Any) -> None:
+        from torch.utils._pytree import tree_leaves
+
+        tensor = next((each for each in tree_leaves(output) if _is_vectors(each)), None)
+        if get_ident() == thread and tensor is not None:
+            value = flow.value(tensor)
+            flow.exits[path] = (flow.exits[path][0] if path in flow.exits else value, value)
+
+    return leave
+
+
+def _is_norm(module: "torch.nn.Module") -> bool:
+    """Whether a module normalises: by its class, and it has inside no modules with parameters."""
+    return "norm" in type(module).__name__.lower() and not any(
+        True for child in module.children() for _ in child.parameters()
+    )
+
+
+def _is_vectors(value: Any) -> bool:
+    return _is_tensor(value) and value.is_floating_point()
+
+
+def _step_hook(flow: Flow, path: str, thread: int) -> Callable[..., None]:
+    """A module without modules inside is one step, unless it mixes tokens or looks up rows."""
+    import torch
+
+    def leave(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        made = [each for each in output if _is_tensor(each)] if isinstance(output, tuple) else [output]
+        given = [each for each in (*args, *kwargs.values()) if _is_tensor(each)]
+        if get_ident() != thread or len(made) != 1 or not given or isinstance(module, _typed(torch.nn.Embedding)):
+            return
+        output = made[0]
+        if output is given[0] or not _is_vectors(output) or not _is_vectors(given[0]):
+            return
+        before, after = flow.value(given[0]), flow.value(output)
+        is_norm = _is_norm(module)
+        if after is before or (len(given) > 1 and not is_norm):
+            return
+        inside = ancestors(after, stop=before)
+        if not is_norm and any(each.op in PRODUCTS and _of_two(each) for each in inside.values() if each is not before):
+            return
+        has_weights = any(True for _ in module.parameters(recurse=False))
+        kind = "norm" if is_norm else "map" if has_weights else "activation"
+        flow.put(output, Value(kind, (before,), after.sources, path, shape=tuple(output.shape)))
+
+    return leave
+
+
+def _of_two(value: Value) -> bool:
+    """Whether what is multiplied are two results of the run, not one and a weight."""
+    return value.op != "bmm" or not any(parent.op == "parameter" for parent in value.parents)

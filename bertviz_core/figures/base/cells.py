@@ -1,0 +1,94 @@
+"""Numbers in the cells of a map, wherever there is room for them, black or white by what can be read on the colour."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.style import text_on
+
+SIZES = (14, 13, 12, 11)
+"""Heights of the numbers in pixels, the largest that has room is taken."""
+BESIDE, ABOVE = 6, 5
+"""Pixels that stay free in a cell."""
+MOST_NUMBERS = 600
+"""A map with more cells is looked at as a whole."""
+
+
+def colour_at(scale: Sequence[Sequence[float | str]], share: float) -> str:
+    """The colour of a scale at a share from 0 to 1 of its range, as plotly mixes it."""
+    share = min(max(share, 0.0), 1.0)
+    for (low, one), (high, other) in itertools.pairwise(scale):
+        if share <= float(high):
+            part = (share - float(low)) / (float(high) - float(low) or 1.0)
+            ends = [[int(str(colour)[i : i + 2], 16) for i in (1, 3, 5)] for colour in (one, other)]
+            return "#" + "".join(f"{round(a + part * (b - a)):02X}" for a, b in zip(*ends, strict=True))
+    return str(scale[-1][1])
+
+
+def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> int | None:
+    """Height of the letters in which every number has room in its cell; None where none is large enough to be read.
+
+    Args:
+        words: the numbers, rows of columns.
+        across: width of all cells together in pixels.
+        down: their height.
+    """
+    rows, columns = len(words), max((len(row) for row in words), default=0)
+    if not 0 < rows * columns <= MOST_NUMBERS:
+        return None
+    width, height = across / columns - BESIDE, down / rows - ABOVE
+    longest = max((text_width(word, 1) for row in words for word in row), default=0.0)
+    return next((size for size in SIZES if longest * size <= width and size <= height), None)
+
+
+def cell_numbers(
+    figure: go.Figure,
+    values: Float[np.ndarray, "rows columns"],
+    form: str,
+    scale: Sequence[Sequence[float | str]],
+    ends: tuple[float, float],
+    room: tuple[float, float],
+    axes: tuple[str, str] = ("x", "y"),
+) -> go.Figure:
+    """The figure, with its numbers in the cells of a map where all of them have room; else as it is.
+
+    The cells are those of a heatmap at 0, 1, 2 ... of both axes. What is no number stays empty.
+
+    Args:
+        figure: holds the map.
+        values: its numbers.
+        form: how one is written, such as ".2f".
+        scale: its colours, from 0 to 1.
+        ends: numbers that have the first and the last colour.
+        room: width and height of the map in pixels, in the narrowest place for which it is drawn.
+        axes: names of its axes.
+    """
+    words = [[_written(value, form) for value in row] for row in values.tolist()]
+    size = number_size(words, *room)
+    if size is None:
+        return figure
+    low, high = ends
+    shares = (values - low) / ((high - low) or 1.0)
+    places = [(row, column) for row, line in enumerate(words) for column, word in enumerate(line) if word]
+    trace: dict[str, Any] = {
+        "x": [column for _, column in places],
+        "y": [row for row, _ in places],
+        "text": [words[row][column] for row, column in places],
+        "textfont": {"size": size, "color": [text_on(colour_at(scale, float(shares[place]))) for place in places]},
+    }
+    return figure.add_scatter(
+        **trace, mode="text", xaxis=axes[0], yaxis=axes[1], hoverinfo="skip", showlegend=False, cliponaxis=False
+    )
+
+
+def _written(value: float, form: str) -> str:
+    """The number as it stands in a cell, with a real minus, none before 0; "" for what is no number."""
+    if not np.isfinite(value):
+        return ""
+    written = f"{value:{form}}"
+    return (written.lstrip("-") if float(written.replace(",", "").rstrip("%") or 0) == 0 else written).replace("-", "−")

@@ -1,0 +1,301 @@
+"""A drawn figure fitted to the width of its place: title, legend, colour bars and labels of axes.
+
+Widths of words are reckoned, not measured, so that a figure is the same wherever it is drawn.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.letters import label_width, shortened_label, wrapped_label
+from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme
+
+TITLE_LINE, LEGEND_LINE = 1.3 * TITLE_SIZE, 1.3 * TEXT_SIZE + 4
+GAP, EDGE = 8, 12
+"""Pixels between title, legend and plot; pixels free beside a title."""
+CAPITALS = 0.7
+"""Height of capitals as a share of the letters' size: by so much plotly draws a title of several lines too high."""
+MARK = 46
+"""Pixels of a legend's entry before its words and behind them."""
+TOOLS = 190
+"""Pixels that the tool bar takes at the right of a title, where there is one."""
+USUAL_HEIGHT = 450
+"""Pixels of a figure that states no height."""
+LENGTH = 0.86
+"""Share of a figure's width that a lying colour bar takes with its title."""
+AFTER = "\u00a0" * 6
+"""Behind that title: the words of the bar's first tick reach to its left."""
+UNIT = 0.36
+"""Of a figure's width, at most so much is left to that title."""
+LYING = 46
+"""Pixels below a plot that a lying colour bar takes, with its words."""
+STANDING = 84
+"""Pixels beside a plot that a standing one takes."""
+LARGEST, SMALLEST = TEXT_SIZE - 1, 11
+"""Heights of the labels of an axis."""
+BETWEEN = 2
+"""Pixels between two labels."""
+SHARE_OF_NAMES = 0.34
+"""Of a narrow figure's width, at most so much is left to the names of its rows."""
+
+
+def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
+    """The figure itself, changed so that its words have room in its place.
+
+    Wherever it stands: the title has as many lines as it needs, and the legend stands below it. On less than a whole
+    page: labels along the axes are turned, made smaller and at last thinned. On a phone: a colour bar lies below the
+    plot, names of rows are cut, and a finger on the figure moves the page. The layout's `meta` says for which width.
+    """
+    _make_room_beside(figure)
+    if theme.narrow:
+        _lay_bars_down(figure, theme)
+        figure.layout.dragmode = False
+        figure.layout.title.font.size = min(figure.layout.title.font.size or TITLE_SIZE, TITLE_SIZE - 2)
+    if theme.pixels < WIDE:
+        _wrap_axis_titles(figure, theme)
+        _fit_rows(figure, theme)
+        _fit_columns(figure, theme)
+    _make_room_above(figure, theme)
+    figure.layout.meta = {"pixels": theme.pixels}
+    return figure
+
+
+def _make_room_beside(figure: go.Figure) -> None:
+    """A margin at the right for numbers that stand behind lying bars."""
+    words = [
+        label_width(str(each), trace.textfont.size or TEXT_SIZE)
+        for trace in figure.data
+        if trace.type == "bar"
+        and trace.orientation == "h"
+        and trace.textposition == "outside"
+        and not trace.texttemplate
+        for each in ([trace.text] if isinstance(trace.text, str) else _several(trace.text))
+    ]
+    figure.layout.margin.r = max(_margin(figure, "r"), math.ceil(max(words, default=0.0)))
+
+
+def _several(texts: Any) -> list[Any]:
+    """The texts of a trace; none where it has none."""
+    return [] if texts is None else list(texts)
+
+
+def fitted_title(title: str, theme: Theme, size: float | None = None) -> str:
+    """The title of a figure in as many lines as its place asks for.
+
+    Args:
+        title: escaped.
+        theme: whose width the place has.
+        size: of its letters in pixels; as large as every figure's in such a place by default.
+    """
+    size = size or (TITLE_SIZE - 2 if theme.narrow else TITLE_SIZE)
+    room = theme.pixels - 2 * EDGE - (0 if theme.narrow else TOOLS)
+    return "<br>".join(part for line in title.split("<br>") for part in wrapped_label(line, room, size))
+
+
+def _make_room_above(figure: go.Figure, theme: Theme) -> None:
+    """Title in lines, legend below it; the figure grows by what they take, so that the plot keeps its size."""
+    _wrap_legend(figure, theme)
+    title = figure.layout.title.text or ""
+    size = figure.layout.title.font.size or TITLE_SIZE
+    lines = fitted_title(title, theme, size).split("<br>") if title else []
+    before = len(title.split("<br>")) if title else 0
+    if len(lines) > before:
+        figure.layout.title.text = "<br>".join(lines)
+        _grow(figure, "t", (len(lines) - before) * TITLE_LINE)
+    if len(lines) > 1:
+        figure.layout.title.pad.t = TITLE_TOP + CAPITALS * size
+    legend = legend_height(figure, theme)
+    if legend:
+        needed = (TITLE_TOP + len(lines) * TITLE_LINE if lines else 0) + legend + 2 * GAP
+        _grow(figure, "t", max(0.0, needed - _margin(figure, "t")))
+
+
+def legend_height(figure: go.Figure, theme: Theme) -> float:
+    """Pixels that the legend above the plot takes, 0 where there is none."""
+    layout = figure.layout
+    legend = layout.legend
+    names = list(dict.fromkeys(trace.name for trace in figure.data if _in_legend(trace)))
+    above = legend.orientation == "h" and legend.yanchor == "bottom" and (legend.y or 0) >= 1
+    if layout.showlegend is False or not above or len(names) < (1 if layout.showlegend else 2):
+        return 0.0
+    size = legend.font.size or TEXT_SIZE
+    items = [MARK + label_width(name, size) for name in names]
+    title = label_width(legend.title.text, size) + GAP if legend.title.text else 0.0
+    room = plot_width(figure, theme)
+    in_a_row = len(names) if sum(items) + title <= room else max(1, int((room - title) // max(items)))
+    lines = max(name.count("<br>") for name in names)
+    return float(math.ceil(len(names) / in_a_row) * (LEGEND_LINE + lines * 1.3 * size) + GAP)
+
+
+def _wrap_legend(figure: go.Figure, theme: Theme) -> None:
+    """Names of a legend in lines that are no longer than the plots are wide."""
+    size = figure.layout.legend.font.size or TEXT_SIZE
+    room = plot_width(figure, theme) - MARK
+    for trace in figure.data:
+        if _in_legend(trace) and label_width(trace.name, size) > room:
+            trace.name = "<br>".join(wrapped_label(trace.name, room, size))
+
+
+def _in_legend(trace: Any) -> bool:
+    return (
+        trace.type in ("bar", "scatter", "scattergl", "histogram")
+        and bool(trace.name)
+        and trace.showlegend is not False
+    )
+
+
+def plot_width(figure: go.Figure, theme: Theme) -> float:
+    """Pixels that are left for the plots, beside the names of the rows and standing colour bars."""
+    return theme.pixels - _names_width(figure) - (STANDING if _standing_bars(figure) else _margin(figure, "r"))
+
+
+def _names_width(figure: go.Figure) -> float:
+    """Pixels at the left of the plots: the widest label, the axis' own title, the margin that the figure states."""
+    widths = [_margin(figure, "l")]
+    for axis in figure.select_yaxes():
+        words = [label_width(str(each), axis.tickfont.size or TEXT_SIZE) for each in _several(axis.ticktext)]
+        title = TEXT_SIZE + 2 * GAP if axis.title.text else 0
+        widths.append((max(words) if words else 3 * TEXT_SIZE) + title + GAP if axis.visible is not False else 0)
+    return max(widths)
+
+
+def _standing_bars(figure: go.Figure) -> list[Any]:
+    """All colour bars that stand beside the plot."""
+    return [bar for bar in _bars(figure) if bar.orientation != "h"]
+
+
+def _bars(figure: go.Figure) -> list[Any]:
+    """All colour bars that are drawn."""
+    axes = [figure.layout[name] for name in figure.layout if name.startswith("coloraxis")]
+    used = [axis for axis in axes if axis.showscale is not False and axis.colorscale is not None]
+    own = [trace for trace in figure.data if trace.type in ("heatmap", "contour")]
+    own += [trace.marker for trace in figure.data if trace.type in ("scatter", "scattergl") and trace.marker.showscale]
+    used += [each for each in own if each.coloraxis is None and each.showscale is not False]
+    return [each.colorbar for each in used]
+
+
+def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
+    """A single colour bar below the plot, as wide as the figure; several of them stay with their maps."""
+    bars = _standing_bars(figure)
+    if len(bars) != 1:
+        return
+    bars[0].update(
+        orientation="h",
+        title={"side": "right"},  # which puts it in front of the bar; above it, plotly loses it in a container
+        thickness=10,
+        **{"x": 0.5, "xanchor": "center", "xref": "container", "len": LENGTH},
+        **{"y": 0, "yanchor": "bottom", "yref": "container"},
+    )
+    lines = wrapped_label(bars[0].title.text or "", UNIT * theme.pixels, TEXT_SIZE)
+    bars[0].title.text = "<br>".join(f"{line}{AFTER}" for line in lines)
+    _thin_ticks(bars[0], LENGTH * theme.pixels)
+    _grow(figure, "b", LYING)
+
+
+def _thin_ticks(bar: Any, pixels: float) -> None:
+    """Every k-th tick of a lying bar, so that their words do not meet; the last one stays."""
+    words = [str(each) for each in _several(bar.ticktext)]
+    size = bar.tickfont.size or TEXT_SIZE
+    room = pixels - label_width(bar.title.text or "", TEXT_SIZE) - GAP
+    places, widest = _several(bar.tickvals), max((label_width(each, size) + GAP for each in words), default=0.0)
+    if len(words) < 2 or room <= 0:
+        return
+    every = min(max(1, math.ceil(widest * (len(words) - 1) / room)), len(words) - 1)
+    bar.tickvals, bar.ticktext = places[::-1][::every][::-1], words[::-1][::every][::-1]
+
+
+def _wrap_axis_titles(figure: go.Figure, theme: Theme) -> None:
+    """Titles of axes in lines that are no longer than their axis."""
+    width, height = plot_width(figure, theme), _plot_height(figure)
+    ys = list(figure.select_yaxes())
+    for axes, pixels in ((figure.select_xaxes(), width), (ys, height)):
+        for axis in axes:
+            words, size = axis.title.text, axis.title.font.size or TEXT_SIZE
+            if words and label_width(words, size) > pixels * _share(axis):
+                lines = wrapped_label(words, pixels * _share(axis), size)
+                # Towards the plot, where the labels are: plotly reckons with one line only.
+                axis.title.standoff = (axis.title.standoff or GAP) + (len(lines) - 1) * 1.3 * size * (axes is ys)
+                axis.title.text = "<br>".join(lines)
+                axis.automargin = True
+
+
+def _plot_height(figure: go.Figure) -> float:
+    """Pixels from the top of the highest plot to the bottom of the lowest, with labels of one line below."""
+    height = figure.layout.height or USUAL_HEIGHT
+    return float(max(height - _margin(figure, "t") - max(_margin(figure, "b"), 3 * TEXT_SIZE), TEXT_SIZE))
+
+
+def _fit_rows(figure: go.Figure, theme: Theme) -> None:
+    """Names of rows: cut to a share of a narrow figure, smaller and at last thinned where the rows are low."""
+    height = _plot_height(figure)
+    for axis in figure.select_yaxes():
+        if not _several(axis.ticktext):
+            continue
+        _thin(axis, height * _share(axis) / _units(axis))
+        if theme.narrow:
+            size = axis.tickfont.size or LARGEST
+            most = SHARE_OF_NAMES * theme.pixels
+            axis.ticktext = [shortened_label(str(each), most, size) for each in axis.ticktext]
+            axis.automargin = True
+            figure.layout.margin.l = min(_margin(figure, "l"), GAP)
+
+
+def _fit_columns(figure: go.Figure, theme: Theme) -> None:
+    """Names of columns: upright while they fit, else along the columns, then smaller, at last thinned."""
+    for axis in figure.select_xaxes():
+        if not _several(axis.ticktext):
+            continue
+        unit = plot_width(figure, theme) * _share(axis) / _units(axis)
+        size = axis.tickfont.size or LARGEST
+        widest = max(label_width(str(each), size) for each in axis.ticktext)
+        if widest + GAP <= unit * _stride(axis):
+            axis.tickangle = 0
+            continue
+        axis.tickangle = -90
+        axis.automargin = True
+        if theme.narrow:
+            axis.ticktext = [shortened_label(str(each), SHARE_OF_NAMES * theme.pixels, size) for each in axis.ticktext]
+        _thin(axis, unit)
+
+
+def _thin(axis: Any, unit: float) -> None:
+    """Letters of an axis as large as its labels have room below each other; every k-th label where none has."""
+    room, own = unit * _stride(axis) - BETWEEN, axis.tickfont.size or LARGEST
+    size = max(SMALLEST, min(own, int(room)))
+    axis.tickfont.size = size
+    every = max(1, math.ceil((size + BETWEEN) / max(unit * _stride(axis), 0.1)))
+    axis.tickvals, axis.ticktext = list(axis.tickvals)[::every], list(axis.ticktext)[::every]
+
+
+def _units(axis: Any) -> float:
+    """Cells or places along an axis: of its range, where that is given, else from its first label to its last."""
+    if axis.range and all(isinstance(end, int | float) for end in axis.range):
+        return float(abs(axis.range[1] - axis.range[0])) or 1.0
+    return float(max(axis.tickvals) - min(axis.tickvals)) + _stride(axis)
+
+
+def _stride(axis: Any) -> float:
+    """Places from one label to the next."""
+    places = sorted(axis.tickvals)
+    return float(min((after - before for before, after in itertools.pairwise(places)), default=1.0)) or 1.0
+
+
+def _share(axis: Any) -> float:
+    """Share of the figure along which an axis runs."""
+    low, high = axis.domain or (0, 1)
+    return float(high - low)
+
+
+def _margin(figure: go.Figure, side: str) -> float:
+    stated = figure.layout.margin[side]
+    return float(GAP if stated is None else stated)
+
+
+def _grow(figure: go.Figure, side: str, pixels: float) -> None:
+    """A wider margin, and a higher figure by as much."""
+    more = math.ceil(pixels)
+    if more:
+        figure.layout.margin[side] = _margin(figure, side) + more
+        figure.layout.height = (figure.layout.height or USUAL_HEIGHT) + more

@@ -1,0 +1,96 @@
+"""The colours of a map of numbers: even or by powers of ten, and not taken up by a few numbers unlike the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit, round_ticks, tick_words
+from bertviz_core.figures.base.style import Theme, diverging, sequential
+
+DECADES = 4
+"""Powers of ten that a logarithmic scale covers below the largest value."""
+FAINTEST = 0.12
+"""Place on a logarithmic scale of the smallest value that is not 0, so that it is seen beside 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberScale:
+    """How numbers become colours."""
+
+    axis: dict[str, Any]
+    """Settings of the colour axis."""
+    largest: float
+    """Largest magnitude of all numbers that are finite, round on a logarithmic scale; infinity is drawn as this."""
+    logarithmic: bool
+    """Whether colours count powers of ten."""
+
+    def drawn(self, values: Float[np.ndarray, "rows columns"]) -> Float32[np.ndarray, "rows columns"]:
+        """What a heatmap draws: the numbers, or their places on a logarithmic scale from 0 to 1."""
+        if self.logarithmic:
+            with np.errstate(divide="ignore"):
+                places = 1 + np.log10(np.abs(values) / self.largest) / DECADES
+            return np.where(values == 0, 0.0, np.clip(places, FAINTEST, 1)).astype(np.float32)
+        return np.where(np.isinf(values), np.sign(values) * self.largest, values).astype(np.float32)
+
+    def colours(self, values: Float[np.ndarray, "rows columns"]) -> list[list[str]]:
+        """The colour of each cell."""
+        low, high = self.axis["cmin"], self.axis["cmax"]
+        shares = np.nan_to_num((self.drawn(values) - low) / (high - low))
+        return [[colour_at(self.axis["colorscale"], share) for share in row] for row in shares.tolist()]
+
+
+def number_scale(
+    numbers: Sequence[float], unit: str, theme: Theme, signed: bool = False, logarithmic: bool = False
+) -> NumberScale:
+    """The scale of these numbers.
+
+    An even one ends at Tukey's fence, the third quartile and one and a half times the distance of the quartiles (1977,
+    Exploratory Data Analysis), where a number lies far beyond: the bar then says "and more".
+
+    Args:
+        numbers: all that are drawn.
+        unit: what they are, for the colour bar.
+        theme: colours and typeface.
+        signed: whether the scale is symmetric around 0.
+        logarithmic: whether it counts powers of ten; for numbers from 0 on.
+    """
+    sizes = np.abs(np.array([number for number in numbers if np.isfinite(number)], dtype=np.float64))
+    largest = float(sizes.max(initial=0)) or 1.0
+    if logarithmic:
+        largest = round_limit(largest)
+        powers = list(reversed(range(DECADES)))
+        bar = {**colour_bar(unit, 0.0, 1.0)}
+        bar["tickvals"] = [0, *(1 - power / DECADES for power in powers)]
+        bar["ticktext"] = ["0", *(f"{largest * 10.0**-power:.3g}" for power in powers)]
+        return NumberScale(
+            {"colorscale": sequential(theme), "cmin": 0, "cmax": 1, "colorbar": bar}, largest, logarithmic
+        )
+    top = round_limit(_fence(sizes))
+    clipped = top < largest
+    low = -top if signed else 0.0
+    bar = {**colour_bar(unit, low, top)}
+    if clipped:
+        ticks = [tick for tick in round_ticks(low, top) if abs(tick) < 0.9 * top]
+        ends = [-top, *ticks, top] if signed else [*ticks, top]
+        said = tick_words(ends)
+        said[-1] = f"≥ {said[-1]}"
+        if signed:
+            said[0] = f"≤ {said[0]}"
+        bar |= {"tickvals": ends, "ticktext": said}
+    colours = diverging(theme) if signed else sequential(theme)
+    return NumberScale({"colorscale": colours, "cmin": low, "cmax": top, "colorbar": bar}, largest, logarithmic)
+
+
+def _fence(sizes: Float[np.ndarray, " numbers"]) -> float:
+    """Where an even scale ends: at the largest number, or at the fence where that lies far beyond."""
+    largest = float(sizes.max(initial=0))
+    some = sizes[sizes > 0]
+    if len(some) < 4:
+        return largest
+    first, third = np.quantile(some, (0.25, 0.75))
+    fence = float(third + 1.5 * (third - first))
+    return fence if largest > 1.5 * fence else largest

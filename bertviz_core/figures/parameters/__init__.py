@@ -1,0 +1,1 @@
+"""Figures of the parameters: the tree of modules, bars of layers, components and models."""

@@ -1,0 +1,220 @@
+"""The parameters as bars: each layer by part, one model by component, several models side by side."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
+from bertviz_core.figures.parameters.tree import LINE, SPARE, fits, share
+from bertviz_core.parameters.results import Ledger
+
+MAX_ARCS = 3
+LAYER_PARTS = (
+    "query",
+    "key",
+    "value",
+    "query_key_value",
+    "attention_output",
+    "attention_other",
+    "feed_forward",
+    "layer_norm",
+    "other",
+)
+
+
+def layer_bars(ledger: Ledger, title: str, theme: Theme) -> go.Figure:
+    """Bars, layer 0 at the top: the parameters of each layer by part, its total behind it.
+
+    A shared layer says how often it runs; one that differs from most says by how much.
+    """
+    rows = ledger.layers
+    whole = sum(row.total for row in rows) or 1
+    height = min(max(BAR_HEIGHT * len(rows), 60), TALLEST_BARS)
+    figure = go.Figure(layout=layout(theme, escape(title), barmode="stack", height=AROUND_BARS + height))
+    usual = max(Counter(row.total for row in rows).items(), key=itemgetter(1), default=(0, 0))
+    tall = bool(rows) and height / len(rows) >= LINE
+    notes = [f"{row.total:,}{_unlike(row.total, *usual)}" for row in rows] if tall else []
+    scale = _write_behind(figure, [row.total for row in rows], notes, theme)
+    for part in LAYER_PARTS:
+        counts = [getattr(row, part) for row in rows]
+        if any(counts):
+            colour = theme.colours[part]
+            figure.add_bar(
+                y=list(range(len(rows))),
+                x=counts,
+                orientation="h",
+                name=f"{words(part)} {share(sum(counts), whole)}",
+                marker={"color": colour, "line": {"color": theme.edge, "width": 1}},
+                hovertemplate=f"{words(part)}: %{{x:,}}<extra>layer %{{customdata}}</extra>",
+                customdata=[row.layer for row in rows],
+                text=[_inside(count, scale * count, height / len(rows)) for count in counts],
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=0,
+                constraintext="none",
+                insidetextfont={"color": text_on(colour), "size": INSIDE_SIZE},
+            )
+    step = max(1, -(-len(rows) * 17 // height))
+    both = len({row.component for row in rows}) > 1
+    ticks = [_layer_tick(row.component if both else "layer", row.layer, row.applications) for row in rows]
+    figure.update_xaxes(title="parameters", tickformat="~s")
+    figure.update_yaxes(
+        tickvals=list(range(0, len(rows), step)),
+        ticktext=ticks[::step],
+        showgrid=False,
+        range=[len(rows) - 0.5, -0.5],
+    )
+    return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.2)
+
+
+BAR_HEIGHT, TALLEST_BARS, AROUND_BARS = 46, 330, 120
+"""Pixels: a bar with the space to the next, all bars of a figure, title and axis around them."""
+BESIDE_PLOT, LEAST_PLOT = 110, 140
+"""Pixels that the names of bars take, and that the longest bar has at least."""
+INSIDE_SIZE = TEXT_SIZE - 2
+"""Pixels of a number in a part of a bar."""
+
+
+def _inside(count: int, width: float, height: float) -> str:
+    """The number in a part of a bar, where there is room for it."""
+    return f"{count:,}" if fits((f"{count:,}",), width, height, INSIDE_SIZE) else ""
+
+
+def _write_behind(figure: go.Figure, totals: Sequence[int], notes: Sequence[str], theme: Theme) -> float:
+    """A note behind the end of each bar; the axis becomes as long as they need. What comes back is pixels a number."""
+    for place, note in enumerate(notes):
+        font = {"size": TEXT_SIZE, "color": theme.text}
+        figure.add_annotation(x=totals[place], y=place, text=f" {note}", showarrow=False, xanchor="left", font=font)
+    plot = theme.pixels - BESIDE_PLOT
+    beyond = max((text_width(f" {note} ", TEXT_SIZE) for note in notes), default=0.0)
+    bar = max(plot - beyond, min(plot, LEAST_PLOT))
+    longest = max(totals, default=1) or 1
+    figure.update_xaxes(range=[0, longest * plot / bar])
+    return bar / longest
+
+
+def _unlike(total: int, usual: int, times: int) -> str:
+    """By how much a layer differs from the size that most layers have; "" where it does not, or none is usual."""
+    if total == usual or times < 2:
+        return ""
+    return f" ({abs(total - usual):,} {'more' if total > usual else 'fewer'})"
+
+
+def model_bars(ledgers: Sequence[Ledger], title: str, theme: Theme) -> go.Figure:
+    """Several models side by side: horizontal bars, stacked by component, the total behind each."""
+    figure = _component_bars(ledgers, title, theme, {})
+    _write_behind(figure, [each.total for each in ledgers], [f"{each.total:,}" for each in ledgers], theme)
+    return figure
+
+
+def _component_bars(ledgers: Sequence[Ledger], title: str, theme: Theme, written: Mapping[str, str]) -> go.Figure:
+    """A bar for each model, stacked by component; written says what stands in a component's part."""
+    figure = go.Figure(layout=layout(theme, escape(title), barmode="stack", height=150 + 46 * len(ledgers)))
+    names = [escape(ledger.model) for ledger in ledgers]
+    for component in ("embeddings", "encoder", "decoder", "pooler", "task head"):
+        counts = [sum(part.total for part in ledger.components if part.name == component) for ledger in ledgers]
+        if any(counts):
+            colour = _bar_colour(component, theme)
+            figure.add_bar(
+                y=list(range(len(ledgers))),
+                x=counts,
+                name=component,
+                orientation="h",
+                marker={"color": colour, "line": {"color": theme.edge, "width": 1}},
+                hovertemplate=f"{component}: %{{x:,}}<extra>%{{customdata}}</extra>",
+                customdata=names,
+                text=written.get(component, ""),
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=0,
+                constraintext="none",
+                insidetextfont={"color": text_on(colour), "size": TEXT_SIZE},
+            )
+    figure.update_xaxes(title="parameters", tickformat="~s")
+    figure.update_yaxes(tickvals=list(range(len(ledgers))), ticktext=names, autorange="reversed", showgrid=False)
+    return figure.update_layout(legend={"traceorder": "normal"}, bargap=0.35)
+
+
+def component_bar(ledger: Ledger, theme: Theme) -> go.Figure:
+    """One model as one bar, each component with its share; a part too narrow for it has it in the legend alone.
+
+    An arc joins the two ends of every tie, whose parameters are counted once.
+    """
+    whole = ledger.total or 1
+    shares = {part.name: share(part.total, whole) for part in ledger.components}
+    lines = {part.name: (f"{part.total:,}", shares[part.name]) for part in ledger.components}
+    plot = theme.pixels - 2 * SPARE
+    wide = {part.name for part in ledger.components if fits(lines[part.name], plot * part.total / whole, 46, TEXT_SIZE)}
+    written = {name: "<br>".join(both) for name, both in lines.items() if name in wide}
+    figure = _component_bars([ledger], _components_title(ledger), theme, written)
+    for trace in figure.data:
+        trace.name = f"{trace.name} {shares[trace.name]}"
+    figure.update_xaxes(range=[0, whole])
+    figure.update_yaxes(showticklabels=False)
+    figure.update_layout(height=280, bargap=0.2)
+    middles, position = {}, 0
+    for part in ledger.components:
+        middles[part.name] = position + part.total / 2
+        position += part.total
+    by_name = {row.name: row for row in ledger.parameters}
+    ties = [row for row in ledger.parameters if row.tied_to is not None]
+    for index, row in enumerate(sorted(ties, key=lambda each: -each.numel)[:MAX_ARCS]):
+        owner = by_name[row.tied_to or ""]
+        if row.component != owner.component:
+            _arc(figure, middles.get(owner.component, 0), middles.get(row.component, position), index, theme)
+        text = f"tied: {row.name} = {owner.name}, {row.numel:,} counted once"
+        figure.add_annotation(
+            x=0, y=0.95 + 0.3 * index, text=escape(text), showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
+        )
+    if ties:
+        figure.update_yaxes(range=[1.1 + 0.3 * min(len(ties), MAX_ARCS), -0.5], autorange=False)
+        figure.update_layout(height=310 + 30 * min(len(ties), MAX_ARCS))
+    return figure
+
+
+def _components_title(ledger: Ledger) -> str:
+    return f"Components: {ledger.total:,} parameters — {ledger.model}"
+
+
+def _arc(figure: go.Figure, start: float, end: float, index: int, theme: Theme) -> None:
+    low = 0.62 + 0.12 * index
+    path = f"M {start},0.33 Q {(start + end) / 2},{2 * low - 0.33} {end},0.33"
+    figure.add_shape(type="path", path=path, line={"color": theme.text, "width": 2, "dash": "dot"})
+
+
+def _bar_colour(component: str, theme: Theme) -> str:
+    """The encoder is neutral ground for its parts in the tree; beside other components it needs a colour."""
+    return theme.colours["feed_forward"] if component == "encoder" else theme.colours[component]
+
+
+def _layer_tick(component: str, layer: int, applications: int) -> str:
+    runs = f", runs {applications} times" if applications > 1 else ""
+    return f"{component} {layer}{runs}"
+
+
+@figure("layers", "parameters_layers", "parameters of each layer by part (--task)")
+def layers_figure(layered_ledger: Ledger) -> FigureSpec:
+    """The layers of a model as stacked bars."""
+    title = f"Parameters of each layer — {layered_ledger.model}"
+    alt = f"Stacked bars of the parameters of each layer of {layered_ledger.model}"
+    return FigureSpec(title, alt, partial(layer_bars, layered_ledger, title))
+
+
+@figure("components", "parameters_components", "the model as one bar of components (--task)")
+def components_figure(ledger: Ledger) -> FigureSpec:
+    """A model as one bar, cut into its components."""
+    title = _components_title(ledger)
+    alt = f"One bar of {ledger.model}, cut into its components"
+    return FigureSpec(title, alt, partial(component_bar, ledger))
+
+
+@figure("models", "parameters_compare", "several models side by side, named behind the first")
+def models_figure(ledgers: Sequence[Ledger]) -> FigureSpec:
+    """Several models side by side."""
+    title = "Parameters by component"
+    return FigureSpec(title, "Bars of several models by component", partial(model_bars, ledgers, title))

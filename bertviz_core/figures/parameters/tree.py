@@ -1,0 +1,167 @@
+"""The tree of modules by parameters, as sunburst, treemap or icicle: words where they fit, a legend of the colours."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
+from bertviz_core.parameters.results import Ledger, TreeNode
+
+TreeForm = Literal["sunburst", "treemap", "icicle"]
+ROOT_ID = "/"
+"""Id of the whole model in a figure, where plotly takes no empty one; no module is called so."""
+
+
+def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm, theme: Theme) -> go.Figure:
+    """The module tree; the area of every module is its share of the parameters, its colour what it is for.
+
+    Args:
+        nodes: parents before children, children adding up to their parent (bertviz_core.parameters.tree).
+        title: stands alone on a slide.
+        form: rings, nested boxes, or steps.
+        theme: colours and typeface.
+    """
+    total = nodes[0].numel
+    parents = {node.id: node.numel for node in nodes}
+    colours = [_colour(node, theme) for node in nodes]
+    marks = {
+        "ids": [node.id or ROOT_ID for node in nodes],
+        "parents": ["" if node.parent is None else node.parent or ROOT_ID for node in nodes],
+        "labels": [escape(node.label) for node in nodes],
+        "text": _fitting_words(nodes, form),
+        "values": [node.numel for node in nodes],
+        "branchvalues": "total",
+        "sort": False,
+        "marker": {"colors": colours, "line": {"color": theme.edge, "width": 1}},
+        "customdata": [
+            [
+                escape(node.id or node.label),
+                node.tensors,
+                share(node.numel, total),
+                share(node.numel, parents.get(node.parent or "", total)),
+            ]
+            for node in nodes
+        ],
+        "textfont": {"size": TEXT_SIZE, "color": [text_on(colour) for colour in colours]},
+        "hovertemplate": (
+            "<b>%{label}</b><br>%{customdata[0]}<br>%{value:,} parameters in %{customdata[1]:,} tensors"
+            "<br>%{customdata[2]} of the model, %{customdata[3]} of the module around it<extra></extra>"
+        ),
+        "texttemplate": "%{text}",
+    }
+    figure = go.Figure(
+        _tree_trace(form, marks), layout(theme, escape(title), uniformtext={"minsize": SMALLEST, "mode": "hide"})
+    )
+    _explain_colours(figure, nodes, theme)
+    return figure.update_layout(height=TREE_HEIGHT)
+
+
+SMALLEST = 11
+"""Letters of a tree that are smaller than so many pixels are left out."""
+TREE_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 470, 460.0, 408.0
+"""Pixels: height of the figure of a tree, and its plot's sides beside a table on a wide screen."""
+LINE, SPARE = 14.0, 4.0
+"""Pixels of the smallest letters: height of a line, room around a word."""
+
+
+def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm) -> list[str]:
+    """For each node the longest of its labels that fits its place; the longest of all where none does.
+
+    Those are hidden, until a click makes the place larger.
+    """
+    levels: dict[str, int] = {}
+    for node in nodes:
+        levels[node.id] = 0 if node.parent is None else levels[node.parent] + 1
+    deepest, total = max(levels.values()) + 1, nodes[0].numel or 1
+    place = _ring_place if form == "sunburst" else _step_place
+    fitting = []
+    for node in nodes:
+        choices = [(node.label, f"{node.numel:,}"), (node.label,), (node.short,)]
+        if form != "treemap":
+            rooms = place(node.numel / total, levels[node.id], deepest)
+            named = choices[1:] if form == "sunburst" else choices
+            fit = (lines for lines in named if any(lines) and any(fits(lines, *room) for room in rooms))
+            choices = [next(fit, (node.label,))]
+        fitting.append("<br>".join(map(escape, choices[0])))
+    return fitting
+
+
+def _ring_place(share: float, level: int, deepest: int) -> tuple[tuple[float, float], ...]:
+    """Width and height of the words' place in a ring: along the radius, and along the ring."""
+    ring = PLOT_HEIGHT / 2 / deepest
+    if level == 0:
+        return ((2 * ring, ring),)
+    arc = min(2 * math.pi * share, math.pi) * level * ring
+    return (ring, arc), (arc, ring)
+
+
+def _step_place(share: float, level: int, deepest: int) -> tuple[tuple[float, float], ...]:
+    return ((PLOT_WIDTH * share, PLOT_HEIGHT / deepest),)
+
+
+def fits(lines: Sequence[str], width: float, height: float, size: int = SMALLEST) -> bool:
+    """Whether these lines, in letters of this size, have room in a place of so many pixels."""
+    return max(text_width(line, size) for line in lines) + SPARE <= width and LINE * len(lines) <= height
+
+
+def share(part: int, whole: int) -> str:
+    """A part of a whole as a percentage."""
+    return f"{part / whole:.1%}" if whole else "0.0%"
+
+
+def _explain_colours(figure: go.Figure, nodes: Sequence[TreeNode], theme: Theme) -> None:
+    """A legend of the colours drawn; plotly gives trees none, so that empty traces stand for them."""
+    drawn: dict[str, list[str]] = {}
+    for node in nodes[1:]:
+        name = words(node.part if node.part in theme.colours else node.component or "several components")
+        names = drawn.setdefault(_colour(node, theme), [])
+        if name not in names:
+            names.append(name)
+    for colour, names in drawn.items():
+        mark = {"symbol": "square", "size": 13, "color": colour, "line": {"color": theme.muted, "width": 1}}
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=", ".join(names), marker=mark, hoverinfo="skip")
+    nothing = {"visible": False, "fixedrange": True}
+    figure.update_layout(xaxis=nothing, yaxis=nothing, showlegend=True)
+    figure.update_layout(legend={"itemclick": False, "itemdoubleclick": False})
+
+
+def _tree_trace(form: TreeForm, marks: dict[str, Any]) -> go.Sunburst | go.Treemap | go.Icicle:
+    if form == "sunburst":
+        return go.Sunburst(**marks, insidetextorientation="auto", rotation=90, leaf={"opacity": 1})
+    if form == "treemap":
+        return go.Treemap(**marks, pathbar={"visible": True}, tiling={"pad": 2})
+    return go.Icicle(**marks, tiling={"orientation": "v"}, leaf={"opacity": 1})
+
+
+def _colour(node: TreeNode, theme: Theme) -> str:
+    if node.part in theme.colours:
+        return theme.colours[node.part]
+    return theme.colours.get(node.component, theme.neutral)
+
+
+FORMS: tuple[TreeForm, ...] = ("sunburst", "treemap", "icicle")
+SOURCES = {
+    "header": "from the header of its checkpoint file",
+    "config": "from its config, without its weights",
+    "module": "from the module in memory",
+}
+
+
+def ledger_source(ledger: Ledger) -> str:
+    """Where the numbers come from, in words."""
+    return f"{ledger.architecture}, counted {SOURCES[ledger.source]}"
+
+
+@figure("parameters", "parameters_tree", "the tree of modules by parameters (--form, --depth, --task)")
+def tree_figure(ledger: Ledger, nodes: Sequence[TreeNode], form: TreeForm) -> FigureSpec:
+    """The module tree of a model."""
+    title = f"{ledger.total:,} parameters — {ledger.model}"
+    alt = f"{form} of the modules of {ledger.model} by parameters"
+    tensors = f"{ledger.total:,} parameters in {ledger.tensors:,} tensors"
+    caption = f"{ledger.model}: {tensors}, {ledger_source(ledger)}."
+    return FigureSpec(title, alt, partial(parameter_tree_figure, nodes, title, form), caption)

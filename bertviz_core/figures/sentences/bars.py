@@ -1,0 +1,56 @@
+"""Horizontal bars of scores that may be negative: every number stands at the right of its bar, inside the plot."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme
+
+NUMBER_SIZE = TEXT_SIZE - 1
+PLOT = 0.5
+"""Share of the figure's width that the plot has at least."""
+
+
+def add_score_bars(
+    figure: go.Figure, scores: Float[np.ndarray, " rows"], hover: Sequence[str], colour: str, theme: Theme
+) -> go.Figure:
+    """Bars from the first score at the top to the last.
+
+    Args:
+        figure: gets the bars and the range of their axis.
+        scores: what is drawn.
+        hover: what is told of each, escaped; its score follows.
+        colour: of the bars.
+        theme: colour of the numbers; its width is that of the figure.
+    """
+    places, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
+    words = [f"{value:.4f}".replace("-", "−") for value in values.tolist()]
+    figure.add_bar(
+        x=values,
+        y=places,
+        orientation="h",
+        marker={"color": colour},
+        customdata=list(hover),
+        hovertemplate="%{customdata} %{x:.4f}<extra></extra>",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x=np.maximum(values, 0),
+        y=places,
+        mode="text",
+        text=[f" {word}" for word in words],
+        textposition="middle right",
+        textfont={"size": NUMBER_SIZE, "color": theme.text},
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    low, high = min(float(values.min(initial=0)), 0.0), max(float(values.max(initial=0)), 0.0)
+    span = high - low or 1.0
+    label = max((text_width(word, NUMBER_SIZE) for word in words), default=0.0) + 12
+    room = span * label / max(PLOT * theme.pixels - label, label)
+    figure.update_xaxes(range=[low - 0.03 * span * (low < 0), high + room])
+    return figure.update_layout(bargap=0.3)

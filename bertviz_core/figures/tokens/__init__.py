@@ -1,0 +1,1 @@
+"""Figures of a text in its tokens and of the rows of the embedding table."""

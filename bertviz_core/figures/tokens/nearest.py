@@ -1,0 +1,46 @@
+"""The tokens whose rows of the embedding table are nearest to one token's row."""
+
+import html
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.axes import token_text as label
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, layout
+from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.hidden_states.results import NearestRows
+from bertviz_core.text import escape_controls, shortened
+
+
+def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray, title: str, theme: Theme) -> go.Figure:
+    """Horizontal bars of cosines, the nearest row on top, each with its number.
+
+    Args:
+        names: labels of the rows, already escaped (bertviz_core.figures.base.axes.visible).
+        cosines: cosine of each row to the row asked about, in the order of the names.
+        norms: length of each row.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
+    hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]
+    add_score_bars(figure, cosines, hover, theme.colours["embeddings"], theme)
+    figure.update_xaxes(title="cosine")
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False)
+    return figure
+
+
+LONGEST = 24
+
+
+@figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", ("token",))
+def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
+    """The rows of the embedding table that are nearest to a token's."""
+    title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" by embedding — {model_name}'
+    names = [label(each) for each in spelled]
+    alt = f"{title}: a bar of the cosine for each"
+    draw = partial(neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms, title)
+    return FigureSpec(title, alt, draw, f"{title}. Cosines of static embeddings.")

@@ -1,0 +1,184 @@
+"""A text in place, cut into its tokens: every token a box, words apart, with its id, spelling or position below."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.tokens.rows import EDGES, LONGEST, PAD, Below, TokenBox, TokenRows, note, shown, token_rows
+from bertviz_core.text import counted, escape_controls, is_right_to_left, shortened
+from bertviz_core.trace.results import Piece, TextPieces
+
+WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "position": "its position"}
+PAIR_HUES = (HUES[0], HUES[7])
+"""Colours of the first and of the second text."""
+
+
+def token_strip(
+    parts: Sequence[tuple[str, TextPieces]], below: Below, title: str, theme: Theme, chosen: int | None = None
+) -> go.Figure:
+    """Texts in their tokens, one below the other, each under its name.
+
+    Args:
+        parts: name of a tokenizer, "" for none, and what it makes of the text.
+        below: what stands below each token.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+        chosen: position of the token that is looked at, in all of them.
+    """
+    rows = token_rows(parts, below, theme.pixels - EDGES)
+    size = rows.size
+    tall = size * 1.4 + TEXT_SIZE * 1.3 + 10
+    tops, y = [], 0.0
+    for heading in rows.headings:
+        tops.append(y)
+        y += TEXT_SIZE * 1.9 if heading else tall + 8
+    figure = go.Figure(layout=layout(theme, escape(title), height=round(y) + 62, showlegend=False))
+    _add_boxes(figure, rows.boxes, tops, tall, theme)
+    _add_chosen(figure, [box for box in rows.boxes if box.piece.position == chosen], tops, tall, theme)
+    _add_words(figure, rows, tops, below, theme)
+    figure.update_xaxes(visible=False, range=[0, rows.width], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[y, 0], fixedrange=True)
+    return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
+
+
+def told(piece: Piece) -> str:
+    """A token in a line, as a hover says it."""
+    kind = "special token" if piece.special else "not in the vocabulary" if piece.unknown else ""
+    spelling = escape(escape_controls(shortened(piece.spelling, LONGEST)))
+    return ", ".join(filter(None, (f"position {piece.position}", spelling, f"id {piece.token_id}", kind)))
+
+
+def _faint(colour: str, share: float) -> str:
+    """A colour through which the ground is seen."""
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {share})"
+
+
+def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
+    """The boxes as few outlines: one for each look."""
+    looks: dict[tuple[str, int, int], list[TokenBox]] = {}
+    for box in boxes:
+        kind = "special" if box.piece.special else "unknown" if box.piece.unknown else "known"
+        looks.setdefault((kind, box.run.tone, box.run.sequence or 0), []).append(box)
+    for (kind, tone, part), alike in looks.items():
+        hue = PAIR_HUES[part]
+        special = kind == "special"
+        line = {"color": theme.muted if special else theme.text if kind == "unknown" else _faint(hue, 0.55)}
+        _outline(
+            figure,
+            alike,
+            tops,
+            tall,
+            fillcolor="rgba(0, 0, 0, 0)" if special else _faint(hue, (0.34, 0.13)[tone]),
+            line={**line, "width": 2 if kind == "unknown" else 1.2, "dash": "dot" if kind == "unknown" else "solid"},
+        )
+
+
+def _add_chosen(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
+    """A thick edge around the token that is looked at."""
+    if boxes:
+        _outline(figure, boxes, tops, tall, fillcolor="rgba(0, 0, 0, 0)", line={"color": theme.text, "width": 3})
+
+
+def _outline(
+    figure: go.Figure,
+    boxes: Sequence[TokenBox],
+    tops: Sequence[float],
+    tall: float,
+    fillcolor: str,
+    line: dict[str, object],
+) -> None:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for box in boxes:
+        left, right, top = box.left, box.left + box.width, tops[box.row]
+        x += [left, right, right, left, left, None]
+        y += [top, top, top + tall, top + tall, top, None]
+    figure.add_scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=fillcolor, line=line, hoverinfo="skip")
+
+
+def _add_words(figure: go.Figure, rows: TokenRows, tops: Sequence[float], below: Below, theme: Theme) -> None:
+    """What is written in the boxes and between them, and the points by which a token is hovered over and chosen."""
+    boxes, size = rows.boxes, rows.size
+    middles = [box.left + box.width / 2 for box in boxes]
+    own, second = size * 0.7 + 5, size * 1.4 + TEXT_SIZE * 0.65 + 6
+    figure.add_scatter(
+        x=middles,
+        y=[tops[box.row] + own for box in boxes],
+        mode="text",
+        text=[_written(box.piece, size, rows.width - 2 * PAD, theme) for box in boxes],
+        textfont={"size": size, "color": theme.text},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=middles,
+        y=[tops[box.row] + second for box in boxes],
+        mode="text",
+        text=[f"{_side(box.piece)}{escape(note(box.piece, below, rows.width - 2 * PAD))}" for box in boxes],
+        textfont={"size": TEXT_SIZE, "color": theme.muted},
+        hoverinfo="skip",
+    )
+    for label in rows.labels:
+        figure.add_annotation(
+            x=label.left,
+            y=tops[label.row] + (TEXT_SIZE * 0.95 if label.heading else own),
+            text=f"<b>{escape(label.text)}</b>" if label.heading else label.text,
+            font={
+                "size": TEXT_SIZE + (1 if label.heading else 0),
+                "color": theme.text if label.heading else theme.muted,
+            },
+            xanchor="left",
+            yanchor="middle",
+            showarrow=False,
+        )
+    figure.add_scatter(
+        x=middles,
+        y=[tops[box.row] + own for box in boxes],
+        mode="markers",
+        marker={"size": 40, "symbol": "square", "opacity": 0},
+        customdata=[box.piece.position for box in boxes],
+        hovertext=[told(box.piece) for box in boxes],
+        hovertemplate="%{hovertext}<extra></extra>",
+        # What a click says of a point that is not the chosen one must not fade it, nor show the one that is.
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+    )
+
+
+def _written(piece: Piece, size: int, room: float, theme: Theme) -> str:
+    """A token's mark, small, and its characters, in markup that plotly knows."""
+    text = escape(shown(piece, size, room))
+    text = f"<i>{text}</i>" if piece.special else f"<u>{text}</u>" if piece.unknown else text
+    mark = f'<span style="font-size:{round(size * 0.7)}px;color:{theme.muted}">{escape(piece.mark)}</span>'
+    return f"{_side(piece)}{mark}{text}" if piece.mark else text
+
+
+def _side(piece: Piece) -> str:
+    """The sign by which the mark of a piece that is written from the right stands at its right."""
+    return "\u200f" if is_right_to_left(piece.text) else ""
+
+
+@figure("tokens", "tokens_text", "the text cut into its tokens", ("below", "token"))
+def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
+    """The text in place, every token a box; position is the token that is looked at."""
+    title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
+    alt = f"{title}: {' '.join(piece.spelling for run in text_pieces.runs for piece in run.pieces)}"
+    draw = partial(token_strip, (("", text_pieces),), below, title, chosen=position)
+    return FigureSpec(title, alt, draw, f"{title}. Below each token stands {WORDS_BELOW[below]}.")
+
+
+@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", ("tokenizer",))
+def tokenizers_figure(
+    text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
+) -> FigureSpec:
+    """The text in the tokens of two tokenizers, one below the other."""
+    title = f"One text, two tokenizers — {model_name} and {second_name}"
+    parts = tuple(
+        (f"{name}: {counted(len(pieces), 'token')}", pieces)
+        for name, pieces in ((model_name, text_pieces), (second_name, second_pieces))
+    )
+    alt = f"{title}: {'; '.join(name for name, _ in parts)}"
+    return FigureSpec(title, alt, partial(token_strip, parts, "id", title), f"{title}. Below each token stands its id.")

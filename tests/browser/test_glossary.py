@@ -1,0 +1,72 @@
+"""Words of the glossary, where they stand: a pointer, a tap, a key; and the list of them on every page."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import until
+
+pytestmark = pytest.mark.browser
+PLACES = """(word) => {
+  for (const range of CSS.highlights.get("glossary") ?? []) {
+    if (range.toString().toLowerCase() !== word) continue;
+    const box = range.getBoundingClientRect();
+    if (box.width) return [box.left + box.width / 2, box.top + box.height / 2];
+  }
+  return null;
+}"""
+"""Where a marked word stands on the page."""
+
+
+def place(page: Page, word: str) -> tuple[float, float]:
+    until(page, f"({PLACES})({word!r}) !== null")
+    x, y = page.evaluate(PLACES, word)
+    return x, y
+
+
+def meaning(page: Page) -> Locator:
+    return page.locator(".glossary-meaning")
+
+
+def test_a_word_is_explained_where_it_stands(page: Page, server: str) -> None:
+    page.goto(f"{server}/parameters")
+    expect(page.get_by_role("heading", name="Parameters", exact=True)).to_be_visible()
+    page.mouse.move(*place(page, "header"))
+    expect(meaning(page)).to_be_visible()
+    expect(meaning(page)).to_contain_text("the beginning of a safetensors file")
+    page.keyboard.press("Escape")
+    expect(meaning(page)).to_be_hidden()
+    page.mouse.move(*place(page, "checkpoint"))
+    expect(meaning(page)).to_contain_text("the files in which a model's numbers are stored")
+    page.mouse.move(5, 5)
+    expect(meaning(page)).to_be_hidden()
+
+
+def test_a_tap_explains_a_word_and_the_next_tap_closes(page: Page, server: str) -> None:
+    page.goto(f"{server}/parameters")
+    x, y = place(page, "checkpoint")
+    tap = "([x, y]) => document.elementFromPoint(x, y).dispatchEvent(new PointerEvent('pointerdown', {" + (
+        "bubbles: true, pointerType: 'touch', clientX: x, clientY: y}))"
+    )
+    page.evaluate(tap, [x, y])
+    expect(meaning(page)).to_be_visible()
+    page.evaluate(tap, [5, 5])
+    expect(meaning(page)).to_be_hidden()
+
+
+@pytest.mark.parametrize("name", ["", "architecture", "checkpoint", "tokens", "attention", "sentences"])
+def test_the_glossary_is_on_every_page_and_begins_with_the_words_there(page: Page, server: str, name: str) -> None:
+    page.goto(f"{server}/{name}")
+    until(page, "CSS.highlights.get('glossary')?.size > 0")
+    button = page.get_by_role("button", name="Glossary")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".glossary-list")).to_be_visible()
+    expect(page.locator(".glossary-list h2").first).to_have_text("On this page")
+    page.keyboard.press("Escape")
+    expect(page.locator(".glossary-list")).to_be_hidden()
+
+
+def test_the_words_of_a_lesson_are_explained_too(page: Page, server: str) -> None:
+    page.goto(f"{server}/parameters?model=bert-base-uncased&view=Layers&lesson=bert-from-the-outside-in&step=3")
+    page.mouse.move(*place(page, "layer norms"))
+    expect(meaning(page)).to_contain_text("normalises a vector to mean 0 and variance 1")

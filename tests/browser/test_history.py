@@ -1,0 +1,213 @@
+"""Back and forward find each view as it was left, the first tap on a link counts, a reload keeps what was typed.
+
+Covers `ui/arrival.py`.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import WAIT_MS, new_tab
+from tests.browser.test_share_every_control import settled
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """A tab without a past: a browser keeps 50 entries of a tab, and the tab that most tests share has more behind it.
+
+    Its number of entries would stay 50 whatever is opened.
+    """
+    with new_tab(browser) as found:
+        yield found
+
+
+def go(page: Page, name: str) -> None:
+    page.get_by_test_id("stSidebar").get_by_role("link", name=name).click()
+    arrived(page, name)
+
+
+def arrived(page: Page, name: str) -> None:
+    expect(page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible(timeout=WAIT_MS)
+    settled(page)
+
+
+def layer(page: Page) -> str | None:
+    return page.get_by_role("slider", name="ayer, 0 to").get_attribute("aria-valuetext")
+
+
+def move_layer(page: Page, key: str, times: int = 1) -> None:
+    page.get_by_role("slider", name="ayer, 0 to").focus()
+    for _ in range(times):
+        page.keyboard.press(key)
+    settled(page)
+
+
+def head(page: Page) -> Locator:
+    return page.get_by_role("spinbutton", name="Head")
+
+
+def set_head(page: Page, number: int) -> None:
+    head(page).fill(str(number))
+    head(page).press("Enter")
+    settled(page)
+
+
+def entries(page: Page) -> int:
+    return int(page.evaluate("history.length"))
+
+
+@pytest.mark.known_fault
+def test_back_and_forward_find_each_page_as_it_was_left(page: Page, server: str) -> None:
+    page.goto(f"{server}/attention")
+    arrived(page, "Attention")
+    before = entries(page)
+    move_layer(page, "ArrowRight", 3)
+    assert (layer(page), entries(page)) == ("3", before)
+    go(page, "Heads")
+    assert (layer(page), entries(page)) == ("3", before + 1)
+    move_layer(page, "ArrowRight")
+    set_head(page, 4)
+    go(page, "Representations")
+    go(page, "Tokens")
+    left = [page.url]
+    for name in ("Representations", "Heads", "Attention"):
+        page.go_back()
+        arrived(page, name)
+        left.append(page.url)
+        assert "arrive" not in page.url
+        if name != "Representations":
+            assert layer(page) == {"Heads": "4", "Attention": "3"}[name]
+        if name == "Heads":
+            expect(head(page)).to_have_value("4")
+    for name, address in zip(("Heads", "Representations", "Tokens"), reversed(left[:3]), strict=True):
+        page.go_forward()
+        arrived(page, name)
+        assert page.url == address
+
+
+def test_a_link_keeps_what_was_set_on_its_page_and_is_one_entry(page: Page, server: str) -> None:
+    page.goto(f"{server}/heads?layer=2&head=5&model=bert-base-uncased")
+    arrived(page, "Heads")
+    page.goto(f"{server}/heads?layer=2&head=5")
+    arrived(page, "Heads")
+    before = entries(page)
+    go(page, "Tokens")
+    go(page, "Heads")
+    expect(head(page)).to_have_value("5")
+    assert layer(page) == "2"
+    assert entries(page) == before + 2
+    assert page.url.partition("?")[2] in ("layer=2&head=5", "head=5&layer=2")
+
+
+def test_a_page_left_at_its_defaults_is_found_so(page: Page, server: str) -> None:
+    page.goto(f"{server}/heads")
+    arrived(page, "Heads")
+    go(page, "Tokens")
+    go(page, "Heads")
+    set_head(page, 7)
+    move_layer(page, "ArrowRight", 2)
+    page.go_back()
+    arrived(page, "Tokens")
+    page.go_back()
+    arrived(page, "Heads")
+    expect(head(page)).to_have_value("0")
+    assert layer(page) == "0"
+
+
+def test_the_model_goes_along_and_comes_back(page: Page, server: str) -> None:
+    page.goto(f"{server}/parameters?model=bert-base-uncased")
+    arrived(page, "Parameters")
+    go(page, "Overview")
+    expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240")
+    assert page.url == f"{server}/?model=bert-base-uncased"
+    page.get_by_role("combobox", name="Model").fill("MiniLM-L6")
+    page.get_by_role("option", name="all-MiniLM-L6-v2").click()
+    expect(page.locator("[data-testid=stMetric]").first).to_contain_text("22,713,216")
+    settled(page)
+    assert page.url == f"{server}/"
+    page.go_back()
+    expect(page.locator("[data-testid=stMetric]").first).to_contain_text("109,482,240")
+    page.go_back()
+    arrived(page, "Parameters")
+    assert page.url == f"{server}/parameters?model=bert-base-uncased"
+
+
+@pytest.mark.parametrize("name", ["Tokens", "Attention"])
+def test_the_first_tap_after_a_text_was_written_opens_its_page(browser: Browser, server: str, name: str) -> None:
+    context = browser.new_context(viewport={"width": 1000, "height": 900}, has_touch=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(f"{server}/representations")
+    arrived(page, "Representations")
+    page.get_by_role("textbox", name="Text", exact=True).fill("A tap is enough.")
+    page.get_by_test_id("stSidebar").get_by_role("link", name=name).tap()
+    arrived(page, name)
+    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("A tap is enough.")
+    context.close()
+
+
+def test_a_click_of_no_time_after_a_text_was_written_opens_its_page(page: Page, server: str) -> None:
+    page.goto(f"{server}/tokens")
+    arrived(page, "Tokens")
+    page.get_by_role("textbox", name="Text", exact=True).fill("One two three.")
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Attention").click(delay=0)
+    arrived(page, "Attention")
+    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("One two three.")
+    go(page, "Tokens")
+    expect(page.get_by_test_id("stMain").get_by_text("6 tokens").first).to_be_visible()
+
+
+def test_views_of_a_page_are_gone_back_one_at_a_time(page: Page, server: str) -> None:
+    page.goto(f"{server}/representations?view=Values")
+    arrived(page, "Representations")
+    views = ["Values", "Paths", "Change", "Values", "Token similarity"]
+    page.get_by_role("radio", name="Values", exact=True).click()
+    settled(page)
+    before = entries(page)
+    for at, name in enumerate(views[1:], start=1):
+        page.get_by_role("radio", name=name, exact=True).click()
+        expect(page.get_by_role("radio", name=name, exact=True)).to_be_checked()
+        settled(page)
+        assert entries(page) == before + at
+        if name == "Values":
+            move_layer(page, "ArrowLeft", 2)
+            assert layer(page) == "3"
+    for name in reversed(views[:-1]):
+        page.go_back()
+        expect(page.get_by_role("radio", name=name, exact=True)).to_be_checked()
+        settled(page)
+    assert layer(page) == "5"
+    for name in views[1:4]:
+        page.go_forward()
+        expect(page.get_by_role("radio", name=name, exact=True)).to_be_checked()
+        settled(page)
+    assert layer(page) == "3"
+
+
+def write(page: Page, name: str, text: str) -> None:
+    page.get_by_role("textbox", name=name, exact=True).fill(text)
+    page.get_by_role("button", name="Apply the text").click()
+    settled(page)
+
+
+def test_a_reload_keeps_texts_and_two_tabs_are_apart(page: Page, server: str) -> None:
+    page.goto(f"{server}/tokens")
+    arrived(page, "Tokens")
+    write(page, "Text", "Kept over a reload.")
+    write(page, "Second text", "And this one.")
+    other = page.context.new_page()
+    other.goto(f"{server}/tokens")
+    arrived(other, "Tokens")
+    expect(other.get_by_role("textbox", name="Text", exact=True)).to_have_value("I love my pet python.")
+    other.close()
+    page.reload()
+    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("Kept over a reload.")
+    expect(page.get_by_role("textbox", name="Second text", exact=True)).to_have_value("And this one.")
+    assert page.url == f"{server}/tokens"
+    page.goto(f"{server}/tokens?text=From+a+link.")
+    arrived(page, "Tokens")
+    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("From a link.")
+    page.evaluate("sessionStorage.clear()")

@@ -1,0 +1,113 @@
+"""Lessons in a real browser: the card is low and stays, its figure is in sight, and what folds away can be reached."""
+
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import until
+from tests.ui.lessons.shipped import lesson
+from ui.lessons.tour import ORDER
+
+pytestmark = pytest.mark.browser
+FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]"
+IN_SIGHT = f"""(() => {{
+  const card = document.querySelector(".lesson-card");
+  const figures = [...document.querySelectorAll(".stMainBlockContainer :is({FIGURES})")]
+    .filter((each) => !each.contains(card) && each.getBoundingClientRect().height >= 150);
+  if (!card || !figures.length) return false;
+  const roots = [...figures[0].querySelectorAll("*"), figures[0]].map((each) => each.shadowRoot).filter(Boolean);
+  const stage = roots.map((root) => root.querySelector(".stage")).find(Boolean);
+  if (!stage && !document.querySelector(".js-plotly-plot .main-svg")) return false;
+  const box = (stage ?? figures[0]).getBoundingClientRect();
+  return box.top >= card.getBoundingClientRect().bottom && box.bottom <= innerHeight;
+}})()"""
+"""Whether the first figure of the page, or the opened head, is wholly between the card and the window's end."""
+LOWEST = 90
+"""Most pixels that the folded card takes."""
+
+
+def address(server: str, name: str, number: int) -> str:
+    step = lesson(name).steps[number - 1]
+    named = [(key, value) for key, values in step.query.items() for value in values]
+    page = "" if step.page == "overview" else step.page
+    return f"{server}/{page}?{urlencode([*named, ('lesson', name), ('step', number)])}"
+
+
+def height(page: Page) -> float:
+    box = page.locator(".st-key-tour_bar").bounding_box()
+    assert box
+    return box["height"]
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_the_figure_that_a_step_speaks_of_is_in_sight(page: Page, server: str, name: str) -> None:
+    try:
+        for number in range(1, len(lesson(name).steps) + 1):
+            page.set_viewport_size({"width": 1400, "height": 900})
+            page.goto(address(server, name, number))
+            until(page, IN_SIGHT)
+            assert height(page) <= LOWEST
+            page.set_viewport_size({"width": 1366, "height": 768})
+            until(page, IN_SIGHT)
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+
+
+def test_the_card_is_low_at_every_width_and_stays_while_the_page_is_read(page: Page, server: str) -> None:
+    page.goto(address(server, ORDER[0], 3))
+    until(page, IN_SIGHT)
+    for width in (1400, 900):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert height(page) <= LOWEST
+        page.mouse.move(width - 200, 600)
+        page.mouse.wheel(0, 700)
+        until(page, "document.querySelector('[data-testid=stMain]').scrollTop > 300")
+        expect(page.get_by_role("link", name="Next", exact=True)).to_be_in_viewport()
+        box = page.locator(".lesson-card").bounding_box()
+        assert box
+        assert 0 <= box["y"] < 60
+    page.set_viewport_size({"width": 1400, "height": 900})
+
+
+@pytest.mark.known_fault
+def test_what_may_be_tried_folds_out_with_its_answer_and_a_link_that_does_it(page: Page, server: str) -> None:
+    page.goto(address(server, ORDER[0], 8))
+    until(page, IN_SIGHT)
+    plot = page.locator(".stage").first.bounding_box()
+    page.get_by_role("button", name="Try").click()  # "More, and try" where the note is cut
+    expect(page.get_by_text("In which direction does it look?")).to_be_visible()
+    expect(page.get_by_text("Back: ##an gives 0.95")).to_be_hidden()
+    assert page.locator(".stage").first.bounding_box() == plot  # what folds out moves nothing
+    page.locator(".lesson-card summary").click()
+    expect(page.get_by_text("Back: ##an gives 0.95")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("In which direction does it look?")).to_be_hidden()
+    page.get_by_role("button", name="Try").click()
+    page.get_by_role("link", name="Layer 1, head 9").click()
+    expect(page.locator(".stage[data-shown='1.9']")).to_be_visible()
+    expect(page.get_by_text("step 8 of 10")).to_be_visible()
+    page.get_by_role("link", name="Back to the step").click()
+    expect(page.locator(".stage[data-shown='1.8']")).to_be_visible()
+
+
+def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -> None:
+    page.goto(address(server, ORDER[0], 10))
+    page.get_by_role("button", name="Sum up").click()
+    expect(page.get_by_text("A tokenizer cuts a text into pieces")).to_be_visible()
+    page.get_by_role("link", name="Next lesson: Tokens, 8 steps").click()
+    expect(page.locator(".lesson-card .title")).to_have_text("Tokens, step 1 of 8Pieces, not words")
+    expect(page.get_by_role("heading", name="Tokens", exact=True)).to_be_visible()
+
+
+def test_on_a_phone_everything_of_the_card_can_be_reached(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(address(server, ORDER[0], 4))
+    expect(page.locator(".lesson-card .title")).to_be_visible()
+    for name in ("Back", "Next"):
+        expect(page.get_by_role("link", name=name, exact=True)).to_be_in_viewport()
+    page.get_by_role("button", name="More, and try").click()
+    expect(page.get_by_role("link", name="With Siobhan")).to_be_visible()
+    page.get_by_role("button", name="All steps").click()
+    expect(page.get_by_role("link", name="10 Vectors of whole sentences")).to_be_visible()
+    page.set_viewport_size({"width": 1400, "height": 900})

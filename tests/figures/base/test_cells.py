@@ -1,0 +1,64 @@
+"""Numbers in cells: all or none, readable on every colour of every scale, and only where they have room."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertviz_core.figures.base.cells import MOST_NUMBERS, cell_numbers, colour_at, number_size
+from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.style import LIGHT, THEMES, Theme, diverging, sequential, text_on
+from tests.figures.base.test_style import READABLE, contrast
+
+SCALES = [(theme, scale) for theme in THEMES.values() for scale in (sequential(theme), diverging(theme))]
+
+
+@given(st.integers(0, 0xFFFFFF))
+def test_black_or_white_can_be_read_on_any_colour(colour: int) -> None:
+    ground = f"#{colour:06X}"
+    assert contrast(ground, text_on(ground)) >= READABLE
+
+
+@pytest.mark.parametrize(("theme", "scale"), SCALES)
+@given(share=st.floats(0, 1))
+def test_a_colour_lies_between_its_neighbours_on_the_scale(
+    theme: Theme, scale: list[list[float | str]], share: float
+) -> None:
+    mixed = colour_at(scale, share)
+    at = next(i for i, (place, _) in enumerate(scale[1:], 1) if share <= float(place))
+    low, high = (bytes.fromhex(str(scale[i][1])[1:]) for i in (at - 1, at))
+    for channel, one, other in zip(bytes.fromhex(mixed[1:]), low, high, strict=True):
+        assert min(one, other) <= channel <= max(one, other)
+
+
+def test_ends_and_what_is_beyond_have_the_last_colours() -> None:
+    scale = sequential(LIGHT)
+    assert colour_at(scale, -1) == colour_at(scale, 0) == scale[0][1]
+    assert colour_at(scale, 2) == colour_at(scale, 1) == scale[-1][1]
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(100, 1500), st.integers(100, 900))
+def test_numbers_fit_their_cells(rows: int, columns: int, across: int, down: int) -> None:
+    words = [["0.123"] * columns] * rows
+    size = number_size(words, across, down)
+    if size is None:
+        assert rows * columns > MOST_NUMBERS or text_width("0.123", 11) + 6 > across / columns or down / rows < 16
+    else:
+        assert text_width("0.123", size) < across / columns
+        assert size < down / rows
+
+
+def test_the_numbers_are_the_maps_and_stand_in_their_cells() -> None:
+    values = np.array([[0.5, np.nan], [-1.0, -0.0001]], dtype=np.float32)
+    figure = cell_numbers(go.Figure(), values, ".2f", diverging(LIGHT), (-1, 1), (400, 300))
+    (trace,) = figure.data
+    assert list(zip(trace.x, trace.y, trace.text, strict=True)) == [(0, 0, "0.50"), (0, 1, "−1.00"), (1, 1, "0.00")]
+    assert (trace.mode, trace.hoverinfo) == ("text", "skip")
+    grounds = [colour_at(diverging(LIGHT), (value + 1) / 2) for value in (0.5, -1, 0)]
+    assert all(contrast(a, b) >= READABLE for a, b in zip(grounds, trace.textfont.color, strict=True))
+
+
+def test_without_room_there_is_no_number() -> None:
+    figure = cell_numbers(go.Figure(), np.zeros((10, 10)), ".2f", sequential(LIGHT), (0, 1), (200, 300))
+    assert not figure.data

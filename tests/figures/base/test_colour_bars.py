@@ -1,0 +1,60 @@
+"""Ticks of colour bars are round, lie on the scale and stand where their numbers are."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertviz_core.figures.base.colour_bars import LIMITS, colour_bar, round_limit, round_ticks, tick_words
+
+SIZES = st.floats(1e-6, 1e9)
+
+
+@given(SIZES)
+def test_a_round_limit_is_the_least_that_is_not_smaller(limit: float) -> None:
+    rounded = round_limit(limit)
+    assert limit <= rounded * (1 + 1e-9)
+    assert rounded <= 1.51 * limit
+    power = 10 ** math.floor(math.log10(rounded) + 1e-9)
+    assert any(math.isclose(rounded / power, each) for each in LIMITS)
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, math.nan])
+def test_a_limit_that_is_none_is_one(limit: float) -> None:
+    assert round_limit(limit) == 1.0
+
+
+@given(st.floats(-1e6, 1e6), SIZES, st.integers(3, 8))
+def test_ticks_are_multiples_of_one_round_number_inside_the_range(low: float, size: float, most: int) -> None:
+    high = low + size
+    if high - low < 1e-6 * max(abs(low), abs(high)):
+        return
+    ticks = round_ticks(low, high, most)
+    assert 1 <= len(ticks) <= most
+    slack = 1e-6 * (high - low)
+    assert all(low - slack <= tick <= high + slack for tick in ticks)
+    steps = [after - before for before, after in zip(ticks, ticks[1:], strict=False)]
+    assert all(math.isclose(step, steps[0], rel_tol=1e-6, abs_tol=slack) for step in steps)
+    if steps:
+        digits = steps[0] / 10 ** math.floor(math.log10(steps[0]) + 1e-6)
+        assert min(abs(digits - each) for each in (1, 2, 2.5, 5, 10)) < 1e-3
+
+
+def test_ticks_as_a_textbook_has_them() -> None:
+    assert round_ticks(0, 0.946) == [0, 0.2, 0.4, 0.6, 0.8]
+    assert round_ticks(-1, 1) == [-1, -0.5, 0, 0.5, 1]
+    assert round_ticks(0, 0.00036) == [0, 0.0001, 0.0002, 0.0003]
+    assert round_ticks(3, 3) == [3]
+    assert tick_words([-0.5, 0, 0.5]) == ["−0.5", "0.0", "0.5"]
+    assert tick_words([0, 1000, 2000]) == ["0", "1,000", "2,000"]
+
+
+@given(st.floats(-100, 100), st.floats(0.01, 100))
+def test_a_tick_stands_where_its_number_is_drawn(low: float, size: float) -> None:
+    bar = colour_bar("weight", low, low + size, (-127, 127))
+    exact = colour_bar("weight", low, low + size)
+    for drawn, real in zip(bar["tickvals"], exact["tickvals"], strict=True):
+        assert (drawn + 127) / 254 == pytest.approx((real - low) / size, abs=1e-6)
+    assert bar["ticktext"] == exact["ticktext"]
+    assert bar["title"]["text"] == "weight"

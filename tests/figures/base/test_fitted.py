@@ -1,0 +1,141 @@
+"""A figure fitted to its place: words have room by reckoning, plots keep their size, a desk changes little."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from bertviz_core.figures.base.axes import token_axis
+from bertviz_core.figures.base.fitted import EDGE, SMALLEST, TOOLS, fitted, legend_height, plot_width
+from bertviz_core.figures.base.letters import label_width, plain
+from bertviz_core.figures.base.style import LIGHT, THEMES, WIDE, WIDTHS, Theme, layout, theme_named, width_class
+
+TITLE = "Hidden states after layer 5, dimensions 0 to 63 of 384 — a-model-with-a-long-name-uncased"
+NAMES = ["[CLS]", "the", "cat", "sat", "on", "the", "mat", ".", "[SEP]", "it", "was", "chasing", "##mice", "[SEP]"]
+every_width = pytest.mark.parametrize("theme", [theme_named("light", width) for width in WIDTHS], ids=map(str, WIDTHS))
+
+
+def heatmap(theme: Theme, columns: int = 14) -> go.Figure:
+    """A map of tokens with a colour bar, as the views draw it."""
+    names = (NAMES * 20)[:columns]
+    figure = go.Figure(layout=layout(theme, TITLE, height=420))
+    figure.add_heatmap(z=np.eye(columns), colorbar={"title": {"text": "weight", "side": "right"}})
+    figure.update_xaxes(token_axis(names, 860))
+    return figure.update_yaxes(token_axis(names, 300), autorange="reversed")
+
+
+def bars(theme: Theme, count: int) -> go.Figure:
+    """Bars with a legend of so many names."""
+    figure = go.Figure(layout=layout(theme, "Parameters — tiny", height=420))
+    for place in range(count):
+        figure.add_bar(x=["a", "b"], y=[1, place], name=f"part of the model {place}")
+    return figure
+
+
+def area(figure: go.Figure) -> float:
+    """Height that is left for the plot."""
+    return float(figure.layout.height - figure.layout.margin.t - figure.layout.margin.b)
+
+
+@every_width
+def test_the_lines_of_a_title_fit_and_hold_all_its_words(theme: Theme) -> None:
+    figure = fitted(heatmap(theme), theme)
+    lines = figure.layout.title.text.split("<br>")
+    room = theme.pixels - 2 * EDGE - (0 if theme.narrow else TOOLS)
+    assert all(label_width(line, figure.layout.title.font.size) <= room or " " not in line for line in lines)
+    assert " ".join(lines) == TITLE
+
+
+@every_width
+def test_the_plot_keeps_its_height(theme: Theme) -> None:
+    for build in (heatmap, lambda theme: bars(theme, 9)):
+        assert area(fitted(build(theme), theme)) == pytest.approx(area(build(theme)), abs=1)
+
+
+@every_width
+@pytest.mark.parametrize("count", [2, 5, 9])
+def test_a_legend_has_room_between_title_and_plot(theme: Theme, count: int) -> None:
+    figure = fitted(bars(theme, count), theme)
+    lines = len(figure.layout.title.text.split("<br>"))
+    assert figure.layout.margin.t >= 11 + 1.2 * 18 * lines + legend_height(figure, theme)
+    assert legend_height(figure, theme) >= 15 * 1.3
+
+
+@every_width
+def test_a_long_title_of_an_axis_is_no_longer_than_the_axis(theme: Theme) -> None:
+    figure = heatmap(theme).update_xaxes(title="multiply-adds of one forward pass of this text (G: billion of them)")
+    lines = fitted(figure, theme).layout.xaxis.title.text.split("<br>")
+    assert all(label_width(line, 15) <= plot_width(figure, theme) for line in lines)
+    assert (len(lines) > 1) is (theme.pixels < 680)
+
+
+@every_width
+def test_a_long_name_in_a_legend_has_lines_and_room_for_them(theme: Theme) -> None:
+    figure = bars(theme, 2)
+    figure.data[0].name = "newly initialised: normal, mean 0, standard deviation 0.02 of every number"
+    lines = fitted(figure, theme).data[0].name.split("<br>")
+    assert (len(lines) > 1) is (theme.pixels < 600)
+    assert legend_height(figure, theme) >= len(lines) * 15 * 1.3
+
+
+@pytest.mark.parametrize(
+    "words", [["0", "5"], ["0.00", "0.05", "0.10", "≥ 0.15"], [f"{each:,}" for each in range(0, 10**6, 10**5)]]
+)
+def test_words_of_a_lying_bar_do_not_meet_and_the_last_stays(words: list[str]) -> None:
+    phone = theme_named("light", WIDTHS[0])
+    figure = go.Figure(layout=layout(phone, "t"))
+    bar = {"title": {"text": "standard deviation"}, "tickvals": list(range(len(words))), "ticktext": words}
+    (trace,) = fitted(figure.add_heatmap(z=[[0, 1]], colorbar=bar), phone).data
+    shown = list(trace.colorbar.ticktext)
+    assert shown[-1] == words[-1]
+    assert set(shown) <= set(words)
+    room = 0.86 * phone.pixels - label_width(trace.colorbar.title.text, 15)
+    assert len(shown) == 2 or (len(shown) - 1) * max(label_width(each, 15) for each in shown) <= room
+
+
+def test_a_legend_of_more_names_or_on_less_room_is_higher() -> None:
+    heights = [legend_height(bars(LIGHT, count), LIGHT) for count in (2, 5, 9)]
+    assert heights == sorted(set(heights)) or heights[0] == heights[1] < heights[2]
+    widths = [legend_height(bars(LIGHT, 5), theme_named("light", width)) for width in WIDTHS]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > widths[-1]
+    assert legend_height(heatmap(LIGHT), LIGHT) == 0
+
+
+@every_width
+@pytest.mark.parametrize("columns", [5, 14, 32, 128])
+def test_names_of_columns_do_not_meet(theme: Theme, columns: int) -> None:
+    figure = fitted(heatmap(theme, columns), theme)
+    axis = figure.layout.xaxis
+    apart = plot_width(figure, theme) / columns * (axis.tickvals[1] - axis.tickvals[0])
+    turned = axis.tickangle == -90
+    if theme.pixels < WIDE:
+        size = axis.tickfont.size
+        assert size >= SMALLEST
+        assert (size if turned else max(label_width(name, size) for name in axis.ticktext)) <= apart
+    assert set(map(plain, axis.ticktext)) <= {*NAMES} | {text for text in axis.ticktext if "…" in text}
+
+
+def test_on_a_phone_the_bar_lies_below_names_are_cut_and_a_finger_moves_the_page() -> None:
+    phone = theme_named("dark", WIDTHS[0])
+    long = go.Figure(layout=layout(phone, "Sentences — tiny", height=300))
+    long.add_heatmap(z=np.eye(2), colorbar={"title": {"text": "cosine"}})
+    long.update_yaxes(token_axis(["The bank raised its rates again  1", "<i>My pet python is asleep today</i>"], 200))
+    figure = fitted(long, phone)
+    assert figure.data[0].colorbar.orientation == "h"
+    assert figure.layout.dragmode is False
+    assert all(label_width(name, 14) <= 0.35 * phone.pixels for name in figure.layout.yaxis.ticktext)
+    assert figure.layout.yaxis.ticktext[0].endswith("…  1")
+
+
+def test_on_a_desk_labels_and_bars_stay_as_they_are_drawn() -> None:
+    plain_figure, figure = heatmap(LIGHT), fitted(heatmap(LIGHT), LIGHT)
+    assert figure.layout.xaxis == plain_figure.layout.xaxis
+    assert figure.layout.yaxis == plain_figure.layout.yaxis
+    assert figure.data == plain_figure.data
+
+
+def test_a_width_serves_all_places_up_to_the_next() -> None:
+    assert [width_class(pixels) for pixels in (100, 320, 499.9, 500, 900, 5000)] == [320, 320, 480, 480, 860, 980]
+    assert all(theme.pixels == WIDE and not theme.narrow for theme in THEMES.values())
+    assert theme_named("dark", 320).narrow
+    assert theme_named("dark", 320).colours == theme_named("dark").colours

@@ -1,0 +1,81 @@
+"""Whatever a model does or gives back, a reader gets numbers or one sentence."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers.modeling_outputs import BaseModelOutput
+
+from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.sentences.batches import SentenceRow
+from bertviz_core.sentences.encoding import SentenceRun
+from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.trace.forward import forward, hidden_states
+from bertviz_core.trace.run import trace
+from tests.helpers.made_traces import tokens_of
+from tests.helpers.tiny_models import HIDDEN, tiny_model
+
+STATES = torch.zeros(1, 3, HIDDEN)
+INPUTS = {"input_ids": torch.ones(1, 3, dtype=torch.long)}
+
+
+def misbehaving(answer: Any) -> LoadedModel:
+    """A model that gives this answer, or raises it."""
+    module = tiny_model("bert")
+
+    def answered(**_inputs: Any) -> Any:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    module.forward = answered  # type: ignore[method-assign]  # the module of this test alone
+    return LoadedModel("odd", "r", "bert", module, "cpu", "float32", True, "eager", ())
+
+
+ANSWERS = {
+    "a tuple": (STATES,),
+    "nothing": None,
+    "no hidden states": BaseModelOutput(last_hidden_state=STATES),
+    "nested hidden states": {"hidden_states": {"text": STATES}},
+    "hidden states of another rank": {"hidden_states": (STATES[0], STATES[0])},
+    "hidden states that are none": {"hidden_states": (None, None)},
+    "no states": {"hidden_states": ()},
+    "a missing argument": TypeError("forward() missing 1 required positional argument: 'query_embeds'"),
+    "an attribute of nothing": AttributeError("'NoneType' object has no attribute 'shape'"),
+    "a key": KeyError("input_ids"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_odd_answer_is_refused_in_a_sentence(answer: Any) -> None:
+    with pytest.raises(UnsupportedModelError, match="odd") as refused:
+        trace(misbehaving(answer), tokens_of(3))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("error", [MemoryError("16 GiB"), torch.OutOfMemoryError("16 GiB")])
+def test_a_lack_of_memory_is_no_fault_of_the_model(error: Exception) -> None:
+    with pytest.raises(TextError, match="too long for the memory"):
+        forward(misbehaving(error), INPUTS)
+
+
+def test_the_end_of_a_run_that_nobody_wants_goes_through() -> None:
+    with pytest.raises(SupersededError):
+        forward(misbehaving(SupersededError()), INPUTS)
+
+
+@pytest.mark.parametrize("attentions", [{"local": STATES}, (None,), (STATES,), 5])
+def test_maps_of_another_kind_are_no_maps(attentions: Any) -> None:
+    found = trace(misbehaving({"hidden_states": (STATES, STATES), "attentions": attentions}), tokens_of(3))
+    assert found.attention_source == "none"
+
+
+def test_a_class_without_a_last_hidden_state_gives_the_last_of_its_states() -> None:
+    model = misbehaving({"hidden_states": (STATES, STATES + 2), "pooler_output": torch.zeros(1, HIDDEN)})
+    model.attention_source = "none"
+    assert torch.equal(hidden_states(model, forward(model, INPUTS))[-1], STATES + 2)
+    run = SentenceRun(model, SentencePlan("mean"), "float32", 0)
+    row = SentenceRow(np.arange(3), None, {}, truncated=False)
+    assert (run.vectors([row]) == 2).all()

@@ -1,0 +1,54 @@
+"""The glossary: every row of its document is a word with one meaning, in plain text, and found in its plural too.
+
+Covers `ui/components/glossary/__init__.py`.
+"""
+
+import json
+from pathlib import Path
+
+from ui.components.glossary import ENTRIES, OTHER_SENSE, Entry, glossary_entries
+
+ROOT = Path(__file__).parents[3]
+PAGES = {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")}
+
+
+def test_every_row_of_the_document_is_an_entry() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert len(ENTRIES) == sum(line.startswith("| ") for line in text.splitlines()) - 2
+    assert all(each.word and each.meaning for each in ENTRIES)
+    assert not [each.word for each in ENTRIES if "`" in each.word + each.meaning or "\\" in each.meaning]
+
+
+def test_marks_of_markdown_are_taken_off() -> None:
+    (entry,) = glossary_entries("# G\n\n| word | meaning |\n| --- | --- |\n| `[X]`, y | sum \\|i - j\\| of `a` |\n")
+    assert entry == Entry("[X], y", "sum |i - j| of a")
+
+
+def test_a_word_has_a_plural_and_words_of_one_row_are_found_each() -> None:
+    assert Entry("vocabulary, key vector", "").forms == (
+        *("vocabulary", "vocabularies"),
+        *("key vector", "key vectors"),
+    )
+    assert Entry("way", "").forms == ("way", "ways")
+
+
+def test_no_word_is_explained_twice() -> None:
+    forms = [form.lower() for each in ENTRIES for form in each.forms]
+    assert len(forms) == len(set(forms))
+
+
+def test_words_with_another_sense_are_words_of_the_glossary() -> None:
+    assert set(OTHER_SENSE) <= PAGES
+    assert {word for words in OTHER_SENSE.values() for word in words} <= {each.word for each in ENTRIES}
+
+
+def test_every_page_has_the_glossary_but_not_words_that_mean_something_else_there() -> None:
+    from tests.pages.opened import opened
+
+    for page in ("checkpoint", "overview"):
+        (proto,) = [
+            each.proto for each in opened(page).get("bidi_component") if each.proto.id.endswith("-glossary_words")
+        ]
+        forms = {each["word"]: each["forms"] for each in json.loads(proto.json)["words"]}
+        assert len(forms) == len(ENTRIES)
+        assert bool(forms["head"]) is (page == "overview")

@@ -1,0 +1,101 @@
+"""What the tests of the shipped lessons ask: a lesson by name, every number in its words, the model's own numbers."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.sources import resolve
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from ui.lessons.reading import Lesson, Step, read_lesson
+
+LESSONS = Path(__file__).parents[3] / "ui" / "lessons"
+PAGES = [path.stem for path in (Path(__file__).parents[3] / "pages").glob("[a-z]*.py")]
+SINAN = "Sinan loves a beautiful day"
+VOCABULARY, POSITIONS, TYPES = 30_522, 512, 2
+"""BERT's, also the bundled model's (Devlin et al. 2019)."""
+
+
+def lesson(name: str) -> Lesson:
+    """The shipped lesson of this name."""
+    return read_lesson(LESSONS / f"{name}.yaml", PAGES)
+
+
+def numbers(step: Step) -> list[str]:
+    """Every number in the note, the question and the answer of a step, in its order."""
+    words = " ".join((step.note, step.question or "", step.answer or ""))
+    return re.findall(r"\d[\d,]*(?:\.\d+)?%?(?<!,)", words.replace(DEFAULT_MODEL, ""))
+
+
+def said(*values: int | str) -> list[str]:
+    """Numbers as a lesson writes them: whole ones with separators, others as they are given."""
+    return [f"{each:,}" if isinstance(each, int) else each for each in values]
+
+
+@cache
+def model() -> LoadedModel:
+    """The bundled model."""
+    settings = Settings.from_environment()
+    return load_model(resolve(DEFAULT_MODEL, settings), settings)
+
+
+@cache
+def tokens(text: str, pair: str | None = None) -> Tokens:
+    """A text in tokens of the bundled model."""
+    settings = Settings.from_environment()
+    tokenizer = load_tokenizer(resolve(DEFAULT_MODEL, settings), settings)
+    return tokenize(tokenizer, text) if pair is None else tokenize(tokenizer, text, pair)
+
+
+@cache
+def run(text: str) -> Trace:
+    """The bundled model's run on a text."""
+    return trace(model(), tokens(text))
+
+
+def vector(text: str, layer: int = -1) -> Float[np.ndarray, " hidden"]:
+    """A sentence's vector by hand: the mean of its tokens' hidden states, of length 1."""
+    mean: Float[np.ndarray, " hidden"] = run(text).hidden_states[layer].mean(0)
+    return mean / np.linalg.norm(mean)
+
+
+def cosine(first: str, second: str, layer: int = -1) -> float:
+    """Cosine of two sentences."""
+    return float(vector(first, layer) @ vector(second, layer))
+
+
+def weights(layer: int, head: int, text: str = SINAN) -> Float[np.ndarray, "seq seq"]:
+    """Attention of one head."""
+    return attention_probs(run(text), layer, head)
+
+
+def attention_parameters(hidden: int) -> int:
+    """Of a layer: four square matrices with biases."""
+    return 4 * (hidden * hidden + hidden)
+
+
+def layer_parameters(hidden: int) -> int:
+    """Of a layer: attention, a feed-forward block four times as wide, two layer norms."""
+    return attention_parameters(hidden) + feed_forward_parameters(hidden) + 4 * hidden
+
+
+def feed_forward_parameters(hidden: int) -> int:
+    """Of a layer's feed-forward block, four times as wide as the hidden size."""
+    return 2 * hidden * 4 * hidden + 5 * hidden
+
+
+def embedding_parameters(hidden: int) -> int:
+    """Three tables and a layer norm."""
+    return (VOCABULARY + POSITIONS + TYPES + 2) * hidden
+
+
+def total_parameters(hidden: int, layers: int) -> int:
+    """Of a BERT with a pooler."""
+    return embedding_parameters(hidden) + layers * layer_parameters(hidden) + hidden * hidden + hidden

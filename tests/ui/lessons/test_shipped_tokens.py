@@ -1,0 +1,81 @@
+"""The lesson on tokens: each number in its words, from the tokenizer and the table of embeddings."""
+
+import numpy as np
+
+from bertviz_core.hidden_states.embeddings import word_table
+from bertviz_core.models.loading import LoadedModel
+from tests.ui.lessons.shipped import VOCABULARY, lesson, model, numbers, run, said, tokens
+
+STEPS = lesson("tokens").steps
+
+
+def ids(text: str) -> dict[str, str]:
+    """Token -> id, as a lesson writes it."""
+    cut = tokens(text)
+    return {token: str(number) for token, number in zip(cut.tokens, cut.input_ids.tolist(), strict=True)}
+
+
+def row(token: str, loaded: LoadedModel) -> np.ndarray:
+    """The unit row of a token of one piece."""
+    table = word_table(loaded).detach().numpy()
+    vector = table[int(ids(token)[token])]
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
+def test_pieces() -> None:
+    text = "I love my pet python."
+    assert STEPS[0].text == text
+    assert ids(text)["python"] == "18750"
+    assert len(tokens(text)) == 8
+    assert numbers(STEPS[0]) == said(8, VOCABULARY, "18750", len(tokens(text[:-1])))
+    assert {token: number for token, number in ids(text).items() if token != "."} == ids(text[:-1])
+
+
+def test_a_word_that_the_vocabulary_lacks() -> None:
+    cut = tokens("Tokenization is unbelievably useful")
+    assert cut.tokens[1:-1] == ("token", "##ization", "is", "un", "##bel", "##ie", "##va", "##bly", "useful")
+    assert numbers(STEPS[1]) == said(9, 5, ids("unbelievable")["unbelievable"])
+
+
+def test_the_longest_piece_from_the_left() -> None:
+    assert tokens("unhappiness").tokens[1:-1] == ("un", "##ha", "##pp", "##iness")
+    compound = tokens("Donaudampfschifffahrtsgesellschaft").tokens[1:-1]
+    assert compound[:3] == ("dona", "##uda", "##mp")
+    assert numbers(STEPS[2]) == said(ids("unhappy")["unhappy"], ids("happiness")["happiness"], len(compound))
+
+
+def test_what_is_thrown_away() -> None:
+    assert tokens("Café résumé RESUME naïve").tokens[1:-1] == ("cafe", "resume", "resume", "naive")
+    assert tokens("hello Hello HELLO").tokens[1:-1] == ("hello",) * 3
+    assert numbers(STEPS[3]) == said(ids("resume")["resume"], ids("hello")["hello"])
+
+
+def test_unknown() -> None:
+    assert tokens("snowman ☃ and 🙂").tokens[1:-1] == ("snow", "##man", "[UNK]", "and", "[UNK]")
+    known = ids("東京 is big")
+    assert numbers(STEPS[4]) == said(ids("☃")["[UNK]"], known["東"], known["京"])
+
+
+def test_neighbours() -> None:
+    loaded = model()
+    alike = [f"{float(row('love', loaded) @ row(other, loaded)):.3f}" for other in ("loves", "loved", "loving")]
+    assert numbers(STEPS[5]) == said(384, ids("love")["love"], *alike)
+    table = word_table(loaded).detach().numpy()
+    cosines = table @ row("python", loaded) / np.linalg.norm(table, axis=1)
+    nearest = cosines.argsort()[::-1][1:11].tolist()
+    assert {int(ids(word)[word]) for word in ("import", "pip", "snake", "snakes", "serpent")} <= set(nearest)
+
+
+def test_a_pair() -> None:
+    step = STEPS[6]
+    assert step.text is not None
+    cut = tokens(step.text, step.pair)
+    assert cut.token_type_ids is not None
+    types = cut.token_type_ids.tolist()
+    assert numbers(step) == said(len(cut), types.count(0), "0", types.count(1), "1")
+    assert cut.tokens[8] == "[SEP]"
+
+
+def test_the_input() -> None:
+    assert run("I love my pet python.").hidden_states[0].shape == (8, 384)
+    assert numbers(STEPS[7]) == said("0", 8, 384)

@@ -1,0 +1,47 @@
+"""The lines of Python under the attention page, run as they stand, give the numbers of the page."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from bertviz_core.attention.results import MapOptions
+from bertviz_core.models.loading import load_model
+from bertviz_core.trace.run import trace
+from tests.helpers.tiny_models import save_tiny
+from ui.cache import ledgers, models
+from ui.session import settings
+from ui.views.attention import cache
+from ui.views.attention.reproduction import attention_code
+
+READINGS = [
+    MapOptions(),
+    MapOptions("rollout"),
+    MapOptions("value-weighted"),
+    MapOptions(words=True, hide_special=True, hide_punctuation=True, block="A to B"),
+    MapOptions("rollout", hide_special=True),
+]
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=["plain", "rollout", "value-weighted", "all options", "part of it"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
+def test_the_code_gives_the_numbers_of_the_page(
+    family: str, reading: MapOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    st.cache_resource.clear()
+    name = f"tiny-{family}"
+    save_tiny(family, tmp_path / name)
+    tokens = models.tokens(name, "I love my pet python.", "The pythons, my love")
+    found = trace(load_model(ledgers.source(name), settings()), tokens)
+    printed: list[Any] = []
+    code = attention_code(found, 2, 1, reading)
+    exec(code, {"print": lambda *each: printed.extend(each)})  # noqa: S102  # that it can be run is what is tested
+    expected = cache.one_map(found, 2, 1, reading)
+    np.testing.assert_allclose(
+        np.asarray(printed[0].detach() if hasattr(printed[0], "detach") else printed[0]), expected.weights, atol=1e-5
+    )
+    if len(printed) > 1:
+        np.testing.assert_allclose(printed[1], expected.hidden_share, atol=1e-5)

@@ -1,0 +1,56 @@
+"""The list of models says what can be run here, the address holds the name alone, and every page has a way on."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
+from tests.pages.opened import opened, said
+
+
+def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: Path) -> None:  # noqa: F811
+    save_tiny("bert", models_dir / "mine")
+    (models_dir / "bare").mkdir()
+    (models_dir / "bare" / "config.json").write_text("{}")
+    lines = opened("overview").sidebar.selectbox(key="model").options
+    assert lines[:2] == ["all-MiniLM-L6-v2 · 22.7 M · ready", "mine · ready"]
+    assert lines[2:5] == [
+        "bare · structure only",
+        "bert-base-uncased · 109.5 M · structure only",
+        "bert-base-cased · 108.3 M · structure only",
+    ]
+    assert all(line.endswith("structure only") for line in lines[2:])
+    at = opened("overview", model="mine")
+    assert at.query_params["model"] == "mine"
+
+
+def test_where_the_hub_may_be_asked_the_list_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "1")
+    lines = opened("overview").sidebar.selectbox(key="model").options
+    assert "roberta-base · 124.6 M · on the Hub" in lines
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("heads", {}),
+        ("attention", {}),
+        ("representations", {}),
+        ("sentences", {}),
+        ("tokens", {}),
+        ("checkpoint", {"view": "Weights"}),
+    ],
+)
+def test_a_model_that_is_not_here_leads_on(page: str, query: dict[str, str]) -> None:
+    at = opened(page, model="bert-base-uncased", **query)
+    assert not at.exception
+    assert not at.error
+    (told,) = [said(each.value) for each in at.info]
+    assert "not on this machine" in told
+    assert "hf download" not in told
+    at.button(key="go_on").click().run()
+    assert not at.exception
+    assert not at.info
+    assert at.session_state["model"] == "all-MiniLM-L6-v2"
+    assert "model" not in at.query_params

@@ -1,0 +1,158 @@
+"""The view of a page and the layer of all pages: what addresses of today and before choose, and what is remembered."""
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
+from tests.pages.opened import opened
+from ui.widgets.view_and_layer import FORMER_KEYS, LAYER, VIEW
+
+LAYERS = 6
+"""Of the bundled model."""
+FORMER = [
+    ("architecture", {"architecture": "One layer", "drawn_layer": "4"}, {"view": "One layer", "layer": "4"}),
+    ("checkpoint", {"checkpoint": "Weights"}, {"view": "Weights"}),
+    ("representations", {"states": "Paths"}, {"view": "Paths"}),
+    ("heads", {"heads": "One cell", "at": "2"}, {"view": "One cell", "layer": "2"}),
+    ("heads", {"heads": "Same numbers"}, {"view": "One product or twelve"}),
+    ("attention", {"at": "3"}, {"layer": "3"}),
+    ("sentences", {"compare": "Why alike?"}, {"view": "Token contributions"}),
+    ("sentences", {"compare": "Map"}, {"view": "Map"}),
+    ("sentences", {"pooled_layer": "0"}, {"layer": "embeddings"}),
+    ("sentences", {"pooled_layer": "3"}, {"layer": "2"}),
+]
+"""Page, an address of before, and the address of today that opens the same."""
+
+
+def charts(at: AppTest) -> list[str]:
+    assert not at.exception
+    return [each.proto.spec for each in at.get("plotly_chart")]
+
+
+def toasts(at: AppTest) -> list[str]:
+    return [each.value for each in at.toast]
+
+
+def layer(at: AppTest) -> Any:
+    return at.select_slider(key=LAYER).value
+
+
+def view(at: AppTest) -> Any:
+    return at.session_state[VIEW]
+
+
+def to_view(at: AppTest, name: str) -> None:
+    at.query_params[VIEW] = name
+    at.run()
+    assert view(at) == name
+
+
+def page(at: AppTest, name: str) -> AppTest:
+    at.switch_page(f"../pages/{name}.py")
+    at.query_params.pop(VIEW, None)  # a link to a page names no view
+    at.run()
+    assert not at.exception
+    return at
+
+
+@pytest.mark.parametrize(("name", "former", "now"), FORMER, ids=[f"{page} {former}" for page, former, _ in FORMER])
+def test_a_former_address_opens_what_it_opened(name: str, former: dict[str, str], now: dict[str, str]) -> None:
+    before, today = opened(name, **former), opened(name, **now)
+    assert charts(before) == charts(today)
+    assert not toasts(before)
+    before.run()
+    assert {key: before.query_params.get(key) for key in (*now, *former)} == {
+        key: today.query_params.get(key) for key in (*now, *former)
+    }
+    for key in now:
+        assert before.session_state[key] == today.session_state[key] == now[key]
+
+
+def test_every_former_name_is_tried() -> None:
+    tried = {(name, key) for name, former, _ in FORMER for key in former}
+    assert {(name, key) for name, keys in FORMER_KEYS.items() for key in keys} - tried == {("attention", "span")}
+
+
+def test_each_page_remembers_its_view() -> None:
+    at = opened("representations", view="Paths")
+    at = page(at, "heads")
+    assert view(at) == "One matrix"
+    to_view(at, "One cell")
+    assert view(page(at, "representations")) == "Paths"
+    assert view(page(at, "heads")) == "One cell"
+
+
+def test_the_layer_that_was_chosen_holds_on_every_page() -> None:
+    at = opened("attention")
+    assert layer(at) == "0"
+    at = page(at, "representations")
+    to_view(at, "Values")
+    assert layer(at) == str(LAYERS - 1), "each page begins with its own while none was chosen"
+    at.select_slider(key=LAYER).set_value("3").run()
+    assert layer(page(at, "attention")) == "3"
+    assert layer(page(at, "heads")) == "3"
+    at.select_slider(key=LAYER).set_value("0").run()
+    assert layer(page(at, "attention")) == "0"
+    assert layer(page(at, "representations")) == "0"
+    at.select_slider(key=LAYER).set_value("embeddings").run()
+    assert layer(page(at, "heads")) == "0"
+    assert not toasts(at)
+    assert layer(page(at, "representations")) == "embeddings"
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "shown"),
+    [
+        ("heads", "6", "5"),
+        ("heads", "99", "5"),
+        ("heads", "9" * 5_000, "5"),
+        ("heads", "-3", "0"),
+        ("heads", "embeddings", "0"),
+        ("heads", "²", "0"),
+        ("heads", "1e9", "0"),
+        ("heads", "<b>x</b>", "0"),
+        ("attention", "77", "5"),
+        ("representations", "6", "5"),
+        ("representations", "-1", "embeddings"),
+        ("representations", "x", "5"),
+    ],
+)
+def test_a_layer_that_is_not_there_is_told_once_and_the_nearest_is_shown(name: str, asked: str, shown: str) -> None:
+    view_with_layers = {"view": "Values"} if name == "representations" else {}
+    at = opened(name, layer=asked, **view_with_layers)
+    assert not at.exception
+    assert layer(at) == shown
+    (told,) = toasts(at)
+    assert "There is no layer" in told
+    assert len(told) < 200
+    at.run()
+    assert layer(at) == shown
+    assert not toasts(at)
+
+
+@pytest.mark.parametrize("asked", ["<b>", "Module", "9" * 5_000, "none"])
+def test_a_view_that_is_not_there_is_told_and_the_first_is_shown(asked: str) -> None:
+    at = opened("architecture", view=asked)
+    assert not at.exception
+    assert view(at) == "Module tree"
+    (told,) = toasts(at)
+    assert "There is no view" in told
+    at.run()
+    assert not toasts(at)
+
+
+def test_there_is_nothing_to_choose_where_there_is_one_layer() -> None:
+    at = AppTest.from_function(one_layer_page).run()
+    assert not at.exception
+    assert [text.value for text in at.text] == ["0"]
+    assert not at.select_slider
+
+
+def one_layer_page() -> None:
+    import streamlit as st
+
+    from ui.widgets.view_and_layer import layer_select
+
+    st.text(layer_select(1))

@@ -1,0 +1,75 @@
+"""The words of docs/glossary.md: marked wherever they stand on a page and explained there, and a list of them all."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+_HERE = Path(__file__)
+OTHER_SENSE = {
+    "checkpoint": ("head", "position"),
+    "representations": ("component",),
+    "sentences": ("component", "embedding", "position"),
+}
+"""Page -> words of the glossary that mean something else there, such as a task's head or a principal component."""
+_component = st.components.v2.component(
+    "glossary",
+    html='<button class="glossary-open" type="button">Glossary</button><div class="glossary-list" popover></div>'
+    '<div class="glossary-meaning" popover="manual" role="tooltip"></div>',
+    css=_HERE.with_name("glossary.css").read_text(encoding="utf-8"),
+    js=_HERE.with_name("glossary.js").read_text(encoding="utf-8"),
+    isolate_styles=False,  # the words that are marked stand outside of it
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word and what it means, as plain text."""
+
+    word: str
+    """The word, or several that are explained together, with commas between them."""
+    meaning: str
+    """One sentence, without a full stop."""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The word as it may stand in a text: itself and its plural."""
+        return tuple(form for word in self.word.split(", ") for form in (word, _plural(word)))
+
+
+def glossary_entries(text: str) -> tuple[Entry, ...]:
+    """The rows of the glossary's table.
+
+    Args:
+        text: the document.
+    """
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")][2:]
+    return tuple(Entry(*(_plain(cell) for cell in row)) for row in rows)
+
+
+def _plain(cell: str) -> str:
+    """A cell of a table without Markdown's marks."""
+    return re.sub(r"\\(.)|`", lambda mark: mark[1] or "", cell).strip()
+
+
+def _plural(word: str) -> str:
+    return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
+
+
+ENTRIES = glossary_entries((_HERE.parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8"))
+"""All of them, in the order of the document."""
+
+
+def glossary(here: str) -> None:
+    """The button that opens the list, and the marks in what stands on the page.
+
+    Args:
+        here: name of the page that is shown.
+    """
+    unlike = OTHER_SENSE.get(here, ())
+    words = [
+        {"word": each.word, "meaning": each.meaning, "forms": () if each.word in unlike else each.forms}
+        for each in ENTRIES
+    ]
+    _component(key="glossary_words", data={"words": words}, width="content", height="content")

@@ -1,0 +1,125 @@
+// Words of the glossary, marked where they stand. The page's own elements are left as they are: the browser draws the
+// marks over ranges of its text (CSS Custom Highlight API), and a pointer over one of them, or a tap, shows the meaning.
+const NAME = "glossary";
+const TEXTS = "[data-testid=stMarkdownContainer], .lesson-card :is(.note, .panel p)";
+const LEFT_OUT = "h1, a, button, code, pre, summary, [role=radio], [role=tab], [role=option], .katex, .glossary-list";
+
+export default function ({ data, parentElement }) {
+  const at = (name) => parentElement.querySelector(`.glossary-${name}`);
+  const view = (parentElement.glossary ??= { button: at("open"), list: at("list"), meaning: at("meaning"), marks: [] });
+  const said = JSON.stringify(data);
+  if (view.said !== said) {
+    view.said = said;
+    view.words = new Map(data.words.flatMap((word) => word.forms.map((form) => [form.toLowerCase(), word])));
+    view.pattern = patternOf([...view.words.keys()]);
+    mark(view);
+  }
+  view.all = data.words;
+  view.button.onclick = () => list(view);
+  view.stop ??= watched(view, parentElement);
+  return () => view.stop?.();
+}
+
+// The longest first, each as a whole word.
+function patternOf(forms) {
+  const escaped = forms.sort((one, other) => other.length - one.length).map((form) => form.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  return new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${escaped.join("|")})(?![\\p{L}\\p{N}_-])`, "giu");
+}
+
+function mark(view) {
+  view.due = false;
+  const places = [...document.querySelectorAll(TEXTS)].filter((each) => each.closest("[data-testid=stMain]"));
+  view.marks = places.flatMap((place) => marked(place, view));
+  if (!globalThis.CSS?.highlights) return;
+  CSS.highlights.set(NAME, new Highlight(...view.marks.map(({ range }) => range)));
+}
+
+// The first occurrence of each word in a text.
+function marked(place, { pattern, words }) {
+  const found = new Map();
+  const texts = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (node.parentElement.closest(LEFT_OUT) || node.parentElement.closest(TEXTS) !== place) continue;
+    for (const hit of node.data.matchAll(pattern)) {
+      const word = words.get(hit[0].toLowerCase());
+      if (found.has(word)) continue;
+      const range = document.createRange();
+      range.setStart(node, hit.index);
+      range.setEnd(node, hit.index + hit[0].length);
+      found.set(word, { range, word, place });
+    }
+  }
+  return [...found.values()];
+}
+
+function watched(view, own) {
+  const later = globalThis.requestIdleCallback ?? requestAnimationFrame;
+  const changed = new MutationObserver((changes) => {
+    if (view.due || changes.every(({ target }) => target instanceof SVGElement || own.contains(target))) return;
+    view.due = true;
+    later(() => mark(view));
+  });
+  changed.observe(document.body, { subtree: true, childList: true, characterData: true });
+  const listeners = {
+    pointermove: (event) => event.pointerType === "mouse" && show(view, event),
+    pointerdown: (event) => show(view, event),
+    keydown: (event) => event.key === "Escape" && hide(view),
+    scroll: () => hide(view),
+  };
+  const options = { capture: true, passive: true };
+  for (const [name, heard] of Object.entries(listeners)) document.addEventListener(name, heard, options);
+  return () => {
+    changed.disconnect();
+    for (const [name, heard] of Object.entries(listeners)) document.removeEventListener(name, heard, options);
+    globalThis.CSS?.highlights?.delete(NAME);
+    delete view.stop;
+  };
+}
+
+function show(view, { target, clientX, clientY }) {
+  if (!(target instanceof Element) || view.meaning.contains(target)) return;
+  const inside = (box) => box.left <= clientX && clientX <= box.right && box.top <= clientY && clientY <= box.bottom;
+  const boxOf = ({ range, place }) => place.contains(target) && [...range.getClientRects()].find(inside);
+  const pointed = view.marks.find(boxOf);
+  if (!pointed) return hide(view);
+  if (view.shown === pointed) return;
+  view.shown = pointed;
+  view.meaning.replaceChildren(described([pointed.word]));
+  view.meaning.showPopover();
+  const box = boxOf(pointed), own = view.meaning.getBoundingClientRect();
+  const below = box.bottom + own.height < innerHeight;
+  view.meaning.style.left = `${Math.max(4, Math.min(box.left, innerWidth - own.width - 4))}px`;
+  view.meaning.style.top = `${below ? box.bottom : box.top - own.height}px`;
+}
+
+function hide(view) {
+  if (!view.shown) return;
+  delete view.shown;
+  view.meaning.hidePopover();
+}
+
+// Those of this page first.
+function list(view) {
+  const here = new Set(view.marks.map(({ word }) => word));
+  const sections = [
+    ["On this page", view.all.filter((word) => here.has(word))],
+    [here.size ? "More words" : "All words", view.all.filter((word) => !here.has(word))],
+  ];
+  view.list.replaceChildren(
+    ...sections.flatMap(([title, words]) => (words.length ? [made("h2", title), described(words)] : [])),
+  );
+  view.list.togglePopover();
+}
+
+function described(words) {
+  const rows = document.createElement("dl");
+  rows.append(...words.flatMap(({ word, meaning }) => [made("dt", word), made("dd", meaning)]));
+  return rows;
+}
+
+function made(name, text) {
+  const element = document.createElement(name);
+  element.textContent = text;
+  return element;
+}

@@ -1,0 +1,135 @@
+// The card of a step. Folded it keeps one height; unfolded it lies over the page, so that nothing below it moves.
+const FIGURES = ".stPlotlyChart, [data-testid^=stBidiComponent]", SMALLEST_FIGURE = 150;
+const OPENED = ".stage"; // of the attention view: the opened head
+const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
+
+export default function ({ data, parentElement }) {
+  const card = parentElement.querySelector(".lesson-card");
+  const said = JSON.stringify(data), step = JSON.stringify([data.lesson, data.count, data.trials, data.away]);
+  if (card.said === said) return () => card.leave?.();
+  if (data.again) openAgain(data.again);
+  const other = card.step !== step;
+  const focused = card.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
+  if (other) card.open = "";
+  Object.assign(card, { said, step });
+  card.onclick = (event) => {
+    const opener = event.target.closest("button[data-opens]");
+    if (!opener) return onClick(event);
+    unfold(card, card.open === opener.dataset.opens ? "" : opener.dataset.opens);
+  };
+  card.onkeydown = (event) => {
+    if (event.key !== "Escape" || !card.open) return;
+    const opened = card.open;
+    unfold(card, "");
+    card.querySelector(`button[data-opens=${opened}]`)?.focus();
+  };
+  draw(card, data);
+  if (focused !== undefined) card.querySelector(`:is(a[href], button)[data-at="${focused}"]`)?.focus();
+  card.leave?.();
+  card.leave = watched(card, data, other && !data.again);
+  return () => card.leave?.();
+}
+
+function draw(card, data) {
+  card.setAttribute("aria-label", `${data.lesson}, ${data.count}`);
+  const title = made("p", "title", made("span", "where", `${data.lesson}, `), made("span", "where count", data.count));
+  title.append(made("strong", "", data.title));
+  const ways = made("nav", "ways", ...data.ways.map((link, at) => linked(link, `way${at}`)));
+  ways.setAttribute("aria-label", "Steps of the tour");
+  if (data.end && (data.summary || data.onward)) ways.append(opener("end", "Sum up", "main"));
+  ways.append(opener("steps", "All steps"));
+  const note = made("p", "note", ...(data.away ? [made("em", "", `${data.away} `)] : []), data.note);
+  const words = made("div", "words", note, opener("more", "More"));
+  card.replaceChildren(
+    made("div", "inner", made("div", "row", title, ways), words, more(data), end(data), steps(data)),
+  );
+  unfold(card, card.open ?? "");
+}
+
+function more(data) {
+  const place = made("div", "panel more");
+  if (data.question) place.append(made("p", "try", made("strong", "", "Try: "), data.question));
+  if (data.trials.length) place.append(made("nav", "ways", ...data.trials.map((link, at) => linked(link, `try${at}`))));
+  if (data.answer) place.append(made("details", "", made("summary", "", "Answer"), made("p", "", data.answer)));
+  return place;
+}
+
+function end(data) {
+  const place = made("div", "panel end");
+  if (data.summary) place.append(made("p", "", made("strong", "", "In short: "), data.summary));
+  if (data.onward) place.append(made("nav", "ways", linked(data.onward, "onward")));
+  return place;
+}
+
+function steps(data) {
+  const list = made("nav", "list", ...data.steps.map((link, at) => linked(link, `step${at}`)));
+  list.setAttribute("aria-label", "All steps of the tour");
+  const author = data.author ? ` By ${data.author}.` : "";
+  return made("div", "panel steps", made("p", "", `Each step is a link of its own.${author}`), list);
+}
+
+function unfold(card, name) {
+  card.open = name;
+  card.dataset.open = name;
+  for (const each of card.querySelectorAll("button[data-opens]")) {
+    each.setAttribute("aria-expanded", String(each.dataset.opens === name));
+  }
+  label(card);
+}
+
+// What the button beside the note says: whether there is more of the note, and something to try.
+function label(card) {
+  const note = card.querySelector(".note"), button = card.querySelector("button[data-opens=more]");
+  const open = card.open === "more";
+  if (!open) card.cut = note.scrollHeight > note.clientHeight + 1;
+  const tries = card.querySelector(".try") !== null;
+  button.hidden = !open && !card.cut && !tries;
+  button.textContent = open ? "Less" : !tries ? "More" : card.cut ? "More, and try" : "Try";
+}
+
+// Until the reader moves, the figure is kept in sight while the page grows around it.
+function watched(card, data, arrived) {
+  const words = new ResizeObserver(() => label(card));
+  words.observe(card);
+  if (!arrived) return () => words.disconnect();
+  const page = card.closest(".stMainBlockContainer") ?? card;
+  const look = () => shown(page, card)?.scrollIntoView({ block: "nearest" });
+  const grown = new ResizeObserver(look), filled = new MutationObserver(look);
+  grown.observe(page);
+  filled.observe(page, { subtree: true, childList: true });
+  const stop = () => {
+    grown.disconnect();
+    filled.disconnect();
+    for (const move of MOVES) window.removeEventListener(move, stop, true);
+  };
+  for (const move of MOVES) window.addEventListener(move, stop, { capture: true, passive: true });
+  return () => {
+    words.disconnect();
+    stop();
+  };
+}
+
+function shown(page, card) {
+  const figures = [...page.querySelectorAll(FIGURES)].filter((each) => !each.contains(card));
+  const figure = figures.find((each) => each.getBoundingClientRect().height >= SMALLEST_FIGURE);
+  return opened(figure) ?? figure;
+}
+
+function opened(figure) {
+  const inside = [figure, ...(figure?.querySelectorAll("*") ?? [])].map((each) => each?.shadowRoot).filter(Boolean);
+  return inside.map((root) => root.querySelector(OPENED)).find(Boolean);
+}
+
+function opener(name, label, className = "") {
+  const button = made("button", className, label);
+  button.type = "button";
+  button.dataset.opens = button.dataset.at = name;
+  return button;
+}
+
+function made(name, className, ...content) {
+  const element = document.createElement(name);
+  if (className) element.className = className;
+  element.append(...content);
+  return element;
+}

@@ -1,0 +1,142 @@
+// Links to pages and views that leave one entry in the browser's history each. See __init__.py for what ARRIVE says.
+const MAIN = "[data-testid=stMain]";
+let path = window.location.pathname;
+let names = null;
+
+// A page that a link left says in its address how to come back. One that was left by the way back could not say so:
+// Streamlit is told once more, with the words in it.
+window.addEventListener("popstate", () => {
+  const elsewhere = names && window.location.pathname !== path;
+  path = window.location.pathname;
+  if (elsewhere && stamp()) tell();
+});
+
+function stamp() {
+  const address = new URL(window.location.href);
+  if (address.searchParams.has(names.arrive)) return false;
+  address.searchParams.set(names.arrive, `?${address.searchParams}`);
+  window.history.replaceState({}, "", address);
+  return true;
+}
+
+function tell() {
+  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+}
+
+export default function ({ data, parentElement }) {
+  const shown = data;
+  names = data;
+  path = window.location.pathname;
+  const nav = parentElement.querySelector("nav");
+  if (shown.views) drawViews(nav, shown);
+  else drawPages(nav, shown);
+  if (!shown.again) return;
+  window.history.replaceState({}, "", window.location.pathname + (shown.again === "?" ? "" : shown.again));
+  tell();
+}
+
+function drawPages(nav, shown) {
+  nav.setAttribute("aria-label", "Pages");
+  const focused = nav.getRootNode().activeElement?.dataset?.at;
+  nav.replaceChildren(...shown.groups.flatMap((group) => {
+    const title = element("p", group.name);
+    const list = document.createElement("ul");
+    list.setAttribute("aria-label", group.name);
+    list.append(...group.links.map(item));
+    return [title, list];
+  }));
+  if (focused) nav.querySelector(`a[data-at="${focused}"]`)?.focus();
+  nav.onclick = (event) => {
+    const link = event.target.closest("a");
+    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    // A field that is left hands its text over in the tasks that wait now; the page changes after them.
+    later(() => {
+      const address = new URL(withCarried(link.dataset.address));
+      if (address.pathname === window.location.pathname) return;
+      follow(address);
+      document.querySelector(MAIN)?.scrollTo(0, 0);
+    });
+  };
+}
+
+// One is chosen at a time: a group of radio buttons, for the keyboard too.
+function drawViews(nav, shown) {
+  const hadFocus = nav.getRootNode().activeElement?.role === "radio";
+  nav.role = "radiogroup";
+  nav.setAttribute("aria-label", "View");
+  nav.replaceChildren(...shown.views.map((name) => {
+    const made = element("button", name);
+    made.type = "button";
+    made.role = "radio";
+    made.setAttribute("aria-checked", name === shown.current);
+    made.tabIndex = name === shown.current ? 0 : -1;
+    return made;
+  }));
+  const buttons = [...nav.children];
+  if (hadFocus) buttons[shown.views.indexOf(shown.current)]?.focus();
+  const choose = (at) => later(() => {
+    buttons.forEach((each, place) => each.setAttribute("aria-checked", place === at));
+    const address = new URL(window.location.href);
+    address.searchParams.set(shown.name, shown.views[at]);
+    follow(address);
+  });
+  nav.onclick = (event) => {
+    const at = buttons.indexOf(event.target.closest("button"));
+    if (at >= 0 && shown.views[at] !== shown.current) choose(at);
+  };
+  nav.onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const at = buttons.indexOf(event.target);
+    if (!step || at < 0) return;
+    event.preventDefault();
+    const next = (at + step + buttons.length) % buttons.length;
+    buttons[next].focus();
+    choose(next);
+  };
+}
+
+function later(work) {
+  requestAnimationFrame(() => setTimeout(work));
+}
+
+function follow(address) {
+  path = address.pathname;
+  stamp();
+  address.searchParams.set(names.arrive, names.link);
+  window.history.pushState({}, "", address);
+  tell();
+}
+
+function item(link) {
+  const place = document.createElement("li");
+  const made = document.createElement("a");
+  const icon = element("span", link.icon);
+  icon.setAttribute("aria-hidden", "true");
+  made.append(icon, element("b", link.label));
+  made.dataset.at = made.dataset.address = link.address;
+  made.href = withCarried(link.address);
+  made.onpointerenter = () => { made.href = withCarried(link.address); };
+  if (link.current) made.setAttribute("aria-current", "page");
+  place.append(made);
+  return place;
+}
+
+function withCarried(place) {
+  const address = new URL(place, root());
+  const here = new URL(window.location.href).searchParams;
+  for (const name of names.carried) if (here.has(name)) address.searchParams.set(name, here.get(name));
+  return address.href;
+}
+
+function element(name, text) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  return made;
+}
+
+// The page's own script says where the dashboard is; without it every page stands in the same folder.
+function root() {
+  const known = window.__streamlit?.BACKEND_BASE_URL;
+  return known ? `${known}/` : new URL(".", window.location.href).href;
+}

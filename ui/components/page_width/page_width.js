@@ -1,0 +1,20 @@
+// How wide the page is, by steps: said to the server once it is not what it takes for granted, and at each change.
+const SLACK = 24; // pixels above a step that are needed to climb it: a scroll bar that comes and goes is none
+
+export default function ({ data, parentElement, setStateValue }) {
+  const line = parentElement.querySelector("div");
+  const step = (pixels) => data.widths.filter((each) => each <= pixels).at(-1) ?? data.widths[0];
+  const look = () => {
+    const pixels = line.getBoundingClientRect().width;
+    const said = line.said ?? data.usual;
+    const now = pixels < said ? step(pixels) : Math.max(said, step(pixels - SLACK));
+    if (!pixels || now === said) return;
+    line.said = now;
+    setStateValue("pixels", now);
+  };
+  line.watch?.disconnect();
+  line.watch = new ResizeObserver(look);
+  line.watch.observe(line);
+  look();
+  return () => line.watch.disconnect();
+}

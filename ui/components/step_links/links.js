@@ -1,0 +1,38 @@
+// What links of lessons share: a click changes the address as the browser's own back and forward do, and the page is
+// not loaded anew. Words of a lesson enter the page through textContent alone.
+const MAIN = "[data-testid=stMain]";
+
+function linked(link, at = 0) {
+  const element = document.createElement("a");
+  element.textContent = link.label;
+  element.dataset.at = at;
+  element.className = link.main ? "main" : "";
+  if (link.current) element.setAttribute("aria-current", "step");
+  if (link.address) element.href = new URL(link.address, root()).href;
+  else element.setAttribute("aria-disabled", "true");
+  return element;
+}
+
+function onClick(event) {
+  const link = event.target.closest("a[href]");
+  if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  window.history.pushState({}, "", link.href);
+  follow();
+}
+
+function openAgain(address) {
+  window.history.replaceState({}, "", new URL(address, root()).href);
+  follow();
+}
+
+function follow() {
+  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+  document.querySelector(MAIN)?.scrollTo(0, 0);
+}
+
+// The page's own script says where the dashboard is; without it every page stands in the same folder.
+function root() {
+  const known = window.__streamlit?.BACKEND_BASE_URL;
+  return known ? `${known}/` : new URL(".", window.location.href).href;
+}

@@ -1,0 +1,45 @@
+"""Which sentences are inside what a reader draws on the map."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+
+def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
+    """Places in the list of all points inside what was drawn, also of those that are not drawn themselves.
+
+    Args:
+        event: what the chart says of a selection.
+        points: all of them.
+    """
+    selection = event["selection"] if event else {}
+    inside = np.zeros(len(points), dtype=bool)
+    for lasso in selection.get("lasso", ()):
+        inside |= inside_polygon(points, np.array([lasso["x"], lasso["y"]], dtype=np.float64).T)
+    for box in selection.get("box", ()):
+        (left, right), (low, high) = sorted(box["x"]), sorted(box["y"])
+        x, y = points.T
+        inside |= (x >= left) & (x <= right) & (y >= low) & (y <= high)
+    if not (selection.get("lasso") or selection.get("box")):
+        inside[[place for place in map(_place, selection.get("points", ())) if 0 <= place < len(points)]] = True
+    return [int(place) for place in np.flatnonzero(inside)]
+
+
+def inside_polygon(
+    points: Float[np.ndarray, "sentences 2"], corners: Float[np.ndarray, "corners 2"]
+) -> Bool[np.ndarray, " sentences"]:
+    """Whether each point is inside a closed line: a ray from it to the right meets the line an odd number of times."""
+    x, y = points.astype(np.float64).T
+    inside = np.zeros(len(points), dtype=bool)
+    for (x1, y1), (x2, y2) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        if y1 != y2:
+            crosses = (y1 > y) != (y2 > y)
+            inside ^= crosses & (x < x1 + (y - y1) * (x2 - x1) / (y2 - y1))
+    return inside
+
+
+def _place(point: Any) -> int:
+    """A point's place in the list, which travels along with it."""
+    place = point.get("customdata")
+    return int(place[0] if isinstance(place, list) else place) if place is not None else -1

@@ -1,0 +1,99 @@
+"""The part of the tokens page that shows the input as the model gets it."""
+
+import streamlit as st
+
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.trace.results import Tokens
+from ui.cache import ledgers, models
+from ui.widgets.formatting import escape_markdown
+
+SHOWN_IN_CODE = 120
+ROLES = {
+    "cls": "begins the input; its last vector stands for the whole text in classification.",
+    "sep": "ends each text and so separates the first from the second.",
+    "pad": "fills a shorter text of a batch up to the longest; the attention mask hides it.",
+    "mask": "hides a token that the model is to restore.",
+    "bos": "begins the input.",
+    "eos": "ends the input.",
+    "unk": "stands for a piece that the vocabulary does not have; all such pieces look alike to the model.",
+}
+
+
+def tensor_view(name: str, tokens: Tokens) -> None:
+    """The ids as the model gets them, and why they have a batch axis."""
+    count = len(tokens)
+    st.header("The input tensor", anchor=False)
+    with st.container(key="halves_tensor"):
+        words, numbers = st.columns([1, 1], gap="medium")
+    with words:
+        st.markdown(
+            f"A text is a row of ids, shape `({count},)`. A model reads a **batch**, several texts at once, so its "
+            f"first axis counts texts: `({count},)` becomes `(1, {count})`."
+        )
+        for line in (*_special_lines(name, tokens), *_type_lines(tokens)):
+            st.markdown(f"- {line}")
+    with numbers:
+        st.code(tensor_text(tokens), language=None, wrap_lines=True, height=260 if count > 64 else "content")
+        st.code(reproduction(ledgers.source(name), tokens), language="python", wrap_lines=True)
+
+
+def tensor_text(tokens: Tokens) -> str:
+    """The input as torch would print it, without cutting it short."""
+    rows = {"input_ids": tokens.input_ids, "token_type_ids": tokens.token_type_ids, **tokens.other_inputs}
+    return "\n".join(
+        f"{name}, shape (1, {len(tokens)}):\n[[{', '.join(map(str, ids.tolist()))}]]"
+        for name, ids in rows.items()
+        if ids is not None
+    )
+
+
+def reproduction(source: ModelSource, tokens: Tokens) -> str:
+    """Three lines of Python that give the same ids."""
+    texts = [each for each in (tokens.text, tokens.pair) if each is not None]
+    short = sum(map(len, texts)) <= SHOWN_IN_CODE
+    given = ", ".join(map(repr, texts)) if short else ", ".join(("text", "pair")[: len(texts)])
+    cut = f", truncation=True, max_length={tokens.limit}" if any(tokens.tokens_cut) else ""
+    return (
+        "from transformers import AutoTokenizer\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({ledgers.place(source)!r})\n"
+        f'print(tokenizer({given}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(tokens)})'
+    )
+
+
+def nearest_code(source: ModelSource, token_id: int) -> str:
+    """Python that finds the rows nearest to one of the embedding table, with their cosines."""
+    return (
+        "import torch\n"
+        "from transformers import AutoModel, AutoTokenizer\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({ledgers.place(source)!r})\n"
+        f"model = AutoModel.from_pretrained({ledgers.place(source)!r})\n"
+        "E = model.get_input_embeddings().weight.detach()   # (vocab, width)\n"
+        f"token_id = {token_id}\n"
+        "print(E[token_id].norm())\n"
+        "cosines = torch.cosine_similarity(E, E[token_id][None])\n"
+        "cosines[token_id] = -1   # the row itself is left out\n"
+        "nearest = cosines.topk(10)\n"
+        "print(tokenizer.convert_ids_to_tokens(nearest.indices.tolist()), nearest.values)"
+    )
+
+
+def _special_lines(name: str, tokens: Tokens) -> list[str]:
+    """One sentence for each special token that is there, under the model's own spelling."""
+    roles = models.special_tokens(name)
+    present = zip(tokens.tokens, (tokens.special | tokens.unknown).tolist(), strict=True)
+    marked_tokens = dict.fromkeys(token for token, marked in present if marked)
+    return [
+        f"**{escape_markdown(token)}** {ROLES[roles[token]]}" for token in marked_tokens if roles.get(token) in ROLES
+    ]
+
+
+def _type_lines(tokens: Tokens) -> list[str]:
+    """What the token types say, or that the family has none where a pair would need them."""
+    if tokens.token_type_ids is not None:
+        types = tokens.token_type_ids.tolist()
+        counts = ", ".join(f"{types.count(each):,} of type {each}" for each in sorted(set(types)))
+        told = "the two texts apart" if len(set(types)) > 1 else "a first from a second text; here is one kind only"
+        return [f"**Token types** tell {told}: {counts}."]
+    if tokens.pair is not None:
+        return ["**No token types**: this model tells the texts apart by the separator alone."]
+    return []

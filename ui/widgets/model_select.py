@@ -1,0 +1,77 @@
+"""The model of the whole session: a list that says what can be run here; its name stands in the address."""
+
+import streamlit as st
+
+from bertviz_core.models.sources import Offer, offers
+from bertviz_core.settings import DEFAULT_MODEL
+from ui import arrival
+from ui.session import settings
+from ui.widgets.formatting import short_count
+
+MODEL, KNOWN = "model", "model_in_address"
+"""Key of the choice and its name in the address; key of the session: what the address said when it was read last."""
+WORDS = {"ready": "ready", "hub": "on the Hub", "structure": "structure only"}
+HELP = (
+    "Ready: weights and tokenizer are on this machine. Structure only: parameters, shapes and layers are known, "
+    "but no text can be run. On the Hub: fetched when you ask for it. Choose one, or type a folder below the models "
+    "folder or a Hub id such as org/name."
+)
+
+
+def model_select() -> None:
+    """The list, in the sidebar. The address holds the name alone, whatever else a line of the list says."""
+    free = not settings().allowed_models
+    offered = {offer.name: label(offer) for offer in offers(settings())}
+    first = next(iter(offered), DEFAULT_MODEL)
+    _follow_address(tuple(offered), free)
+    st.selectbox(
+        "Model",
+        list(offered),
+        key=MODEL,
+        accept_new_options=free,
+        format_func=lambda name: offered.get(name, name),
+        help=HELP,
+        on_change=_name_in_address,
+        args=(first,),
+        persist_state="session",
+    )
+    _name_in_address(first)
+
+
+def choose_model(name: str) -> None:
+    """Make a model the session's, as a button's answer; the page then runs with it."""
+    st.session_state[MODEL] = name
+
+
+def ready_model() -> str | None:
+    """The first model that can run a text here; None where there is none."""
+    return next((offer.name for offer in offers(settings()) if offer.readiness == "ready"), None)
+
+
+def label(offer: Offer) -> str:
+    """What the list says of a model: name, parameters, and whether it can be run here."""
+    count = () if offer.parameters is None else (short_count(offer.parameters),)
+    return " · ".join((offer.name, *count, WORDS[offer.readiness]))
+
+
+def _follow_address(names: tuple[str, ...], free: bool) -> None:
+    """Take the model that the address names where it names another than before: a link, or the way back."""
+    named = st.query_params.get(MODEL)
+    if KNOWN in st.session_state and named == st.session_state[KNOWN]:
+        return
+    if named and (free or named in names):
+        st.session_state[MODEL] = named
+    elif named is None and arrival.returned():
+        st.session_state[MODEL] = names[0]
+
+
+def _name_in_address(first: str) -> None:
+    """Let the address name the model, but for the one that everyone begins with."""
+    held = str(st.session_state.get(MODEL) or first)
+    wanted = None if held == first else held
+    if wanted != st.query_params.get(MODEL):
+        if wanted is None:
+            del st.query_params[MODEL]
+        else:
+            st.query_params[MODEL] = wanted
+    st.session_state[KNOWN] = wanted

@@ -1,0 +1,179 @@
+"""The one control for the view of a page and the one for the layer; "view" and "layer" are their names in the address.
+
+What was chosen as view is remembered for each page, what was chosen as layer for all of them. Blocks are counted from 0
+to the last. Hidden states stand between them: "embeddings" is the first, then "after layer 0" and so on.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import streamlit as st
+
+from ui.arrival import returned, visit
+from ui.components.navigation import view_links
+from ui.session import PAGE
+from ui.widgets.controls import BOUND, FORMER_NAMES
+from ui.widgets.formatting import escape_markdown
+
+VIEW, LAYER, EMBEDDINGS = "view", "layer", "embeddings"
+WIDTH = 320
+"""Of the layer control, in pixels; a narrower place makes it narrower."""
+CHOSEN = "layer_chosen"
+"""Key of the session: the layer that the reader chose on any page; nothing where each page begins with its own."""
+FORMER_KEYS = {
+    "architecture": {"architecture": VIEW, "drawn_layer": LAYER},
+    "checkpoint": {"checkpoint": VIEW},
+    "representations": {"states": VIEW},
+    "heads": {"heads": VIEW, "at": LAYER},
+    "attention": {"span": VIEW, "at": LAYER},
+    "sentences": {"compare": VIEW, "pooled_layer": LAYER},
+}
+"""Page -> former name in its addresses -> name now."""
+LONGEST_NUMBER, LONGEST_SHOWN = 9, 20
+T = TypeVar("T", bound=str)
+
+
+def take_former_names(page: str) -> None:
+    """What an address names as earlier versions did is taken under the names of today.
+
+    Args:
+        page: name of the page that is shown.
+    """
+    for former, key in FORMER_KEYS.get(page, {}).items():
+        if former not in st.query_params:
+            continue
+        value = FORMER_NAMES.get(st.query_params[former], st.query_params[former])
+        del st.query_params[former]
+        if former == "pooled_layer":  # this one counted the embeddings as 0
+            count = _whole(value)
+            value = value if count is None else (str(count - 1) if count else EMBEDDINGS)
+        if key in st.query_params:
+            continue
+        if key == VIEW:
+            open_view(value)
+        else:
+            if key not in st.session_state:  # Streamlit writes it there itself where it knows the control
+                st.query_params[key] = value
+            st.session_state[key] = value
+
+
+TEXT_VIEWS: Mapping[str, frozenset[str]] = {
+    "architecture": frozenset(("Encoder or decoder",)),
+    "tokens": frozenset(),
+    "representations": frozenset(("One word, two texts",)),
+    "heads": frozenset(("", "One matrix", "All heads")),
+    "attention": frozenset(),
+    "checkpoint": frozenset(("", "Load report", "Weights")),
+}
+"""Page on which the text is read -> those of its views that do not read it, "" for the one that it begins with."""
+
+
+def reads_text(page: str) -> bool:
+    """Whether the view that the page is about to show reads the text of the session."""
+    named = st.query_params.get(VIEW) or ("" if returned() else st.session_state.get(f"view_of_{page}", ""))
+    without = TEXT_VIEWS.get(page)
+    return without is not None and FORMER_NAMES.get(named, named) not in without
+
+
+def view_choice(options: Sequence[T]) -> T:
+    """The view that a page shows, one of a few that are all visible; the first to begin with.
+
+    The address names it, but for the first; where a link to the page names none, it is the one that was seen last.
+    """
+    arrived, held = _arrived(VIEW), f"view_of_{st.session_state.get(PAGE)}"
+    named = st.query_params.get(VIEW)
+    remembered = st.session_state.get(held) if arrived and named is None and not returned() else None
+    wanted = FORMER_NAMES.get(named, named) if named is not None else remembered
+    view = next((option for option in options if option == wanted), options[0])
+    if named is not None and wanted not in options:
+        words = f"There is no view {named[:LONGEST_SHOWN]} here; the views are {', '.join(options)}."
+        st.toast(escape_markdown(words))
+    if view != options[0] and named != view:
+        open_view(view)
+    elif view == options[0] and named is not None:
+        del st.query_params[VIEW]
+    st.session_state[VIEW] = st.session_state[held] = view
+    view_links(options, view, VIEW, "views")
+    return view
+
+
+def open_view(view: str) -> None:
+    """Show another view of the page, as a click in a figure does."""
+    st.query_params[VIEW] = view
+
+
+def layer_select(layers: int, default: int = 0, help_text: str | None = None) -> int:
+    """One block of the model, counted from 0; no choice where there is only one.
+
+    Args:
+        layers: how many blocks there are.
+        default: the one that this page begins with.
+        help_text: what the layer means on this page.
+    """
+    if layers <= 1:
+        return 0
+    label = f"Layer, 0 to {layers - 1}"
+    return int(_select(label, [str(layer) for layer in range(layers)], str(default), help_text))
+
+
+def state_select(layers: int, help_text: str | None = None) -> int:
+    """One of the hidden states, by its place in `hidden_states`: 0 for the embeddings, then one after each block.
+
+    Args:
+        layers: how many blocks there are.
+        help_text: what the layer means on this page.
+    """
+    options = [EMBEDDINGS, *(str(layer) for layer in range(layers))]
+    return options.index(_select(f"After layer, 0 to {layers - 1}", options, options[-1], help_text))
+
+
+def store_layer(layer: int) -> None:
+    """Make a block the chosen layer, as a click in a figure does."""
+    st.session_state[LAYER] = st.session_state[CHOSEN] = str(layer)
+
+
+def _select(label: str, options: Sequence[str], default: str, help_text: str | None) -> str:
+    arrived, asked = _arrived(LAYER), st.query_params.get(LAYER)
+    held = st.session_state.get(CHOSEN)
+    given = default if held is None or (arrived and returned()) else _nearest(held, options, default)
+    if asked is None and arrived:
+        st.session_state[LAYER] = given
+    wanted = str((asked if arrived else None) or st.session_state.get(LAYER, default))
+    if wanted not in options:
+        if asked is not None or not arrived:
+            given = _nearest(wanted, options, default)
+            shown = "the embeddings are" if given == EMBEDDINGS else f"layer {given} is"
+            words = (
+                f"There is no layer {wanted[:LONGEST_SHOWN]} here, only {options[0]} to {options[-1]}; {shown} shown."
+            )
+            st.toast(escape_markdown(words))
+        st.session_state[LAYER] = given
+    chosen = str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=WIDTH, **BOUND))
+    if chosen != given:
+        st.session_state[CHOSEN] = chosen
+    return chosen
+
+
+def _nearest(wanted: str, options: Sequence[str], default: str) -> str:
+    """The option that comes closest: the last for a number beyond it, the first for embeddings where they are none."""
+    if wanted in options:
+        return wanted
+    if wanted == EMBEDDINGS or (_whole(wanted.removeprefix("-")) is not None and wanted.startswith("-")):
+        return options[0]
+    return default if _whole(wanted) is None else options[-1]
+
+
+def _whole(value: str) -> int | None:
+    """A whole number from 0; any of very many digits is as good as the largest of few. None for what is no number."""
+    if not (value.isascii() and value.isdigit()):
+        return None
+    digits = value.lstrip("0") or "0"
+    return int(digits) if len(digits) <= LONGEST_NUMBER else 10**LONGEST_NUMBER
+
+
+def _arrived(control: str) -> bool:
+    """Whether the reader has come to this page since the control was drawn last."""
+    here, place = (st.session_state.get(PAGE), visit()), f"{control}_page"
+    before = st.session_state.get(place)
+    st.session_state[place] = here
+    return before != here
