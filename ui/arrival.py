@@ -1,20 +1,21 @@
-"""How a view is come to: by a link, which keeps what the session remembers, or back and forth, as it was left.
+"""How a view is come to: by a link of the dashboard, or by the browser's back and forward, as it was left.
 
 `ui/components/navigation` says in the address how, and the query that the view was left with. Streamlit takes whatever
 is no link of its own for the browser's history: it sets what the address does not name to its default, and on another
-page it forgets what a control of the page before had a name for. So a link begins the script anew, and on the way back
-the browser opens the whole address once more when the page has changed.
+page it forgets what a control of the page before had a name for. So a link that keeps what the session remembers begins
+the script anew, and on the way back the browser opens the whole address once more when the page has changed. A step of a
+lesson says all in its address; `ui/lessons/tour.py` has it opened once more where something was forgotten.
 """
 
 from urllib.parse import parse_qs
 
 import streamlit as st
 
-from ui.components.navigation import ARRIVE, LINK
+from ui.components.navigation import ARRIVE, EXACT, LINK
 from ui.session import PAGE
 
 BEGUN, RETURNED, VISIT = "arrival_begun", "arrival_returned", "arrival_visit"
-"""Keys of the session: how the run before said that the view is come to; whether this run shows one as it was left;
+"""Keys of the session: how the run before said that the view is come to; whether the address says all of this run's view;
 number of times that a view was come to so."""
 BACK = "back"
 MOST_NAMES = 100
@@ -38,7 +39,7 @@ def arrive(page: str) -> str:
         del st.query_params[ARRIVE]
         st.session_state[BEGUN] = LINK
         st.rerun()
-    if st.session_state.get(PAGE) == page:
+    if carried == EXACT or st.session_state.get(PAGE) == page:
         del st.query_params[ARRIVE]
         st.session_state[RETURNED] = True
         return ""
@@ -54,5 +55,5 @@ def visit() -> int:
 
 
 def returned() -> bool:
-    """Whether this run shows a view as it was left, by the browser's way back or forward."""
+    """Whether the address says all of this run's view: one that was left and is come back to, or a step of a lesson."""
     return bool(st.session_state.get(RETURNED))

@@ -1,7 +1,5 @@
 """The frame around every page: page settings, navigation, and the sidebar where the model is chosen."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
@@ -20,7 +18,6 @@ from ui.widgets.view_and_layer import reads_text, take_former_names
 theme = theme_named(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(theme), layout="wide")
 st.logo(brand.logo(theme), icon_image=brand.mark(theme), size="large")
-st.html(Path(__file__).with_name("frame.css"))
 
 groups = {
     "What it is": [

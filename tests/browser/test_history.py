@@ -59,7 +59,6 @@ def entries(page: Page) -> int:
     return int(page.evaluate("history.length"))
 
 
-@pytest.mark.known_fault
 def test_back_and_forward_find_each_page_as_it_was_left(page: Page, server: str) -> None:
     page.goto(f"{server}/attention")
     arrived(page, "Attention")

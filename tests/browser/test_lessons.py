@@ -70,7 +70,6 @@ def test_the_card_is_low_at_every_width_and_stays_while_the_page_is_read(page: P
     page.set_viewport_size({"width": 1400, "height": 900})
 
 
-@pytest.mark.known_fault
 def test_what_may_be_tried_folds_out_with_its_answer_and_a_link_that_does_it(page: Page, server: str) -> None:
     page.goto(address(server, ORDER[0], 8))
     until(page, IN_SIGHT)

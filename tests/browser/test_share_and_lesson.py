@@ -85,7 +85,6 @@ def test_the_link_of_a_step_restores_its_view_in_a_fresh_browser(fresh: Fresh, s
         expect_step(page, number)
 
 
-@pytest.mark.known_fault
 def test_next_and_back_walk_the_lesson_without_loading_the_page_anew(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     text = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Text", exact=True)
@@ -116,7 +115,6 @@ def test_next_and_back_walk_the_lesson_without_loading_the_page_anew(page: Page,
     expect(text).to_have_value("My own words.")
 
 
-@pytest.mark.known_fault
 def test_away_from_its_page_a_step_leads_back_to_it(page: Page, server: str) -> None:
     page.goto(address(server, 8))
     expect_step(page, 8)

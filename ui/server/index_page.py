@@ -1,4 +1,4 @@
-"""Streamlit's one HTML page, made strict: which scripts may run, and where the server is.
+"""Streamlit's one HTML page, made strict: which scripts may run, where the server is, and how the frame looks.
 
 The page has a small inline script of its own; the policy names its hash, so that no other inline script runs. A second
 one tells the client the server's address: without it the client guesses at /PAGE/_stcore first and fails.
@@ -8,6 +8,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 Message = MutableMapping[str, Any]
@@ -23,6 +24,7 @@ POLICY = (
     "frame-ancestors 'self'; base-uri 'self'; form-action 'self'; object-src 'none'"
 )
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+FRAME = Path(__file__).parents[1].joinpath("frame.css").read_text(encoding="utf-8")
 STALE = (b"content-length", b"etag", b"last-modified")
 
 
@@ -33,7 +35,7 @@ class IndexPage:
         self.app = app
         base = f"/{base_path.strip('/')}".rstrip("/")
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
-        self.head = f"<head>{script}".encode()
+        self.head = f"<head>{script}<style>{FRAME}</style>".encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ PAGE = (
     b"<script>\n  window.prerenderReady = false\n</script>"
     b'<script type="module" src="./static/js/index.js"></script></head><body>\xc3\xa9</body></html>'
 )
+ROOT = Path(__file__).parents[3]
 HTML = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(PAGE)).encode())]
 Pairs = list[tuple[bytes, bytes]]
 
@@ -140,10 +142,13 @@ def test_the_length_is_that_of_the_page_sent() -> None:
     assert values(messages, b"content-length") == [str(len(served(messages))).encode()]
 
 
-def test_the_page_is_streamlits_with_our_title_and_address() -> None:
+def test_the_page_is_streamlits_with_our_title_address_and_frame() -> None:
     page = served(answer(answering(start(HTML), body(PAGE))))
     assert b"<title>Inside BERT</title>" in page
-    script, rest = re.fullmatch(rb"(?s).*?<head><script>(.*?)</script>(.*)", page).groups()  # type: ignore[union-attr]  # the page is there
+    found = re.fullmatch(rb"(?s).*?<head><script>(.*?)</script><style>(.*?)</style>(.*)", page)
+    assert found is not None
+    script, frame, rest = found.groups()
+    assert frame == (ROOT / "ui" / "frame.css").read_bytes()
     assert b"BACKEND_BASE_URL" in script
     assert rest.replace(b"Inside BERT", b"Streamlit") == PAGE.partition(b"<head>")[2]
 

@@ -12,17 +12,21 @@ from pathlib import Path
 
 import streamlit as st
 
-ARRIVE, LINK = "arrive", "link"
-"""Name in the address of a page that is about to be shown; its value for a link, else the query that was left."""
+ARRIVE, LINK, EXACT = "arrive", "link", "exact"
+"""Name in the address of a page that is about to be shown; its value for a link that keeps what the session remembers,
+for one whose address says all, else the query that was left."""
 CARRIED = ("model",)
 """Names that a link to a page takes along from the address; a link to a view takes all."""
-NAMES = {"arrive": ARRIVE, "link": LINK, "carried": list(CARRIED)}
 _FILES = Path(__file__).parent
+HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _FILES.joinpath("history.js").read_text(
+    encoding="utf-8"
+)
+"""What links do in the browser: `stamp`, `tell`, `follow` and `root`."""
 _component = st.components.v2.component(
     "navigation",
     html="<nav></nav>",
     css=(_FILES / "navigation.css").read_text(encoding="utf-8"),
-    js=(_FILES / "navigation.js").read_text(encoding="utf-8"),
+    js=HISTORY_JS + (_FILES / "navigation.js").read_text(encoding="utf-8"),
 )
 
 
@@ -49,7 +53,7 @@ def page_links(groups: Sequence[tuple[str, Sequence[PageLink]]], key: str, again
         again: query of this page that is opened at once, without a click; "" for none.
     """
     shown = [{"name": name, "links": [asdict(link) for link in links]} for name, links in groups]
-    _component(key=key, data={"groups": shown, "again": again, **NAMES}, height="content")
+    _component(key=key, data={"groups": shown, "again": again, "carried": list(CARRIED)}, height="content")
 
 
 def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
@@ -61,5 +65,5 @@ def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:
         name: of the view in the address.
         key: of the component.
     """
-    data = {"views": list(views), "current": current, "name": name, **NAMES}
+    data = {"views": list(views), "current": current, "name": name, "carried": list(CARRIED)}
     _component(key=key, data=data, height="content")

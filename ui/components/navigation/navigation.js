@@ -1,31 +1,19 @@
 // Links to pages and views that leave one entry in the browser's history each. See __init__.py for what ARRIVE says.
 const MAIN = "[data-testid=stMain]";
 let path = window.location.pathname;
-let names = null;
+let carried = null;
 
 // A page that a link left says in its address how to come back. One that was left by the way back could not say so:
 // Streamlit is told once more, with the words in it.
 window.addEventListener("popstate", () => {
-  const elsewhere = names && window.location.pathname !== path;
+  const elsewhere = carried && window.location.pathname !== path;
   path = window.location.pathname;
   if (elsewhere && stamp()) tell();
 });
 
-function stamp() {
-  const address = new URL(window.location.href);
-  if (address.searchParams.has(names.arrive)) return false;
-  address.searchParams.set(names.arrive, `?${address.searchParams}`);
-  window.history.replaceState({}, "", address);
-  return true;
-}
-
-function tell() {
-  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
-}
-
 export default function ({ data, parentElement }) {
   const shown = data;
-  names = data;
+  carried = data.carried;
   path = window.location.pathname;
   const nav = parentElement.querySelector("nav");
   if (shown.views) drawViews(nav, shown);
@@ -54,7 +42,7 @@ function drawPages(nav, shown) {
     later(() => {
       const address = new URL(withCarried(link.dataset.address));
       if (address.pathname === window.location.pathname) return;
-      follow(address);
+      open(address);
       document.querySelector(MAIN)?.scrollTo(0, 0);
     });
   };
@@ -79,7 +67,7 @@ function drawViews(nav, shown) {
     buttons.forEach((each, place) => each.setAttribute("aria-checked", place === at));
     const address = new URL(window.location.href);
     address.searchParams.set(shown.name, shown.views[at]);
-    follow(address);
+    open(address);
   });
   nav.onclick = (event) => {
     const at = buttons.indexOf(event.target.closest("button"));
@@ -100,12 +88,9 @@ function later(work) {
   requestAnimationFrame(() => setTimeout(work));
 }
 
-function follow(address) {
+function open(address) {
   path = address.pathname;
-  stamp();
-  address.searchParams.set(names.arrive, names.link);
-  window.history.pushState({}, "", address);
-  tell();
+  follow(address, LINK);
 }
 
 function item(link) {
@@ -125,7 +110,7 @@ function item(link) {
 function withCarried(place) {
   const address = new URL(place, root());
   const here = new URL(window.location.href).searchParams;
-  for (const name of names.carried) if (here.has(name)) address.searchParams.set(name, here.get(name));
+  for (const name of carried) if (here.has(name)) address.searchParams.set(name, here.get(name));
   return address.href;
 }
 
@@ -133,10 +118,4 @@ function element(name, text) {
   const made = document.createElement(name);
   made.textContent = text;
   return made;
-}
-
-// The page's own script says where the dashboard is; without it every page stands in the same folder.
-function root() {
-  const known = window.__streamlit?.BACKEND_BASE_URL;
-  return known ? `${known}/` : new URL(".", window.location.href).href;
 }

@@ -7,8 +7,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from ui.components.navigation import HISTORY_JS
+
 _HERE = Path(__file__)
-LINKS_JS = _HERE.with_name("links.js").read_text(encoding="utf-8")
+LINKS_JS = HISTORY_JS + _HERE.with_name("links.js").read_text(encoding="utf-8")
 """What makes and follows such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
 _component = st.components.v2.component(
     "step_links",

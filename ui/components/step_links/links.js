@@ -17,22 +17,14 @@ function onClick(event) {
   const link = event.target.closest("a[href]");
   if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  window.history.pushState({}, "", link.href);
-  follow();
-}
-
-function openAgain(address) {
-  window.history.replaceState({}, "", new URL(address, root()).href);
-  follow();
-}
-
-function follow() {
-  window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+  follow(new URL(link.href), EXACT);
   document.querySelector(MAIN)?.scrollTo(0, 0);
 }
 
-// The page's own script says where the dashboard is; without it every page stands in the same folder.
-function root() {
-  const known = window.__streamlit?.BACKEND_BASE_URL;
-  return known ? `${known}/` : new URL(".", window.location.href).href;
+function openAgain(address) {
+  const whole = new URL(address, root());
+  whole.searchParams.set(ARRIVE, EXACT);
+  window.history.replaceState({}, "", whole);
+  tell();
+  document.querySelector(MAIN)?.scrollTo(0, 0);
 }
