@@ -3,8 +3,8 @@
 `ui/components/navigation` says in the address how, and the query that the view was left with. Streamlit takes whatever
 is no link of its own for the browser's history: it sets what the address does not name to its default, and on another
 page it forgets what a control of the page before had a name for. So a link that keeps what the session remembers begins
-the script anew, and on the way back the browser opens the whole address once more when the page has changed. A step of a
-lesson says all in its address; `ui/lessons/tour.py` has it opened once more where something was forgotten.
+the script anew, and on the way back the browser opens the whole address once more when the page has changed. A step of
+a lesson says all in its address; `ui/lessons/tour.py` has it opened once more where something was forgotten.
 """
 
 from urllib.parse import parse_qs
@@ -15,8 +15,8 @@ from ui.components.navigation import ARRIVE, EXACT, LINK
 from ui.session import PAGE
 
 BEGUN, RETURNED, VISIT = "arrival_begun", "arrival_returned", "arrival_visit"
-"""Keys of the session: how the run before said that the view is come to; whether the address says all of this run's view;
-number of times that a view was come to so."""
+"""Keys of the session: how the run before said that the view is come to; whether the address says all of this run's
+view; number of times that a view was come to so."""
 BACK = "back"
 MOST_NAMES = 100
 

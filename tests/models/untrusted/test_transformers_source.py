@@ -30,7 +30,7 @@ SINKS = re.compile(
 """Functions that open a file, ask a repository or run code of one, and those of the library that lead there."""
 CALLED = re.compile(rf"^(?!\s*(>>>|\.\.\. )).*\b({SINKS.pattern})\(", re.MULTILINE)
 READ = ("configuration_", "tokenization_", "backbone_utils")
-"""What a module that matters has in its text, outside examples; modules that are read for what they declare. Parsing all takes a minute."""
+"""What a module that matters has in its text, outside examples; modules that are read for what they declare."""
 NO_PLACE = {
     # A config inside a config: what is in it is cleaned by the same rules.
     *("backbone_config", "text_config", "vision_config", "audio_config", "encoder", "decoder", "question_encoder"),

@@ -18,9 +18,9 @@ for one whose address says all, else the query that was left."""
 CARRIED = ("model",)
 """Names that a link to a page takes along from the address; a link to a view takes all."""
 _FILES = Path(__file__).parent
-HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _FILES.joinpath("history.js").read_text(
-    encoding="utf-8"
-)
+HISTORY_JS = f'const ARRIVE = "{ARRIVE}", LINK = "{LINK}", EXACT = "{EXACT}";\n' + _FILES.joinpath(
+    "history.js"
+).read_text(encoding="utf-8")
 """What links do in the browser: `stamp`, `tell`, `follow` and `root`."""
 _component = st.components.v2.component(
     "navigation",
