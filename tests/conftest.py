@@ -19,9 +19,14 @@ import dataclasses
 import gc
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from bertviz_core.settings import Settings
+
+# The same cases in every run, however busy the machine is.
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_collection_finish() -> None:
