@@ -10,14 +10,6 @@ LONGEST = 300
 """Characters of the texts that are written out; longer ones are left to the reader."""
 
 
-def model_name_in_code(name: str) -> str:
-    """What from_pretrained must be given to load a model: a folder, or an id on the Hub."""
-    source = ledgers.source(name)
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
-
-
 def model_lines(name: str, tokens: Tokens | None = None) -> str:
     """Lines that load a model, and that read a text as `inputs` where there is one.
 
@@ -31,7 +23,12 @@ def model_lines(name: str, tokens: Tokens | None = None) -> str:
     auto = "AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel"
     part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) else ""
     imports = f"{auto}, AutoTokenizer" if tokens is not None else auto
-    lines = ["import torch", f"from transformers import {imports}", "", f"name = {model_name_in_code(name)!r}"]
+    lines = [
+        "import torch",
+        f"from transformers import {imports}",
+        "",
+        f"name = {ledgers.source(name).pretrained_name!r}",
+    ]
     lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")
     if tokens is not None:
         lines += ["tokenizer = AutoTokenizer.from_pretrained(name)", f"inputs = tokenizer({_given(tokens, model)})"]

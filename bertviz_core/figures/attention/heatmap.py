@@ -8,8 +8,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
-from bertviz_core.figures.attention.reading import UNITS, WORDS, attention_title, colour_bar, divide
+from bertviz_core.figures.attention.reading import UNITS, WORDS, attention_title, divide
 from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
@@ -104,7 +105,7 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
         zmin=0,
         zmax=full,
         colorscale=sequential(theme),
-        colorbar=colour_bar(unit, top, full),
+        colorbar=colour_bar(unit, 0, top, (0, full)),
         hovertemplate="query %{y}, key %{x}" + (": %{z:.5f}" if exact else "") + "<extra></extra>",
     )
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)

@@ -1,18 +1,10 @@
 """Python that gives the numbers of the overview and of the architecture page for the model at hand, as it stands."""
 
 from bertviz_core.architecture.results import ActivationMemory, LayerFlow, OperationTerms
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.results import Ledger
 from ui.cache import ledgers
 
 META = 'with torch.device("meta"):   # shapes without values\n'
-
-
-def where_from(source: ModelSource) -> str:
-    """What from_pretrained is given for a model."""
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
 
 
 def stack_code(name: str, ledger: Ledger) -> str:
@@ -118,7 +110,7 @@ def _model(name: str, model_class: str) -> str:
     return (
         "import torch\n"
         f"from transformers import AutoConfig, {model_class}\n\n"
-        f"config = AutoConfig.from_pretrained({where_from(source)!r})\n"
+        f"config = AutoConfig.from_pretrained({source.pretrained_name!r})\n"
         f"{META}"
         f"    model = {model_class}(config).eval()\n"
     )
@@ -131,7 +123,7 @@ def _encoder(name: str) -> str:
     return (
         "import torch\n"
         "from transformers import AutoConfig, AutoModel\n\n"
-        f"config = AutoConfig.from_pretrained({where_from(source)!r})\n"
+        f"config = AutoConfig.from_pretrained({source.pretrained_name!r})\n"
         f"{META}"
         '    model = AutoModel.from_config(config, attn_implementation="eager").eval()\n'
         f"{encoder}"

@@ -3,7 +3,6 @@
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import ledgers
-from ui.widgets.reproduction import model_name_in_code
 
 SHOWN = 400
 """Characters of the texts that stand in the code; longer ones stand for themselves."""
@@ -30,7 +29,7 @@ def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
 
 
 def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
-    where = model_name_in_code(trace.model)
+    where = ledgers.source(trace.model).pretrained_name
     encoder = ".get_encoder()" if ledgers.source(trace.model).config.get("is_encoder_decoder") else ""
     cut = f", truncation=True, max_length={trace.tokens.limit}" if any(trace.tokens.tokens_cut) else ""
     shown = ROLLOUT.format(layer=layer)

@@ -66,7 +66,7 @@ class SentenceQuery:
     def origin_of(self, sentences: Sequence[str]) -> Origin:
         """The same for some sentences."""
         model_class = type(models.loaded(self.model).model).__name__
-        return Origin(ledgers.place(ledgers.source(self.model)), model_class, tuple(sentences))
+        return Origin(ledgers.source(self.model).pretrained_name, model_class, tuple(sentences))
 
     @property
     def measure(self) -> Measure:
