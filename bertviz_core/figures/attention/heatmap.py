@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
-from bertviz_core.figures.attention.reading import UNITS, WORDS, attention_title, divide
+from bertviz_core.figures.attention.reading import UNITS, WORDS, divide, one_map
 from bertviz_core.figures.base.axes import token_axis, token_text
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -119,13 +119,7 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
 )
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention, queries by keys."""
-    title = attention_title(attention_map, trace.model)
-    special = np.flatnonzero(trace.tokens.special).tolist()
-    return FigureSpec(
-        title,
-        f"{title}: queries by keys",
-        partial(attention_heatmap, attention_map, special, title, second=trace.tokens.second_start),
-    )
+    return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
 @figure("readings", "attention_beside_chart", "raw, value-weighted, rollout (--layer, --head, --words)", MAP_SETTINGS)

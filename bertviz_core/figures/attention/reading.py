@@ -1,12 +1,17 @@
 """How pictures of attention are read: their titles and units, a scale with round ticks, where a second text begins."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.attention.results import AttentionMap, MapOptions
 from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
+from bertviz_core.trace.results import Trace
 
 WORDS = {"attention": "attention weight", "rollout": "rollout share", "value-weighted": "value-weighted norm"}
 UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
@@ -25,6 +30,21 @@ def all_heads_title(options: MapOptions, model: str) -> str:
     """What the maps of all heads are, for a slide."""
     of = "up to each layer" if options.weights == "rollout" else "of all heads"
     return f"{KINDS[options.weights]} {of} — {model}"
+
+
+def one_map(draw: Callable[..., go.Figure], seen: str, attention_map: AttentionMap, trace: Trace) -> FigureSpec:
+    """A figure of one map.
+
+    Args:
+        draw: makes it of the map, the places of special tokens, a title and a theme.
+        seen: what is seen in it.
+        attention_map: the map.
+        trace: the run that it is of.
+    """
+    title = attention_title(attention_map, trace.model)
+    special = np.flatnonzero(trace.tokens.special).tolist()
+    drawn = partial(draw, attention_map, special, title, second=trace.tokens.second_start)
+    return FigureSpec(title, f"{title}: {seen}", drawn)
 
 
 def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:
