@@ -5,12 +5,13 @@ import streamlit as st
 
 from bertviz_core.figures.architecture.model_stack import stack_figure
 from ui.cache import ledgers
+from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
 from ui.views.architecture import reproduction, texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained, folded
-from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, escape_markdown, glossary, heading
+from ui.widgets.figure_block import chart, download_row, explained
+from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, escape_markdown, heading
 
 HALF = 0.55
 """Share of the page's width that the picture takes."""
@@ -44,7 +45,11 @@ with drawing:
     picture = stack_figure(model, ledger)
     chart(picture, "overview_stack", share=HALF)
 with card:
-    st.subheader("What this model has", anchor=False)
+    has, bert = st.tabs(["What this model has", "What BERT is"])
+with bert:
+    for line in BERT_IN_FIVE:
+        st.markdown(f"- {line}")
+with has:
     for each in model.capabilities:
         st.markdown(
             f"**{escape_markdown(each.name)}:** {escape_markdown(each.answer)}  "
@@ -58,22 +63,16 @@ rows = pd.DataFrame(
 download_row(picture, "overview_stack", f"stack {name}", picture.caption, rows)
 explained("overview_stack", texts.STACK, reproduction.stack_code(name, ledger))
 
-st.header("What BERT is", anchor=False)
-for line in BERT_IN_FIVE:
-    st.markdown(f"- {line}")
-
 st.header("Where to look next", anchor=False)
-for file, label, icon in (
+WAYS = (
     ("parameters", "Parameters: how many, and where?", "donut_large"),
     ("architecture", "Architecture: how is it put together?", "account_tree"),
-    ("checkpoint", "Checkpoint: what does the file hold?", "inventory_2"),
+    ("checkpoint", "Checkpoint: what does the file hold?", "fact_check"),
     ("tokens", "Tokens: what does the model read?", "text_fields"),
     ("representations", "Representations: what do layers change?", "grid_on"),
     ("heads", "Heads: what does one head compute?", "view_week"),
-    ("attention", "Attention: which token looks at which?", "visibility"),
+    ("attention", "Attention: which token looks at which?", "hub"),
     ("sentences", "Sentences: which are alike?", "notes"),
-):
-    st.page_link(f"../pages/{file}.py", label=label, icon=f":material/{icon}:")
-
-with folded("Glossary", "glossary"):
-    st.markdown(glossary())
+)
+links = [PageLink(label, file, icon) for file, label, icon in WAYS]
+page_links([("", links)], "overview_ways", label="Where to look next")

@@ -60,7 +60,7 @@ def share_button(page: str) -> None:
     Args:
         page: name of the page that is shown.
     """
-    with st.popover("Share", key="share_open", on_change="rerun") as place:
+    with st.popover("Share", type="tertiary", key="share_open", on_change="rerun") as place:
         if place.open:
             _panel(page)
 

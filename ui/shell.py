@@ -52,7 +52,8 @@ with st.sidebar, shown_to_user():
         again,
     )
     with st.container(horizontal=True, gap="xsmall"):
-        share.share_button(here)
+        with st.container(width="content"):  # a fragment alone would take all the room that its row has left
+            share.share_button(here)
         tour.lessons_button()
         glossary(here)
     model_select()

@@ -147,6 +147,12 @@ def _attention_maps(facts: ModelFacts, model_type: str) -> Capability:
     if not facts.keeps_tokens:
         words = "Not every layer has a vector per token, so no map is one of the text's tokens."
         return Capability("Attention maps", "none", words)
+    if facts.sinks:
+        words = (
+            "Heads also attend to a learned sink beside the tokens, so query and key alone do not give the weights. "
+            "Maps of the family's own code are shown where each row sums to 1."
+        )
+        return Capability("Attention maps", "with a learned sink", words)
     if facts.recorded:
         words = "Query, key and value of every layer and head are recorded; attention is computed from them."
         return Capability("Attention maps", "exact, with q, k and v", words)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,17 @@ class PlainRow:
     def __len__(self) -> int:
         """Count of tokens."""
         return len(self.input_ids)
+
+
+class DryWay(NamedTuple):
+    """How a class can be run without its values."""
+
+    device_mode: DeviceMode
+    """On the meta device, or with every weight 0."""
+    masked: bool
+    """Whether it is given an attention mask."""
+    token: int
+    """Row of the vocabulary of a token that is no padding."""
 
 
 @dataclass(slots=True, eq=False)
@@ -127,6 +138,16 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder:
     raise UnsupportedModelError(
         f"{name!r} ({model.config.model_type}) cannot be run without its values: {refusal or 'its tokens are routed'}"
     ) from refusal
+
+
+def dry_way(name: str, config: Mapping[str, Any], task: str = "base", encoder: bool = False) -> DryWay:
+    """The way in which dry_model runs a class.
+
+    Raises:
+        BertvizError: as dry_model.
+    """
+    dry = dry_model(name, config, task, encoder)
+    return DryWay(dry.device_mode, dry.masked, int(plain_row(dry.model, 1).input_ids[0]))
 
 
 def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:

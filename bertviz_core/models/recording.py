@@ -4,7 +4,7 @@ transformers looks the function up by name (AttentionInterface), once for the wh
 variable: every thread and every `recording` block has its own list, so that concurrent runs never mix.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -90,6 +90,11 @@ def register() -> str:
     return NAME
 
 
+def unknown_arguments(arguments: Mapping[str, Any]) -> list[str]:
+    """Names of what a model hands to its attention function beyond what SDPA knows, and what may change the result."""
+    return sorted(name for name, value in arguments.items() if value is not None and name not in WITHOUT_EFFECT)
+
+
 def _alone(tensor: "torch.Tensor") -> "torch.Tensor":
     """The tensor without the larger one that it is a part of, such as a fused projection, which could not be freed."""
     return tensor.clone() if tensor.untyped_storage().nbytes() > tensor.nbytes else tensor
@@ -116,9 +121,8 @@ def recording_attention(
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    unknown = [name for name, value in kwargs.items() if value is not None and name not in WITHOUT_EFFECT]
-    if unknown:
-        raise UnknownArgumentError(f"attention of {type(module).__name__} depends on {', '.join(sorted(unknown))}")
+    if unknown := unknown_arguments(kwargs):
+        raise UnknownArgumentError(f"attention of {type(module).__name__} depends on {', '.join(unknown)}")
     records = _records.get()
     if records is not None:
         scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)

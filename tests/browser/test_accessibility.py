@@ -61,7 +61,7 @@ PAGES = {
     },
 }
 """Page -> view, in the order of its control -> keys of its charts."""
-TEXTS = ["Text", "Second text", "Apply the text"]
+TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
 READ_TEXT = ("architecture", "tokens", "representations", "attention")
 """Pages whose first view reads the text; the others are shown without its fields."""

@@ -134,6 +134,17 @@ def test_the_model_goes_along_and_comes_back(page: Page, server: str) -> None:
     assert page.url == f"{server}/parameters?model=bert-base-uncased"
 
 
+def test_a_link_within_a_page_is_one_entry_too(tab: Page, server: str) -> None:
+    tab.goto(f"{server}/?model=all-MiniLM-L6-v2")
+    arrived(tab, "Overview")
+    before = entries(tab)
+    tab.get_by_test_id("stMain").get_by_role("link", name="Tokens: ").click()
+    arrived(tab, "Tokens")
+    assert entries(tab) == before + 1
+    tab.go_back()
+    arrived(tab, "Overview")
+
+
 @pytest.mark.parametrize("name", ["Tokens", "Attention"])
 def test_the_first_tap_after_a_text_was_written_opens_its_page(browser: Browser, server: str, name: str) -> None:
     context = browser.new_context(viewport={"width": 1000, "height": 900}, has_touch=True, reduced_motion="reduce")
@@ -190,6 +201,21 @@ def write(page: Page, name: str, text: str) -> None:
     page.get_by_role("textbox", name=name, exact=True).fill(text)
     page.get_by_role("button", name="Apply the text").click()
     settled(page)
+
+
+def test_what_belongs_to_the_text_is_in_sight_in_a_low_window(tab: Page, server: str) -> None:
+    tab.set_viewport_size({"width": 1366, "height": 768})
+    tab.goto(f"{server}/tokens")
+    arrived(tab, "Tokens")
+    buttons = [
+        tab.get_by_test_id("stSidebar").get_by_role("button", name=name) for name in ("Share", "Lessons", "Glos")
+    ]
+    assert len({each.evaluate("each => Math.round(each.getBoundingClientRect().top)") for each in buttons}) == 1
+    tab.get_by_role("textbox", name="Text", exact=True).fill("The first click counts.")
+    expect(tab.get_by_role("button", name="Apply the text")).to_be_in_viewport(ratio=1)
+    tab.get_by_role("button", name="Apply the text").click()
+    settled(tab)
+    expect(tab.get_by_test_id("stMain").get_by_text("counts").first).to_be_visible()
 
 
 def test_a_reload_keeps_texts_and_two_tabs_are_apart(page: Page, server: str) -> None:

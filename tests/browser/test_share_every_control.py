@@ -33,7 +33,6 @@ SHOWN = """() => {
     charts: all(".js-plotly-plot").map((each) => ({
       title: each.layout.title?.text,
       ranges: axes(each.layout).map(([name, axis]) => [name, near(axis.range)]),
-      slider: each.layout.sliders?.[0]?.active,
       level: each.data.map((trace) => trace.level ?? null),
       shown: each.data.map((trace) => trace.visible ?? true),
       values: each.data.map((trace) => JSON.stringify(trace.z ?? trace.y ?? trace.values).slice(0, 4000)),

@@ -4,6 +4,7 @@ import math
 
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.structure.results import Block, BlockKind, LayerFacts, ModelFacts, StreamTable
+from bertviz_core.figures.parameters.bars import LAYER_PARTS
 from bertviz_core.parameters.results import ComponentCount, LayerCount, Ledger, Parameter, TreeNode
 
 ACTIVE = "<b>hi</b>&"
@@ -29,22 +30,11 @@ TABLES = (
     StreamTable("embeddings.token_type_embeddings.weight", "token type", 5),
 )
 """Tables on the way of the tokens."""
-PARTS = (
-    "query",
-    "key",
-    "value",
-    "query_key_value",
-    "attention_output",
-    "attention_other",
-    "feed_forward",
-    "layer_norm",
-    "other",
-)
 
 
 def layer(component: str, index: int, applications: int, *parts: int) -> LayerCount:
-    """A layer of these parts, in the order of PARTS."""
-    named = dict(zip(PARTS, parts, strict=True))
+    """A layer of these parts, in the order of LAYER_PARTS."""
+    named = dict(zip(LAYER_PARTS, parts, strict=True))
     return LayerCount(component=component, layer=index, total=sum(parts), applications=applications, **named)
 
 

@@ -4,13 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import normalizers
 from transformers import PreTrainedTokenizerFast
 
 from bertviz_core.hidden_states.words import occurrences, word_spans
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit, tokenize
 from tests.helpers.tiny_models import tiny_tokenizer
+from tests.helpers.tiny_tokenizers import byte_level, metaspace
 
 SENTENCES = ("I love my pet python.", "I love coding in python.", "The Pythons love the python, pythons.")
 
@@ -21,43 +22,6 @@ def read(tokenizer: Any, text: str, pair: str | None = None) -> Tokens:
 
 def wordpiece(text: str, pair: str | None = None) -> Tokens:
     return read(tiny_tokenizer(), text, pair)
-
-
-def metaspace() -> PreTrainedTokenizerFast:
-    """As T5, XLM-R, ALBERT: a space becomes U+2581 and punctuation stays with its word."""
-    pieces = [
-        "<unk>",
-        "▁",
-        ".",
-        ",",
-        "▁I",
-        "▁love",
-        "▁my",
-        "▁pet",
-        "▁pyth",
-        "on",
-        "▁coding",
-        "▁in",
-        "▁the",
-        "s",
-        "▁The",
-    ]
-    letters = sorted(set("".join(SENTENCES).replace(" ", "")))
-    scores = [(piece, -1.0) for piece in pieces] + [(letter, -5.0) for letter in letters if letter not in pieces]
-    tokenizer = Tokenizer(models.Unigram(scores, unk_id=0))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
-
-
-def byte_level() -> PreTrainedTokenizerFast:
-    """As GPT-2 and RoBERTa: bytes, a space is U+0120 in front of the next piece."""
-    alphabet = {letter: place for place, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    merges = [("p", "y"), ("py", "t"), ("pyt", "h"), ("o", "n")]
-    vocabulary = {**alphabet, **{a + b: len(alphabet) + place for place, (a, b) in enumerate(merges)}}
-    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
 
 
 def lower_metaspace() -> PreTrainedTokenizerFast:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages.snippets import save_models
+
 
 @pytest.fixture(autouse=True)
 def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -14,3 +16,16 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     monkeypatch.delenv("INSIDE_BERT_ALLOWED_MODELS", raising=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def snippet_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the models for which code is run."""
+    return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def saved_models(snippet_folder: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That folder as the test's models folder."""
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(snippet_folder))
+    return snippet_folder

@@ -5,11 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import Gemma2Config, Gemma2Model, GptOssConfig, GptOssModel
+from transformers import Gemma2Config, Gemma2Model, GptOssConfig, GptOssModel, GraniteSWAConfig, GraniteSWAModel
 
+from bertviz_core.architecture.capabilities import capabilities
+from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import NAME, register
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.sentences.batches import batches
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.verification import check_batches
@@ -72,6 +76,31 @@ def test_attention_that_sdpa_does_not_know_is_the_models_own(make: Any) -> None:
     assert model.recorded_in_part
     assert found.query is None
     assert "recorded" not in found.attention_source
+
+
+def with_sinks_in_each_layer() -> Any:
+    """The same in a family that can be run without its values."""
+    torch.manual_seed(0)
+    sizes = {name: value for name, value in SIZES.items() if name != "head_dim"}
+    model = GraniteSWAModel(GraniteSWAConfig(**sizes, bos_token_id=1, eos_token_id=2))
+    for name, parameter in model.named_parameters():
+        if name.endswith("sinks"):
+            torch.nn.init.constant_(parameter, 2.0)
+    return model
+
+
+@pytest.mark.parametrize(
+    "make", [with_sinks_in_each_layer, with_cap, lambda: tiny_model("bert"), lambda: tiny_model("deberta")]
+)
+def test_the_card_says_of_the_maps_what_a_run_finds(make: Any) -> None:
+    model = loaded(make())
+    config = model.model.config.to_dict()
+    source = ModelSource("m", "local", config, None, None, "", False)
+    card = capabilities(source, config_ledger("m", config), model_facts("m", config))
+    (maps,) = [each.answer for each in card if each.name == "Attention maps"]
+    found = trace(model, tokens_of(7)).attention_source
+    said = {"exact, with q, k and v": ("recorded",), "maps only": ("eager",), "with a learned sink": ("eager", "none")}
+    assert found in said[maps]
 
 
 def test_a_model_that_is_recorded_is_compared_before_its_first_run_and_once() -> None:

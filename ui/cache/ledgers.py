@@ -36,13 +36,6 @@ def source(name: str) -> ModelSource:
     return resolve(name, settings())
 
 
-def place(source: ModelSource) -> str:
-    """What from_pretrained is given for a model: its id on the Hub, or its folder."""
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
-
-
 def saved_class(name: str) -> str:
     """The class that a model's config names; "" where it names none."""
     return str((source(name).config.get("architectures") or [""])[0])

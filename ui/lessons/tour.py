@@ -255,7 +255,7 @@ def end_tour() -> None:
 
 def lessons_button() -> None:
     """All lessons, in the sidebar."""
-    with st.popover("Lessons", key="lessons_open", on_change="rerun") as place:
+    with st.popover("Lessons", type="tertiary", key="lessons_open", on_change="rerun") as place:
         if not place.open:
             return
         links, faults = [], []

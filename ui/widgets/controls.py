@@ -37,6 +37,9 @@ def text_inputs(shown: bool = True) -> None:
     if not shown:
         return
     st.text_area("Text", key="text", height=100, persist_state="session", help="What the model reads.")
+    # Leaving a field applies its text, so the button has nothing to do: it shows where to click, and is there to tap.
+    # It stands here, since below the second text it would be out of sight in a window 768 pixels high.
+    st.button("Apply the text", key="apply_text", width="stretch", help="Ctrl + Enter in the field does the same.")
     st.text_area(
         "Second text",
         key="pair",
@@ -45,8 +48,6 @@ def text_inputs(shown: bool = True) -> None:
         placeholder="none",
         help="Makes a pair: both texts in one input, with a separator between them.",
     )
-    # Leaving a field applies its text, so the button has nothing to do: it shows where to click, and is there to tap.
-    st.button("Apply the text", key="apply_text", width="stretch", help="Ctrl + Enter in the field does the same.")
 
 
 def text() -> str:

@@ -3,7 +3,6 @@
 import re
 import string
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 
@@ -50,11 +49,6 @@ def heading(title: str, question: str) -> Callable[[str, str], None]:
 def class_words(saved: str, counted: str) -> str:
     """The class that a checkpoint names and the one that is counted, both where they differ."""
     return counted if saved in ("", counted) else f"saved as {saved}, counted as {counted}"
-
-
-def glossary() -> str:
-    """The glossary's table, as Markdown of the project's own."""
-    return (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8").partition("\n\n")[2]
 
 
 def count(value: int | None) -> str:

@@ -10,12 +10,12 @@ LONGEST = 300
 """Characters of the texts that are written out; longer ones are left to the reader."""
 
 
-def model_name_in_code(name: str) -> str:
-    """What from_pretrained must be given to load a model: a folder, or an id on the Hub."""
-    source = ledgers.source(name)
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
+LIBRARY = (
+    "from bertviz_core.models.loading import load_model",
+    "from bertviz_core.models.sources import resolve",
+    "from bertviz_core.settings import Settings",
+    "from bertviz_core.trace.tokenization import load_tokenizer",
+)
 
 
 def model_lines(name: str, tokens: Tokens | None = None) -> str:
@@ -25,27 +25,66 @@ def model_lines(name: str, tokens: Tokens | None = None) -> str:
         name: name of the model.
         tokens: the text as the model reads it.
     """
-    model = models.loaded(name).model
-    kind = type(model).__name__
+    if tokens is None:
+        return _loading(name, "")
+    return f"{_loading(name, ', AutoTokenizer')}inputs = tokenizer({_given(tokens, models.loaded(name).model)})\n"
+
+
+def reader_lines(name: str) -> str:
+    """Lines that load a model as `model` and its tokenizer as `tokenizer`."""
+    return _loading(name, ", AutoTokenizer")
+
+
+def _loading(name: str, more: str) -> str:
+    kind = type(models.loaded(name).model).__name__
     # Of an encoder-decoder model the encoder is taken; T5 and its kin have a class that loads nothing else.
     auto = "AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel"
     part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) else ""
-    imports = f"{auto}, AutoTokenizer" if tokens is not None else auto
-    lines = ["import torch", f"from transformers import {imports}", "", f"name = {model_name_in_code(name)!r}"]
+    lines = ["import torch", f"from transformers import {auto}{more}", ""]
+    lines.append(f"name = {ledgers.source(name).pretrained_name!r}")
     lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")
-    if tokens is not None:
-        lines += ["tokenizer = AutoTokenizer.from_pretrained(name)", f"inputs = tokenizer({_given(tokens, model)})"]
+    lines += ["tokenizer = AutoTokenizer.from_pretrained(name)"] if more else []
     return "\n".join([*lines, ""])
 
 
-def reading(tokens: Tokens, model: Any) -> str:
-    """What the tokenizer is given besides the text."""
+def library_lines(name: str, *imports: str) -> str:
+    """Lines that load a model and its tokenizer with the library of this dashboard, `source` and `settings` beside.
+
+    Args:
+        name: name of the model.
+        imports: what else is imported, a line each.
+    """
+    lines = [
+        *sorted((*imports, *LIBRARY)),
+        "",
+        "settings = Settings.from_environment(any_folder=True)",
+        f"source = resolve({library_name(name)!r}, settings)",
+        "model, tokenizer = load_model(source, settings), load_tokenizer(source, settings)",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def library_name(name: str) -> str:
+    """The name under which the library finds a model anywhere."""
+    source = ledgers.source(name)
+    return str(source.folder) if source.kind == "local" and source.folder else source.name
+
+
+def reading(tokens: Tokens, model: Any, limit: int | None = None) -> str:
+    """What the tokenizer is given besides the text.
+
+    Args:
+        tokens: the text, or one like it, as the model reads it.
+        model: the model.
+        limit: most tokens of any text; None for as many as this one has, where it was cut.
+    """
+    most = limit if limit is not None else tokens.limit if any(tokens.tokens_cut) else None
     takes = signature(model.forward).parameters
     unwanted = tokens.token_type_ids is not None and "token_type_ids" not in takes
     more = [
         'return_tensors="pt"',
         *(["return_token_type_ids=False"] if unwanted else []),
-        *([f"truncation=True, max_length={tokens.limit}"] if any(tokens.tokens_cut) else []),
+        *([f"truncation=True, max_length={most}"] if most is not None else []),
     ]
     return ", ".join(more)
 

@@ -151,6 +151,7 @@ class _Reader:
             pooler=self.base_pooler,
             base_class=self.base_class,
             recorded=self._recorded(stack),
+            sinks=any(call.sinks for call in self.calls.attention),
         )
 
     def _starts(self, stack: str) -> list[tuple[Value, Value]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bertviz_core.architecture.dry_run import DryModel
 from bertviz_core.architecture.structure.results import Window
+from bertviz_core.models.recording import unknown_arguments
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +39,9 @@ class AttentionCall(NamedTuple):
     mask: "torch.Tensor | None"
     """Mask that it was given."""
     plain: bool
-    """Whether nothing else is done to the scores, such as a soft cap."""
+    """Whether nothing else is done to the scores, such as a soft cap, so that the call can be recorded."""
+    sinks: bool
+    """Whether a head also looks at something that is no token."""
 
 
 class Calls(NamedTuple):
@@ -117,7 +120,8 @@ def stepwise_attention(
     factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     if calls is not None:
         seen = query.shape[2], key.shape[2]
-        calls.attention.append(AttentionCall(module, *seen, factor, attention_mask, not kwargs.get("softcap")))
+        plain, sinks = not unknown_arguments(kwargs), kwargs.get("s_aux") is not None
+        calls.attention.append(AttentionCall(module, *seen, factor, attention_mask, plain, sinks))
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))

@@ -122,7 +122,10 @@ class ModelFacts:
     base_class: str
     """The family's class without a task head."""
     recorded: bool
-    """Whether every layer hands query, key and value to transformers' exchangeable attention function."""
+    """Whether every layer hands query, key and value, and nothing else that matters, to transformers' exchangeable
+    attention function."""
+    sinks: bool = False
+    """Whether heads also look at something that is no token."""
 
     def layer(self, stack: str, index: int) -> LayerFacts | None:
         """The facts of one layer; None where there are none."""

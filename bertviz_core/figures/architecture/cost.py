@@ -183,7 +183,7 @@ def memory_figure(memory: ActivationMemory) -> FigureSpec:
     known = memory.nbytes[memory.nbytes > 0]
     ends = f", {binary_bytes(int(known.min()))} to {binary_bytes(int(known.max()))}" if known.size else ""
     what = (
-        "tensors alive at the fullest moment of a forward pass without gradients"
+        "the largest sum of tensors alive at once in a forward pass without gradients"
         if memory.holding == "inference"
         else "what a forward pass keeps for the backward pass, dropout off"
     )

@@ -8,7 +8,7 @@ from jaxtyping import Float, UInt
 
 from bertviz_core.attention.results import AttentionAtlas
 from bertviz_core.figures.attention.heatmap import MAP_SETTINGS
-from bertviz_core.figures.attention.reading import WORDS, all_heads_title, colour_bar
+from bertviz_core.figures.attention.reading import WORDS, all_heads_title, attention_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
@@ -42,7 +42,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
         zmin=0,
         zmax=LEVELS,
         colorscale=sequential(theme),
-        colorbar=colour_bar(WORDS[atlas.options.weights], top, LEVELS, lifted),
+        colorbar=attention_bar(WORDS[atlas.options.weights], top, LEVELS, lifted),
         hoverinfo="skip",
     )
     line = {"color": theme.muted, "width": 1}

@@ -8,8 +8,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
-from bertviz_core.figures.attention.reading import UNITS, WORDS, attention_title, colour_bar, divide
+from bertviz_core.figures.attention.reading import UNITS, WORDS, divide, one_map
 from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
@@ -104,7 +105,7 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
         zmin=0,
         zmax=full,
         colorscale=sequential(theme),
-        colorbar=colour_bar(unit, top, full),
+        colorbar=colour_bar(unit, 0, top, (0, full)),
         hovertemplate="query %{y}, key %{x}" + (": %{z:.5f}" if exact else "") + "<extra></extra>",
     )
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
@@ -118,13 +119,7 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
 )
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention, queries by keys."""
-    title = attention_title(attention_map, trace.model)
-    special = np.flatnonzero(trace.tokens.special).tolist()
-    return FigureSpec(
-        title,
-        f"{title}: queries by keys",
-        partial(attention_heatmap, attention_map, special, title, second=trace.tokens.second_start),
-    )
+    return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
 @figure("readings", "attention_beside_chart", "raw, value-weighted, rollout (--layer, --head, --words)", MAP_SETTINGS)

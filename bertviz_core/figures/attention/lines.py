@@ -1,7 +1,6 @@
 """One head's attention as lines: the looking tokens on the left, those looked at on the right, strong lines dark."""
 
 from collections.abc import Collection
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.attention.results import AttentionMap
 from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, axis_labels
-from bertviz_core.figures.attention.reading import UNITS, attention_title
+from bertviz_core.figures.attention.reading import UNITS, one_map
 from bertviz_core.figures.base.axes import token_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
@@ -93,10 +92,4 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
 )
 def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention as lines from queries to keys."""
-    title = attention_title(attention_map, trace.model)
-    special = np.flatnonzero(trace.tokens.special).tolist()
-    return FigureSpec(
-        title,
-        f"{title}: lines from queries to keys",
-        partial(attention_lines, attention_map, special, title, second=trace.tokens.second_start),
-    )
+    return one_map(attention_lines, "lines from queries to keys", attention_map, trace)

@@ -1,12 +1,17 @@
 """How pictures of attention are read: their titles and units, a scale with round ticks, where a second text begins."""
 
-from math import floor, log10
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.attention.results import AttentionMap, MapOptions
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme
+from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.trace.results import Trace
 
 WORDS = {"attention": "attention weight", "rollout": "rollout share", "value-weighted": "value-weighted norm"}
 UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
@@ -27,16 +32,22 @@ def all_heads_title(options: MapOptions, model: str) -> str:
     return f"{KINDS[options.weights]} {of} — {model}"
 
 
-def round_ticks(top: float, most: int = 6) -> list[float]:
-    """Round values from 0 to the top in even steps of 1, 2 or 5 times a power of ten."""
-    if top <= 0:
-        return [0.0]
-    power = 10.0 ** floor(log10(top))
-    step = next(step * power for step in (0.1, 0.2, 0.5, 1, 2) if top / (step * power) <= most)
-    return [place * step for place in range(floor(top / step + 1e-9) + 1)]
+def one_map(draw: Callable[..., go.Figure], seen: str, attention_map: AttentionMap, trace: Trace) -> FigureSpec:
+    """A figure of one map.
+
+    Args:
+        draw: makes it of the map, the places of special tokens, a title and a theme.
+        seen: what is seen in it.
+        attention_map: the map.
+        trace: the run that it is of.
+    """
+    title = attention_title(attention_map, trace.model)
+    special = np.flatnonzero(trace.tokens.special).tolist()
+    drawn = partial(draw, attention_map, special, title, second=trace.tokens.second_start)
+    return FigureSpec(title, f"{title}: {seen}", drawn)
 
 
-def colour_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:
+def attention_bar(unit: str, top: float, full: float, root: bool = False) -> dict[str, Any]:
     """A bar with round ticks for cells that go from 0 to `full` and stand for 0 to `top`.
 
     Args:
@@ -45,15 +56,10 @@ def colour_bar(unit: str, top: float, full: float, root: bool = False) -> dict[s
         full: what a cell of the largest value holds.
         root: whether cells hold the square root of their share.
     """
-    values = round_ticks(top)
-    shares = [value / (top or 1.0) for value in values]
-    return {
-        "title": {"text": unit, "side": "right"},
-        "tickvals": [full * (share**0.5 if root else share) for share in shares],
-        "ticktext": [f"{value:.6g}" for value in values],
-        "tickfont": {"size": TEXT_SIZE - 1},
-        "thickness": 16,
-    }
+    bar = colour_bar(unit, 0, top, (0, full))
+    if root:
+        bar["tickvals"] = [(full * place) ** 0.5 for place in bar["tickvals"]]
+    return bar
 
 
 def divide(figure: go.Figure, first_row: int | None, first_column: int | None, theme: Theme, **where: int) -> go.Figure:

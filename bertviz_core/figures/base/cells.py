@@ -54,10 +54,11 @@ def cell_numbers(
     ends: tuple[float, float],
     room: tuple[float, float],
     axes: tuple[str, str] = ("x", "y"),
+    first_column: int = 0,
 ) -> go.Figure:
     """The figure, with its numbers in the cells of a map where all of them have room; else as it is.
 
-    The cells are those of a heatmap at 0, 1, 2 ... of both axes. What is no number stays empty.
+    The cells are those of a heatmap, one unit of an axis each, the first at 0. What is no number stays empty.
 
     Args:
         figure: holds the map.
@@ -67,7 +68,10 @@ def cell_numbers(
         ends: numbers that have the first and the last colour.
         room: width and height of the map in pixels, in the narrowest place for which it is drawn.
         axes: names of its axes.
+        first_column: where its columns begin on their axis, if not at 0.
     """
+    if values.size > MOST_NUMBERS:
+        return figure
     words = [[_written(value, form) for value in row] for row in values.tolist()]
     size = number_size(words, *room)
     if size is None:
@@ -76,7 +80,7 @@ def cell_numbers(
     shares = (values - low) / ((high - low) or 1.0)
     places = [(row, column) for row, line in enumerate(words) for column, word in enumerate(line) if word]
     trace: dict[str, Any] = {
-        "x": [column for _, column in places],
+        "x": [first_column + column for _, column in places],
         "y": [row for row, _ in places],
         "text": [words[row][column] for row, column in places],
         "textfont": {"size": size, "color": [text_on(colour_at(scale, float(shares[place]))) for place in places]},

@@ -8,13 +8,11 @@ from typing import Any, Generic, ParamSpec
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.fitted import fitted
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme
+from bertviz_core.figures.base.style import Theme
 
 P = ParamSpec("P")
 PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-STILL = "slider"
-"""Name of the note that stands where the figure has a slider on a screen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,11 +89,7 @@ def figure(
 
 
 def printed(figure: go.Figure, theme: Theme) -> go.Figure:
-    """The figure for paper: no sliders, buttons or paths to click; bars with hatchings, lines with dashes."""
-    for slider in figure.layout.sliders:
-        figure.add_annotation(_note(slider, theme))
-    figure.layout.sliders = figure.layout.updatemenus = ()  # an update would add nothing to them
-    figure.frames = []
+    """The figure for paper: nothing to hover or click; bars with hatchings, lines with dashes."""
     figure.update_layout(hovermode=False, dragmode=False)
     figure.update_traces(selector={"type": "treemap"}, pathbar={"visible": False})
     bars = [trace for trace in figure.data if trace.type == "bar" and trace.name]
@@ -106,15 +100,6 @@ def printed(figure: go.Figure, theme: Theme) -> go.Figure:
         for trace in traces if len(names) > 1 else ():
             mark(trace, names.index(trace.name), theme)
     return figure
-
-
-def _note(slider: Any, theme: Theme) -> dict[str, Any]:
-    """Where a slider stands, in words."""
-    step = slider.steps[slider.active or 0]
-    words = f"{slider.currentvalue.prefix or ''}{step.label}"
-    place = {"x": 1, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
-    font = {"size": TEXT_SIZE + 1, "color": theme.text}
-    return {"name": STILL, "text": f"<b>{words}</b>", "showarrow": False, "font": font, **place}
 
 
 def _hatched(trace: Any, place: int, theme: Theme) -> None:

@@ -92,6 +92,9 @@ def values_heatmap(
     # Margins given, not measured: measuring lays the picture out twice, and this one is redrawn at every switch.
     left = 16 + _label_room(names)
     figure.update_layout(margin={"l": left, "r": 16, "b": 56}, xaxis_automargin=False)
+    room = (float(theme.pixels - BESIDE - _label_room(names)), float(figure.layout.height - 130))
+    ends = (-coded.limit, coded.limit)
+    cell_numbers(figure, values, ".2f", diverging(theme), ends, room, first_column=first)
     return mark_second_text(figure.update_yaxes(automargin=False), second_text, seq, theme, "y", "x")
 
 

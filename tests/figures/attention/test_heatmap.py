@@ -9,7 +9,7 @@ import pytest
 from bertviz_core.attention.results import AttentionMap, Axis, MapOptions, PooledMap
 from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
 from bertviz_core.figures.attention.lines import attention_lines
-from bertviz_core.figures.attention.reading import colour_bar, round_ticks
+from bertviz_core.figures.attention.reading import attention_bar
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
 
 
@@ -63,23 +63,9 @@ def test_a_pooled_map_stands_at_its_positions() -> None:
     assert list(trace.x) == [3, 5]
 
 
-@pytest.mark.parametrize(
-    ("top", "ticks"),
-    [
-        (0.946, [0, 0.2, 0.4, 0.6, 0.8]),
-        (1.0, [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        (0.31, [0, 0.1, 0.2, 0.3]),
-        (7.3, [0, 2, 4, 6]),
-        (0.0, [0]),
-    ],
-)
-def test_ticks_are_round(top: float, ticks: list[float]) -> None:
-    assert round_ticks(top) == pytest.approx(ticks)
-
-
 def test_a_bar_of_roots_stands_where_the_cells_do() -> None:
-    bar = colour_bar("weight", 0.8, 255, root=True)
-    assert bar["ticktext"] == ["0", "0.2", "0.4", "0.6", "0.8"]
+    bar = attention_bar("weight", 0.8, 255, root=True)
+    assert bar["ticktext"] == ["0.0", "0.2", "0.4", "0.6", "0.8"]
     assert bar["tickvals"][1] == pytest.approx(255 * 0.5)
     assert bar["tickvals"][-1] == pytest.approx(255)
 

@@ -210,15 +210,11 @@ def test_a_described_png_is_whole() -> None:
     assert found == head + chunk(b"iTXt", words) + rest
 
 
-def test_print_keeps_the_layer_of_a_slider_in_words_and_nothing_to_move() -> None:
-    steps = [{"label": str(step), "method": "animate", "args": [[str(step)]]} for step in range(4)]
-    slider = {"active": 2, "steps": steps, "currentvalue": {"prefix": "layer "}}
-    picture = FigureSpec("t", "a", lambda theme: go.Figure(layout=layout(theme, "t", sliders=[slider])))
+def test_print_has_nothing_to_hover_or_drag_and_is_drawn_once() -> None:
+    picture = FigureSpec("t", "a", lambda theme: go.Figure(layout=layout(theme, "t")))
     paper = picture.drawn(PRINT)
-    assert not paper.layout.sliders
-    assert not paper.frames
-    assert [note.text for note in paper.layout.annotations] == ["<b>layer 2</b>"]
-    assert len(picture.drawn(LIGHT).layout.sliders) == 1
+    assert (paper.layout.hovermode, paper.layout.dragmode) == (False, False)
+    assert picture.drawn(LIGHT).layout.hovermode is not False
     assert picture.drawn(PRINT) is paper
 
 

@@ -47,6 +47,16 @@ def test_many_values_go_as_steps_of_the_range_with_a_bar_in_real_units() -> None
         assert float(words.replace("−", "-")) == pytest.approx(place / 32767 * limit, abs=1e-6)
 
 
+def test_values_stand_in_their_cells_where_they_have_room() -> None:
+    values = RANDOM.normal(size=(5, 12)).astype(np.float32)
+    figure = values_heatmap(values, NAMES, 11, None, "x", LIGHT)
+    found = [float(text.replace("−", "-")) for text in cell_texts(figure)]
+    np.testing.assert_allclose(found, values.ravel(), atol=0.0051)
+    (numbers,) = [trace for trace in figure.data if trace.type == "scatter"]
+    assert sorted(set(numbers.x)) == list(figure.data[0].x)
+    assert not cell_texts(values_heatmap(RANDOM.normal(size=(5, 64)).astype(np.float32), NAMES, 0, None, "x", LIGHT))
+
+
 def test_repeated_tokens_keep_their_own_rows() -> None:
     axis = values_heatmap(np.eye(5, 3, dtype=np.float32), NAMES, 0, None, "x", LIGHT).layout.yaxis
     assert list(axis.tickvals) == [0, 1, 2, 3, 4]

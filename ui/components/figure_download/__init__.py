@@ -7,7 +7,6 @@ import streamlit as st
 
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LINE, SCALE, WIDTH
-from bertviz_core.figures.base.spec import STILL
 from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
@@ -66,7 +65,6 @@ def figure_download(
         "text": theme.text,
         "font": FONT,
         "family": FAMILY,
-        "note": STILL,
         "width": WIDTH,
         "least": WIDE,
         "sizes": {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE},

@@ -46,7 +46,7 @@ function drawing(plot, camera, data) {
       fetch(link.href).then((answer) => answer.text()).then(resolve, reject);
     };
     document.addEventListener("click", taken, true);
-    const drawn = data.figure ? carried(JSON.parse(data.figure), own, data.note) : own;
+    const drawn = data.figure ? carried(JSON.parse(data.figure), own) : own;
     const font = { ...drawn.layout.font, family: data.font };
     try {
       plot.data = drawn.data;
@@ -70,8 +70,8 @@ function pixels(plot, data) {
   return width >= data.least || !data.figure ? { width, height } : { width: data.width, height: own ?? height };
 }
 
-// The figure of another theme as the reader has moved it on the page: part of an axis, opened module, layer.
-function carried(figure, own, noteName) {
+// The figure of another theme as the reader has moved it on the page: part of an axis, opened module.
+function carried(figure, own) {
   for (const [name, axis] of Object.entries(own.layout)) {
     if (/^[xy]axis\d*$/.test(name) && axis?.range && figure.layout[name]) {
       Object.assign(figure.layout[name], { range: axis.range, autorange: axis.autorange ?? false });
@@ -80,16 +80,6 @@ function carried(figure, own, noteName) {
   figure.data.forEach((trace, index) => {
     if (own.data[index]?.level) trace.level = own.data[index].level;
   });
-  const slider = own.layout.sliders?.[0];
-  if (slider) {
-    figure.data.forEach((trace, index) => {
-      if (own.data[index]?.z) trace.z = own.data[index].z;
-    });
-    const at = slider.active ?? 0;
-    if (figure.layout.sliders?.[0]) figure.layout.sliders[0].active = at;
-    const note = figure.layout.annotations?.find((each) => each.name === noteName);
-    if (note) note.text = `<b>${slider.currentvalue?.prefix ?? ""}${slider.steps[at].label}</b>`;
-  }
   return figure;
 }
 

@@ -9,6 +9,7 @@ puts it in again.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -37,23 +38,32 @@ class PageLink:
     label: str
     """Its name."""
     address: str
-    """Its place below the dashboard's own address; "" for the first page."""
+    """Its place below the dashboard's own address, and its query; "" for the first page."""
     icon: str
     """Name of its sign among the Material Symbols."""
-    current: bool
+    current: bool = False
     """Whether it is shown now."""
 
 
-def page_links(groups: Sequence[tuple[str, Sequence[PageLink]]], key: str, again: str = "") -> None:
+def page_links(
+    groups: Sequence[tuple[str, Sequence[PageLink]]],
+    key: str,
+    again: str = "",
+    label: str = "Pages",
+    width: Literal["stretch", "content"] = "stretch",
+) -> None:
     """The links.
 
     Args:
-        groups: name of each group, and its pages.
+        groups: name of each group, "" for one that needs none, and its pages.
         key: of the component.
         again: query of this page that is opened at once, without a click; "" for none.
+        label: names the links for those who do not see them.
+        width: of the whole.
     """
     shown = [{"name": name, "links": [asdict(link) for link in links]} for name, links in groups]
-    _component(key=key, data={"groups": shown, "again": again, "carried": list(CARRIED)}, height="content")
+    data = {"groups": shown, "again": again, "carried": list(CARRIED), "label": label}
+    _component(key=key, data=data, width=width, height="content")
 
 
 def view_links(views: Sequence[str], current: str, name: str, key: str) -> None:

@@ -24,14 +24,13 @@ export default function ({ data, parentElement }) {
 }
 
 function drawPages(nav, shown) {
-  nav.setAttribute("aria-label", "Pages");
+  nav.setAttribute("aria-label", shown.label);
   const focused = nav.getRootNode().activeElement?.dataset?.at;
   nav.replaceChildren(...shown.groups.flatMap((group) => {
-    const title = element("p", group.name);
     const list = document.createElement("ul");
-    list.setAttribute("aria-label", group.name);
+    list.setAttribute("aria-label", group.name || shown.label);
     list.append(...group.links.map(item));
-    return [title, list];
+    return group.name ? [element("p", group.name), list] : [list];
   }));
   if (focused) nav.querySelector(`a[data-at="${focused}"]`)?.focus();
   nav.onclick = (event) => {

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from bertviz_core.architecture.activation_memory import activation_memory
 from bertviz_core.architecture.design import design_of
-from bertviz_core.architecture.dry_run import module_shapes
+from bertviz_core.architecture.dry_run import DryWay, dry_way, module_shapes
 from bertviz_core.architecture.layer_flow import layer_flow
 from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.architecture.module_tree import module_tree
@@ -19,7 +19,7 @@ from bertviz_core.architecture.results import (
     OperationTerms,
     ShapeRun,
 )
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.skeleton import build_skeleton, model_config
 from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.parameters.results import Ledger
@@ -98,6 +98,19 @@ def design(of: ModelClass) -> Design:
     return _design(source_key(of.name), of.task)
 
 
+def way(of: ModelClass) -> DryWay | None:
+    """How a class is run without values; None where it cannot be."""
+    try:
+        return _way(source_key(of.name), of.task, False)
+    except BertvizError:
+        return None
+
+
+def encoder_way(name: str) -> DryWay:
+    """The same of the base model, of an encoder-decoder model its encoder."""
+    return _way(source_key(name), "base", True)
+
+
 def terms(name: str) -> OperationTerms:
     """The terms of the formula for multiply-adds."""
     return _terms(source_key(name))
@@ -162,6 +175,11 @@ def _shapes(
 @cached_by_bytes("Reading the formula off the modules")
 def _terms(key: SourceKey) -> OperationTerms:
     return operation_terms(key.name, ledgers.source(key.name).config, ledgers.facts(key.name, "base"))
+
+
+@cached_by_bytes()
+def _way(key: SourceKey, task: str, encoder: bool) -> DryWay:
+    return dry_way(key.name, ledgers.source(key.name).config, task, encoder)
 
 
 @cached_by_bytes("Counting operations")

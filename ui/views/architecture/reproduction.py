@@ -1,18 +1,13 @@
 """Python that gives the numbers of the overview and of the architecture page for the model at hand, as it stands."""
 
+from bertviz_core.architecture.dry_run import DryWay
 from bertviz_core.architecture.results import ActivationMemory, LayerFlow, OperationTerms
-from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.results import Ledger
 from ui.cache import ledgers
+from ui.widgets.reproduction import library_name
 
+EAGER = 'model.set_attn_implementation("eager")   # which asks for no values of the mask\n'
 META = 'with torch.device("meta"):   # shapes without values\n'
-
-
-def where_from(source: ModelSource) -> str:
-    """What from_pretrained is given for a model."""
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
 
 
 def stack_code(name: str, ledger: Ledger) -> str:
@@ -28,10 +23,15 @@ def stack_code(name: str, ledger: Ledger) -> str:
     )
 
 
-def tree_code(name: str, model_class: str, tokens: int) -> str:
-    """The printed tree, and the shapes that go in and come out."""
+def tree_code(name: str, model_class: str, tokens: int, way: DryWay | None) -> str:
+    """The printed tree, and the shapes that go in and come out; the tree alone where the class cannot be run."""
+    if way is None:
+        return f"{_model(name, model_class)}print(model)"
+    shape = (1, 1, tokens) if model_class.endswith("MultipleChoice") else (1, tokens)
+    decoder = ", decoder_input_ids=ids[:, :1]" if ledgers.source(name).config.get("is_encoder_decoder") else ""
     return (
-        f"{_model(name, model_class)}"
+        f"{_model(name, model_class, way)}"
+        f"{EAGER if way.masked else ''}"
         "print(model)\n"
         "def told(path):\n"
         "    def hook(module, inputs, output):\n"
@@ -41,8 +41,8 @@ def tree_code(name: str, model_class: str, tokens: int) -> str:
         "    return hook\n"
         "for path, module in model.named_modules():\n"
         "    module.register_forward_hook(told(path))\n"
-        f"{_ids(1, tokens)}"
-        f"{_call(name)}"
+        f"{_ids(shape, way)}"
+        f"with torch.no_grad():\n    model(**inputs{decoder})"
     )
 
 
@@ -59,15 +59,15 @@ def layer_code(name: str, model_class: str, flow: LayerFlow) -> str:
     )
 
 
-def cost_code(name: str, terms: OperationTerms, tokens: int) -> str:
+def cost_code(name: str, terms: OperationTerms, tokens: int, way: DryWay) -> str:
     """The formula, and PyTorch's own count of a run whose attention is computed step by step."""
     widths = [(row.width, row.applications) for row in terms.attention]
     return (
-        f"{_encoder(name)}"
+        f"{_encoder(name, way)}"
         "from torch.utils.flop_counter import FlopCounterMode\n"
-        f"{_ids(1, tokens)}"
+        f"{_ids((1, tokens), way)}"
         "with torch.no_grad(), FlopCounterMode(display=False) as counter:\n"
-        "    model(input_ids=ids)\n"
+        "    model(**inputs)\n"
         "print(counter.get_total_flops() // 2)   # one multiply-add is two operations\n"
         f"n, pairs = {tokens}, {sum(width * times for width, times in widths)}\n"
         f"per_token = {terms.projections} + {terms.feed_forward} + {terms.other}\n"
@@ -75,14 +75,15 @@ def cost_code(name: str, terms: OperationTerms, tokens: int) -> str:
     )
 
 
-def memory_code(name: str, memory: ActivationMemory) -> str:
+def memory_code(name: str, memory: ActivationMemory, way: DryWay) -> str:
     """The bytes of one cell of the map: the smallest batch of the shortest texts."""
     batch, tokens = memory.batches[0], memory.lengths[0]
-    start = f"{_encoder(name)}{_ids(batch, tokens)}"
     if memory.holding == "training":
         return (
-            f"{start}"
-            "given = {t.untyped_storage()._cdata for t in (*model.parameters(), *model.buffers(), ids)}\n"
+            f"{_encoder(name, way)}"
+            f"{_ids((batch, tokens), way)}"
+            "held = (*model.parameters(), *model.buffers(), *inputs.values())\n"
+            "given = {t.untyped_storage()._cdata for t in held}\n"
             "kept = {}\n"
             "def keep(tensor):\n"
             "    storage = tensor.untyped_storage()\n"
@@ -90,14 +91,14 @@ def memory_code(name: str, memory: ActivationMemory) -> str:
             "        kept[storage._cdata] = storage\n"
             "    return tensor\n"
             "with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):\n"
-            "    output = model(input_ids=ids)\n"
+            "    output = model(**inputs)\n"
             "print(sum(storage.nbytes() for storage in kept.values()))"
         )
     return (
         "from bertviz_core.architecture.activation_memory import activation_memory\n"
         "from bertviz_core.models.sources import resolve\n"
         "from bertviz_core.settings import Settings\n"
-        f"source = resolve({_library_name(name)!r}, Settings.from_environment(any_folder=True))\n"
+        f"source = resolve({library_name(name)!r}, Settings.from_environment(any_folder=True))\n"
         f'print(activation_memory(source.name, source.config, "inference", ({batch},), ({tokens},)).nbytes)'
     )
 
@@ -112,44 +113,39 @@ def design_code(name: str, model_class: str) -> str:
     )
 
 
-def _model(name: str, model_class: str) -> str:
-    """The class on the meta device."""
+def _model(name: str, model_class: str, way: DryWay | None = None) -> str:
+    """The class, without values wherever it can be run so."""
     source = ledgers.source(name)
+    made = f"model = {model_class}(config).eval()"
     return (
         "import torch\n"
         f"from transformers import AutoConfig, {model_class}\n\n"
-        f"config = AutoConfig.from_pretrained({where_from(source)!r})\n"
-        f"{META}"
-        f"    model = {model_class}(config).eval()\n"
+        f"config = AutoConfig.from_pretrained({source.pretrained_name!r})\n"
+        f"{_built(made, way)}"
     )
 
 
-def _encoder(name: str) -> str:
-    """The base model on the meta device, of an encoder-decoder model the encoder, attention step by step."""
+def _encoder(name: str, way: DryWay) -> str:
+    """The base model, of an encoder-decoder model the encoder, attention step by step."""
     source = ledgers.source(name)
-    encoder = 'if hasattr(model, "encoder") and hasattr(model, "decoder"):\n    model = model.encoder\n'
+    encoder = ".get_encoder()" if source.config.get("is_encoder_decoder") else ""
+    made = f'model = AutoModel.from_config(config, attn_implementation="eager"){encoder}.eval()'
     return (
         "import torch\n"
         "from transformers import AutoConfig, AutoModel\n\n"
-        f"config = AutoConfig.from_pretrained({where_from(source)!r})\n"
-        f"{META}"
-        '    model = AutoModel.from_config(config, attn_implementation="eager").eval()\n'
-        f"{encoder}"
+        f"config = AutoConfig.from_pretrained({source.pretrained_name!r})\n"
+        f"{_built(made, way)}"
     )
 
 
-def _ids(batch: int, tokens: int) -> str:
-    return f'ids = torch.zeros({batch}, {tokens}, dtype=torch.long, device="meta")\n'
+def _built(made: str, way: DryWay | None) -> str:
+    if way is None or way.device_mode == "meta":
+        return f"{META}    {made}\n"
+    return f"{made}   # random values: this family looks at them on its way\n"
 
 
-def _call(name: str) -> str:
-    config = ledgers.source(name).config
-    if not config.get("is_encoder_decoder"):
-        return "with torch.no_grad():\n    model(input_ids=ids)"
-    return "with torch.no_grad():\n    model(input_ids=ids, decoder_input_ids=ids[:, :1])"
-
-
-def _library_name(name: str) -> str:
-    """The name under which the library finds a model anywhere."""
-    source = ledgers.source(name)
-    return str(source.folder) if source.kind == "local" and source.folder else source.name
+def _ids(shape: tuple[int, ...], way: DryWay) -> str:
+    """What the model is given: a text without padding."""
+    device = ', device="meta"' if way.device_mode == "meta" else ""
+    mask = ', "attention_mask": torch.ones_like(ids)' if way.masked else ""
+    return f'ids = torch.full({shape}, {way.token}{device})\ninputs = {{"input_ids": ids{mask}}}\n'

@@ -43,7 +43,8 @@ def tree_view(asked: cache.ModelClass) -> None:
     frame = tree_frame(tree, run)
     _take_away(asked, frame)
     folded_table(controls.TREE_KEY, frame, label)
-    code = reproduction.tree_code(asked.name, tree.architecture, run.seq if run else STATED_TOKENS)
+    tokens = run.seq if run else STATED_TOKENS
+    code = reproduction.tree_code(asked.name, tree.architecture, tokens, cache.way(asked))
     explained(controls.TREE_KEY, texts.TREE, code)
 
 

@@ -94,7 +94,7 @@ def cost_view(asked: cache.ModelClass) -> None:
     else:
         listed = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
         st.info(escape_markdown(f"{texts.NOT_COVERED} PyTorch counts {listed or 'no run short enough'}."))
-    explained("architecture_cost", texts.COST, reproduction.cost_code(name, terms, here))
+    explained("architecture_cost", texts.COST, reproduction.cost_code(name, terms, here, cache.encoder_way(name)))
     _memory(name, limit)
 
 
@@ -126,7 +126,8 @@ def _memory(name: str, limit: int | None) -> None:
     spec, weights = memory_figure(memory), ledgers.ledger(name).total * 4
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
-    filename, made = f"activation memory {chosen} {name}", (texts.MEMORY_MADE, reproduction.memory_code(name, memory))
+    code = reproduction.memory_code(name, memory, cache.encoder_way(name))
+    filename, made = f"activation memory {chosen} {name}", (texts.MEMORY_MADE, code)
     words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=made)
     words.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
 

@@ -2,8 +2,9 @@
 
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.trace.results import Tokens, Trace
-from ui.cache import ledgers
-from ui.widgets.reproduction import model_name_in_code
+from ui.cache import ledgers, models
+from ui.widgets.reproduction import library_lines
+from ui.widgets.reproduction import reading as given_lines
 
 SHOWN = 400
 """Characters of the texts that stand in the code; longer ones stand for themselves."""
@@ -30,9 +31,9 @@ def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
 
 
 def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
-    where = model_name_in_code(trace.model)
+    where = ledgers.source(trace.model).pretrained_name
     encoder = ".get_encoder()" if ledgers.source(trace.model).config.get("is_encoder_decoder") else ""
-    cut = f", truncation=True, max_length={trace.tokens.limit}" if any(trace.tokens.tokens_cut) else ""
+    given = given_lines(trace.tokens, models.loaded(trace.model).model)
     shown = ROLLOUT.format(layer=layer)
     if reading.weights == "attention":
         shown = f"print(outputs.attentions[{layer}][0, {head}])   # queries × keys of layer {layer}, head {head}"
@@ -42,7 +43,7 @@ def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions)
         f"tokenizer = AutoTokenizer.from_pretrained({where!r})\n"
         f"model = AutoModel.from_pretrained({where!r}, attn_implementation='eager', dtype=torch.{trace.dtype})\n"
         f"model = model{encoder}.eval()\n"
-        f"inputs = tokenizer({_texts(trace.tokens)}, return_tensors='pt'{cut})\n"
+        f"inputs = tokenizer({_texts(trace.tokens)}, {given})\n"
         "with torch.no_grad():\n"
         "    outputs = model(**inputs, output_attentions=True)\n"
         f"{shown}"
@@ -54,31 +55,21 @@ def _with_the_library(trace: Trace, layer: int, head: int, reading: MapOptions) 
     given = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value != getattr(MapOptions(), name))
     weighted = reading.weights == "value-weighted"
     norms = ["from bertviz_core.heads.weights import value_norms"] if weighted else []
-    imports = [
+    of = "None" if reading.weights == "rollout" else head
+    more = f", value_norms(model, run, {layer})" if weighted else ""
+    loading = library_lines(
+        trace.model,
         "from bertviz_core.attention.maps import attention_map",
         "from bertviz_core.attention.results import MapOptions",
         *norms,
-        "from bertviz_core.models.loading import load_model",
-        "from bertviz_core.models.sources import resolve",
-        "from bertviz_core.settings import Settings",
         "from bertviz_core.trace.run import trace",
-        "from bertviz_core.trace.tokenization import load_tokenizer, tokenize",
-    ]
-    source = ledgers.source(trace.model)
-    name = source.name if source.kind == "bundled" else str(source.folder or source.name)
-    of = "None" if reading.weights == "rollout" else head
-    more = f", value_norms(model, run, {layer})" if weighted else ""
-    return "\n".join(
-        [
-            *imports,
-            "",
-            "settings = Settings.from_environment(any_folder=True)",
-            f"source = resolve({name!r}, settings)",
-            "model = load_model(source, settings)",
-            f"run = trace(model, tokenize(load_tokenizer(source, settings), {_texts(trace.tokens)}))",
-            f"found = attention_map(run, {layer}, {of}, MapOptions({given}){more})",
-            "print(found.weights, found.hidden_share)   # queries × keys, and what of each row is hidden",
-        ]
+        "from bertviz_core.trace.tokenization import tokenize",
+    )
+    return (
+        f"{loading}"
+        f"run = trace(model, tokenize(tokenizer, {_texts(trace.tokens)}))\n"
+        f"found = attention_map(run, {layer}, {of}, MapOptions({given}){more})\n"
+        "print(found.weights, found.hidden_share)   # queries × keys, and what of each row is hidden"
     )
 
 

@@ -182,7 +182,8 @@ def behaviour_code(first: ModelSource, second: ModelSource | Rounding, tokens: T
         "    print(torch.nn.functional.cosine_similarity(h1[0], h2[0], dim=-1))\n"
         "for p, q in zip(one.attentions, two.attentions):   # (1, heads, tokens, tokens)\n"
         "    m = (p + q) / 2\n"
-        "    print((torch.xlogy(p, p / m) + torch.xlogy(q, q / m)).sum(-1).mean(-1)[0] / 2)\n"
+        "    one, other = (torch.xlogy(a, a) - torch.xlogy(a, m) for a in (p, q))   # 0 where a is 0\n"
+        "    print((one + other).sum(-1).mean(-1)[0] / 2)\n"
     )
 
 

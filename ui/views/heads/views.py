@@ -24,6 +24,8 @@ from bertviz_core.heads.weights import head_parameters
 from ui import session
 from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
+from ui.components.navigation import PageLink, page_links
+from ui.components.step_links import address
 from ui.views.heads import cache
 from ui.views.heads import code as lines
 from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, PRODUCTS_WORDS, SEEN
@@ -211,12 +213,13 @@ def _chosen_head(key: str, norms: Float[np.ndarray, "layers heads blocks"]) -> N
     found = ", ".join(
         f"${SYMBOLS[block]}$ {norm:.4f}" for block, norm in zip(BLOCKS, norms[layer, head].tolist(), strict=True)
     )
-    place = {"layer": str(layer), "head": str(head)}
+    place = (("layer", str(layer)), ("head", str(head)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Layer {layer}, head {head}: {found}.", width="content")
         for view in ("One matrix", "One cell"):
             st.button(view, on_click=_open_head, args=(view, layer, head), key=f"open_{view.replace(' ', '_')}")
-        st.page_link("pages/attention.py", label="Attention", query_params=place)
+        link = PageLink("Attention", address("attention", place), "hub")
+        page_links([("", [link])], "heads_attention", label="The same head on another page", width="content")
 
 
 def _open_head(view: str, layer: int, head: int) -> None:

@@ -41,7 +41,10 @@ def tree(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
 
 def layers(source: ModelSource, ledger: Ledger) -> tuple[str, str]:
     """Of the layers: the sum of each."""
-    stacks = dict.fromkeys(filter(None, (_stack(ledger, row.name) for row in ledger.parameters if row.layer == 0)))
+    order = [row.component for row in ledger.layers]
+    first = [row for row in ledger.parameters if row.layer == 0 and row.component in order]
+    first.sort(key=lambda row: order.index(row.component))  # stack by stack, as the page has them
+    stacks = dict.fromkeys(filter(None, (_stack(ledger, row.name) for row in first)))
     return LAYERS, f"{_model(source, ledger)}" + "".join(
         f"for i, layer in enumerate(model.get_submodule({stack!r})):\n"
         "    print(i, sum(p.numel() for p in layer.parameters()))\n"

@@ -42,13 +42,14 @@ def pooling_view(asked: SentenceQuery) -> None:
             "Rows and columns are the sentences in their order. Of many hidden states, evenly spaced ones are drawn; "
             "the pooler reads the last only."
         )
+    layered = next(each for each in comparison.poolings if each != "pooler")  # the pooler reads the last layer only
     explained(
         "sentences_poolings",
         "For every pooling and layer the sentences become vectors; the mean of the cosines of all pairs of different "
         "sentences is their anisotropy (Ethayarajh 2019, section 3.2), the spread is the standard deviation of these "
         "cosines. Dense layers, prompts and normalisation of the checkpoint are left out here, so that only the "
         "pooling differs.",
-        spread_code(asked.origin_of(comparison.sentences), comparison.poolings[0]),
+        spread_code(asked.origin_of(comparison.sentences), layered),
     )
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -29,11 +30,12 @@ from bertviz_core.sentences.results import (
     SentenceVectors,
 )
 from bertviz_core.sentences.similarity import cluster_order, nearest, similarity_matrix
-from ui.cache import ledgers, models
+from ui.cache import models
 from ui.components.cell_click import cell_click
 from ui.views.sentences import cache, controls
 from ui.views.sentences.input import VectorOptions
 from ui.views.sentences.texts import SIMILARITY, Origin, nearest_code, similarity_code
+from ui.widgets import reproduction
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 
@@ -65,8 +67,11 @@ class SentenceQuery:
 
     def origin_of(self, sentences: Sequence[str]) -> Origin:
         """The same for some sentences."""
-        model_class = type(models.loaded(self.model).model).__name__
-        return Origin(ledgers.place(ledgers.source(self.model)), model_class, tuple(sentences))
+        tokens, model = models.tokens(self.model, sentences[0], None), models.loaded(self.model).model
+        limit = min(filter(None, (self.plan.max_seq_length, tokens.limit)), default=None)
+        library = partial(reproduction.library_lines, self.model)
+        given = reproduction.reading(tokens, model, limit)
+        return Origin(reproduction.reader_lines(self.model), library, given, tuple(sentences))
 
     @property
     def measure(self) -> Measure:
@@ -228,6 +233,6 @@ def query_view(asked: SentenceQuery) -> None:
         explanation=(
             "The query becomes a vector as the sentences do and is compared with each of them. A high score says that "
             "they are alike to the model, which need not be what a reader means: try the example on negation.",
-            nearest_code(asked.origin, dataclasses.replace(asked.plan, prompt=prompt), asked.measure, query),
+            nearest_code(asked.origin, asked.plan, asked.measure, query, prompt),
         ),
     )

@@ -1,6 +1,6 @@
 """How the numbers of the sentences page are made, and the lines of Python that make them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bertviz_core.figures.sentences.poolings import pooling_word
@@ -44,40 +44,74 @@ SPELLED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a reader's own lines of Python need to load the model and read the same sentences."""
+    """What a reader's own lines of Python begin with."""
 
-    place: str
-    """What from_pretrained is given."""
-    model_class: str
-    """Name of the class in transformers."""
+    loading: str
+    """Lines that load model and tokenizer with transformers."""
+    library: Callable[..., str]
+    """The same with the library of this dashboard; takes further imports, a line each."""
+    given: str
+    """What the tokenizer is given besides a sentence."""
     sentences: tuple[str, ...]
     """The sentences."""
 
 
-def vector_code(origin: Origin, plan: SentencePlan) -> str:
-    """Python that makes the vectors `v` of the sentences, one by one, so that nothing is padded."""
+def vector_code(origin: Origin, plan: SentencePlan, query_prompt: str = "") -> str:
+    """Python that makes the vectors `v` of the sentences.
+
+    Made one by one, so that nothing is padded; what a checkpoint's own modules add to the pooling, and a prompt that is
+    read but not pooled, is left to the library.
+
+    Args:
+        origin: what the code begins with.
+        plan: how a sentence becomes a vector.
+        query_prompt: another prompt that `pooled` is asked for.
+    """
+    prompted = bool(plan.prompt or query_prompt)
+    if plan.dense or (prompted and not plan.include_prompt):
+        return _vectors_by_library(origin, plan)
     state = "outputs.last_hidden_state[0]" if plan.layer is None else f"outputs.hidden_states[{plan.layer}][0]"
-    length = f", max_length={plan.max_seq_length}" if plan.max_seq_length else ""
-    text = f"{plan.prompt!r} + sentence" if plan.prompt else "sentence"
-    text = f"({text}).lower()" if plan.lower_case else text
+    text = "prompt + sentence" if prompted else "sentence"
+    text = f"''.join(map(str.lower, {text}))" if plan.lower_case else text
     lines = [
-        f"    batch = tokenizer({text}, truncation=True{length}, return_tensors='pt')",
+        f"    inputs = tokenizer({text}, {origin.given})",
         "    with torch.no_grad():",
-        "        outputs = model(**batch, output_hidden_states=True)",
+        "        outputs = model(**inputs, output_hidden_states=True)",
         f"    h = {state}   # (tokens, hidden)",
         f"    vector = {POOLED[plan.pooling]}",
-        *(["    # then the checkpoint's dense layers (sentence-transformers applies them)"] if plan.dense else []),
         *(["    vector = torch.nn.functional.normalize(vector, dim=-1)"] if plan.normalize else []),
         f"    return vector{f'[:{plan.truncate_dim}]' if plan.truncate_dim else ''}",
     ]
     return (
-        f"import torch\nfrom transformers import AutoTokenizer, {origin.model_class}\n\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({origin.place!r})\n"
-        f"model = {origin.model_class}.from_pretrained({origin.place!r})\n"
-        f"sentences = {_spelled(origin.sentences)}\n\n\n"
-        "def pooled(sentence):\n" + "\n".join(lines) + "\n\n\n"
+        f"{origin.loading}sentences = {_spelled(origin.sentences)}\n\n\n"
+        f"def pooled(sentence{f', prompt={plan.prompt!r}' if prompted else ''}):\n" + "\n".join(lines) + "\n\n\n"
         "v = torch.stack([pooled(sentence) for sentence in sentences])"
     )
+
+
+def _vectors_by_library(origin: Origin, plan: SentencePlan) -> str:
+    loading = origin.library(
+        "import torch",
+        "from dataclasses import replace",
+        "from bertviz_core.sentences.encoding import sentence_vectors",
+        "from bertviz_core.sentences.plan import recommended",
+    )
+    return (
+        f"{loading}"
+        f"{_plan_line(plan)}"
+        f"sentences = {_spelled(origin.sentences)}\n\n\n"
+        f"def pooled(sentence, prompt={plan.prompt!r}):\n"
+        "    own = replace(plan, prompt=prompt)\n"
+        "    return torch.from_numpy(sentence_vectors(model, tokenizer, [sentence], own).vectors)[0]\n\n\n"
+        "v = torch.stack([pooled(sentence) for sentence in sentences])"
+    )
+
+
+def _plan_line(plan: SentencePlan) -> str:
+    """The checkpoint's own plan, with what the reader chose instead; its dense layers belong to its own pooling."""
+    chosen = {name: getattr(plan, name) for name in ("pooling", "layer", "normalize", "prompt", "truncate_dim")}
+    changes = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
+    return f"plan = replace(recommended(source, settings), {changes}{'' if plan.dense else ', dense=()'})\n"
 
 
 def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str:
@@ -85,38 +119,50 @@ def similarity_code(origin: Origin, plan: SentencePlan, measure: Measure) -> str
     return f"{vector_code(origin, plan)}\n{COMPARED[measure]}"
 
 
-def nearest_code(origin: Origin, plan: SentencePlan, measure: Measure, query: str) -> str:
-    """Python that finds the nearest to a query."""
-    return f"{vector_code(origin, plan)}\nquery = pooled({query!r})\n{NEAREST[measure]}"
+def nearest_code(origin: Origin, plan: SentencePlan, measure: Measure, query: str, prompt: str) -> str:
+    """Python that finds the nearest to a query, which has a prompt of its own."""
+    asked = repr(query) if prompt == plan.prompt else f"{query!r}, {prompt!r}"
+    return f"{vector_code(origin, plan, prompt)}\nquery = pooled({asked})\n{NEAREST[measure]}"
 
 
 def pair_code(origin: Origin, plan: SentencePlan) -> str:
-    """Python that splits the cosine of two sentences into pairs of tokens, for mean pooling."""
-    state = "last_hidden_state[0]" if plan.layer is None else f"hidden_states[{plan.layer}][0]"
+    """Python that splits the cosine of two sentences into pairs of tokens; all but mean pooling by the library."""
+    if plan.pooling == "mean" and not (plan.dense or plan.prompt or plan.lower_case or plan.truncate_dim):
+        state = "last_hidden_state[0]" if plan.layer is None else f"hidden_states[{plan.layer}][0]"
+        return (
+            f"{origin.loading}\n\n"
+            "def hidden(sentence):\n"
+            "    with torch.no_grad():\n"
+            f"        outputs = model(**tokenizer(sentence, {origin.given}), output_hidden_states=True)\n"
+            f"    return outputs.{state}   # (tokens, hidden)\n\n\n"
+            f"h, k = (hidden(sentence) for sentence in {_spelled(origin.sentences)})\n"
+            "a, b = h.mean(0), k.mean(0)\n"
+            "cells = h @ k.T / (len(h) * len(k) * a.norm() * b.norm())\n"
+            "print(cells, cells.sum(), torch.cosine_similarity(a, b, dim=0))"
+        )
+    loading = origin.library(
+        "from dataclasses import replace",
+        "from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens",
+        "from bertviz_core.sentences.plan import recommended",
+        "from bertviz_core.sentences.token_pairs import token_pair_shares",
+        "from bertviz_core.trace.run import trace",
+    )
     return (
-        f"import torch\nfrom transformers import AutoTokenizer, {origin.model_class}\n\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({origin.place!r})\n"
-        f"model = {origin.model_class}.from_pretrained({origin.place!r})\n\n\n"
-        "def hidden(sentence):\n"
-        "    with torch.no_grad():\n"
-        "        outputs = model(**tokenizer(sentence, return_tensors='pt'), output_hidden_states=True)\n"
-        f"    return outputs.{state}   # (tokens, hidden)\n\n\n"
-        f"h, k = (hidden(sentence) for sentence in {_spelled(origin.sentences)})\n"
-        "a, b = h.mean(0), k.mean(0)\n"
-        "cells = h @ k.T / (len(h) * len(k) * a.norm() * b.norm())\n"
-        "print(cells, cells.sum(), torch.cosine_similarity(a, b, dim=0))"
+        f"{loading}"
+        f"{_plan_line(plan)}"
+        f"sentences = {_spelled(origin.sentences)}\n"
+        "first, second = (trace(model, sentence_tokens(tokenizer, each, plan)) for each in sentences)\n"
+        "shares = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))\n"
+        "print(shares.cells, shares.total, shares.score)"
     )
 
 
 def spread_code(origin: Origin, pooling: Pooling) -> str:
     """Python that gives mean and spread of the cosines of all pairs, for every hidden state."""
     return (
-        f"import torch\nfrom transformers import AutoTokenizer, {origin.model_class}\n\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({origin.place!r})\n"
-        f"model = {origin.model_class}.from_pretrained({origin.place!r})\n"
-        f"sentences = {_spelled(origin.sentences)}\n"
+        f"{origin.loading}sentences = {_spelled(origin.sentences)}\n"
         "with torch.no_grad():\n"
-        "    runs = [model(**tokenizer(sentence, return_tensors='pt'), output_hidden_states=True) "
+        f"    runs = [model(**tokenizer(sentence, {origin.given}), output_hidden_states=True) "
         "for sentence in sentences]\n"
         "for state in range(len(runs[0].hidden_states)):   # 0 is the embeddings\n"
         "    tokens = [outputs.hidden_states[state][0] for outputs in runs]\n"

@@ -55,7 +55,7 @@ def reproduction(source: ModelSource, tokens: Tokens) -> str:
     cut = f", truncation=True, max_length={tokens.limit}" if any(tokens.tokens_cut) else ""
     return (
         "from transformers import AutoTokenizer\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({ledgers.place(source)!r})\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({source.pretrained_name!r})\n"
         f'print(tokenizer({given}, return_tensors="pt"{cut}).input_ids)   # shape (1, {len(tokens)})'
     )
 
@@ -65,8 +65,8 @@ def nearest_code(source: ModelSource, token_id: int) -> str:
     return (
         "import torch\n"
         "from transformers import AutoModel, AutoTokenizer\n"
-        f"tokenizer = AutoTokenizer.from_pretrained({ledgers.place(source)!r})\n"
-        f"model = AutoModel.from_pretrained({ledgers.place(source)!r})\n"
+        f"tokenizer = AutoTokenizer.from_pretrained({source.pretrained_name!r})\n"
+        f"model = AutoModel.from_pretrained({source.pretrained_name!r})\n"
         "E = model.get_input_embeddings().weight.detach()   # (vocab, width)\n"
         f"token_id = {token_id}\n"
         "print(E[token_id].norm())\n"

@@ -1,0 +1,165 @@
+"""Code of the pages on a model's parts runs as it stands and gives the page's numbers.
+
+Covers `ui/views/architecture/reproduction.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.opened import metrics
+from tests.pages.snippets import (
+    MODELS,
+    Check,
+    Printed,
+    by_name,
+    chart,
+    check_view,
+    close,
+    folded,
+)
+from ui.cache import ledgers
+
+pytestmark = pytest.mark.usefixtures("saved_models")
+
+
+def number(at: AppTest, label: str) -> int:
+    return int(metrics(at)[label].replace(",", ""))
+
+
+def stack(at: AppTest, values: Printed) -> None:
+    assert values[1] == number(at, "Parameters")
+    ledger = ledgers.ledger(at.sidebar.selectbox(key="model").value)
+    own: dict[str, int] = {}
+    for row in ledger.parameters:
+        path = row.name.rpartition(".")[0]
+        own[path] = own.get(path, 0) + row.numel
+    told = {path: count for path, (count,) in by_name(values[2:], 2).items()}
+    assert told == own
+
+
+def tree(at: AppTest, values: Printed) -> None:
+    told = by_name(values[1:], 3)
+    rows = folded(at, "architecture_tree")
+    called = rows[(rows["calls"] > 0) & (rows["module"].isin(told.keys()))]
+    assert len(called) > len(rows) / 2
+    for name, out in zip(called["module"], called["comes out"], strict=True):
+        if isinstance(told[name][1], tuple):
+            assert str(told[name][1]) == out
+
+
+def layer(at: AppTest, values: Printed) -> None:
+    assert values[-1] == folded(at, "architecture_layer")["parameters"].sum()
+
+
+def cost(at: AppTest, values: Printed) -> None:
+    told = {each.label: int(each.help.partition(" ")[0].replace(",", "")) for each in at.metric[1:]}
+    assert values == [told["Multiply-adds"], sum(list(told.values())[1:])]
+
+
+def memory(at: AppTest, values: Printed) -> None:
+    assert values[-1] == folded(at, "architecture_memory").iloc[0, 1]
+
+
+def design(at: AppTest, values: Printed) -> None:
+    assert values[-1] == folded(at, "architecture_encoder")["parameters"].sum()
+
+
+def totals(at: AppTest, values: Printed) -> None:
+    assert values == [number(at, "Tensors"), number(at, "Total")]
+
+
+def layers(at: AppTest, values: Printed) -> None:
+    assert values[1::2] == at.dataframe[0].value["parameters"].tolist()
+
+
+def components(at: AppTest, values: Printed) -> None:
+    rows = at.dataframe[0].value
+    assert values == [each for row in zip(rows["component"], rows["parameters"], strict=True) for each in row]
+
+
+def compared(at: AppTest, values: Printed) -> None:
+    assert values[1::2] == at.dataframe[0].value["total"].tolist()
+
+
+def report(at: AppTest, values: Printed) -> None:
+    missing, unexpected, mismatched = values
+    assert [len(missing), len(unexpected), len(mismatched)] == [
+        number(at, label) for label in ("New", "Unused", "Wrong shape")
+    ]
+    rows = at.dataframe[0].value
+    assert set(missing) == set(rows.loc[rows["status"] == "new", "name"])
+
+
+def head(at: AppTest, values: Printed) -> None:
+    (words,) = [each.value for each in at.markdown if "→" in each.value]
+    assert [f"{each:,}" in words for each in values] == [True, True]
+
+
+def weights(at: AppTest, values: Printed) -> None:
+    told = by_name(values, 6)
+    rows = folded(at, "checkpoint_weights").set_index("tensor")
+    assert told.keys() <= set(rows.index)
+    for name, row in told.items():
+        close(row, rows.loc[name, ["mean", "standard deviation", "smallest", "largest", "zeros"]])
+
+
+def histogram(at: AppTest, values: Printed) -> None:
+    assert values[0].tolist() == folded(at, "checkpoint_values")["count"].tolist()
+
+
+def change(at: AppTest, values: Printed) -> None:
+    rows = folded(at, "checkpoint_changes").set_index("tensor")
+    close(values[0], rows.loc[at.selectbox(key="changed").value, "relative change"], 1e-9)
+
+
+def behaviour(at: AppTest, values: Printed) -> None:
+    cosines = np.array(chart(at, "checkpoint_cosines")[0]["z"])
+    divergences = np.array(chart(at, "checkpoint_divergences")[0]["z"])
+    close(np.stack(values[: len(cosines)]), cosines)
+    close(np.sort(np.stack(values[len(cosines) :]).ravel()), np.sort(divergences.ravel()))
+
+
+VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str, Check]]] = {
+    "overview": {("", ()): {"overview_stack": stack}},
+    "architecture": {
+        ("Module tree", (("one_by_one", "true"),)): {"architecture_tree": tree},
+        ("One layer", ()): {"architecture_layer": layer},
+        ("Cost", ()): {"architecture_cost": cost, "architecture_memory": memory},
+        ("Encoder or decoder", ()): {"architecture_encoder": design},
+    },
+    "parameters": {
+        ("Tree", ()): {"parameters_tree": totals},
+        ("Layers", ()): {"parameters_layers": layers},
+        ("Components", ()): {"parameters_components": components},
+        ("Compare models", (("models", MODELS),)): {"parameters_compare": compared},
+    },
+    "checkpoint": {
+        ("Load report", ()): {"checkpoint_report": report},
+        ("Weights", ()): {"checkpoint_weights": weights, "checkpoint_values": histogram},
+        ("Two checkpoints", ()): {"checkpoint_changes": change},
+        ("Two checkpoints", (("compared", "behaviour with the text"),)): {"checkpoint_behaviour": behaviour},
+    },
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("page", "view"), [(page, view) for page, found in VIEWS.items() for view in found])
+def test_the_code_gives_the_numbers_of_the_page(page: str, view: Any, model: str) -> None:
+    name, options = view
+    check_view(page, model, VIEWS[page][view], **({"view": name} if name else {}), **dict(options))
+
+
+@pytest.mark.parametrize("model", MODELS[1:])
+def test_the_code_of_memory_in_training(model: str) -> None:
+    checks = {"architecture_cost": cost, "architecture_memory": memory}
+    check_view("architecture", model, checks, view="Cost", holding="Training")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_code_of_a_new_head(model: str) -> None:
+    task = "sequence-classification"
+    check_view("checkpoint", model, {"checkpoint_report": report, "checkpoint_head": head}, load_task=task, labels="3")

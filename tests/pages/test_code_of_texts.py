@@ -1,0 +1,141 @@
+"""Code of the pages on tokens and sentences runs as it stands and gives the page's numbers; no view is left out."""
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.opened import opened, views
+from tests.pages.snippets import BUNDLED, MODELS, Check, Printed, chart, check_view, close, folded, printed
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.usefixtures("saved_models")
+
+
+def nearest(at: AppTest, values: Printed) -> None:
+    norm, tokens, cosines = values
+    assert any(f"has the norm **{norm:.4f}**" in each.value for each in at.markdown)
+    rows = folded(at, "tokens_neighbours")
+    close(cosines, rows["cosine"])
+    alike = rows["cosine"].duplicated(keep=False)
+    assert len(tokens) == len(rows)
+    assert [token for token, tied in zip(tokens, alike, strict=True) if not tied] == list(rows.loc[~alike, "token"])
+
+
+def similarity(at: AppTest, values: Printed) -> None:
+    close(values[0], chart(at, "sentences_similarity")[0]["z"])
+
+
+def poolings(at: AppTest, values: Printed) -> None:
+    rows = folded(at, "sentences_poolings")
+    rows = rows[rows["pooling"] == rows["pooling"].iloc[0]]
+    close(values[1::3], rows["mean cosine"])
+    close(values[2::3], rows["spread"])
+
+
+def pairs(at: AppTest, values: Printed) -> None:
+    cells, total, cosine = values
+    shown = folded(at, "sentences_pair").select_dtypes("number").to_numpy()
+    close(cells, shown[: len(cells), -cells.shape[1] :])
+    if not at.warning:  # an approximation says so
+        close(total, cosine)
+    assert any(f"**{float(cosine):.4f}**" in each.value for each in at.markdown)
+
+
+def query(at: AppTest, values: Printed) -> None:
+    scores = values[0].values.numpy()
+    close(scores, at.dataframe[-1].value.iloc[:, 0])
+
+
+def plane(at: AppTest, values: Printed) -> None:
+    shown = folded(at, "sentences_map")[["first", "second"]].to_numpy()
+    signs = np.sign((np.asarray(values[0]) * shown).sum(0))
+    close(np.asarray(values[0]) * signs, shown, 1e-3)
+
+
+def vectors(at: AppTest, values: Printed) -> None:
+    close(values[0], folded(at, "sentences_vectors").filter(regex=r"^d\d+$"))
+
+
+VIEWS: Mapping[str, Mapping[str, Check]] = {
+    "Similarity": {"sentences_similarity": similarity},
+    "Poolings": {"sentences_poolings": poolings},
+    "Token contributions": {"sentences_pair": pairs},
+    "Query": {"sentences_query": query},
+    "Map": {"sentences_map": plane},
+    "Vectors": {"sentences_vectors": vectors},
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_sentences(view: str, model: str) -> None:
+    check_view("sentences", model, VIEWS[view], view=view)
+
+
+@pytest.mark.parametrize("measure", ["dot product", "Euclidean"])
+def test_other_measures(measure: str) -> None:
+    for view in ("Similarity", "Query"):
+        check_view("sentences", "pieces", VIEWS[view], view=view, measure=measure)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"])
+def test_other_poolings(pooling: str) -> None:
+    check_view("sentences", "pieces", VIEWS["Vectors"], view="Vectors", pooling=pooling, layer="1")
+
+
+@pytest.mark.parametrize("view", ["Query", "Token contributions", "Vectors"])
+@pytest.mark.parametrize("options", [{}, {"query_prompt": "query"}, {"pooling": "max", "prompt": "query"}])
+@pytest.mark.parametrize("included", [True, False])
+def test_prompts_and_dense_layers(view: str, options: dict[str, str], included: bool, saved_models: Path) -> None:
+    name = f"asks-{included}"
+    if not (saved_models / name).exists():
+        from sentence_transformers import SentenceTransformer, models
+
+        parts = save_tiny("bert", saved_models / "parts")
+        modules: list[Any] = [models.Transformer(str(parts)), models.Pooling(12, "mean", include_prompt=included)]
+        modules += [] if included else [models.Dense(12, 7)]
+        prompts = {"document": "my pet ", "query": "the river : "}
+        SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="document").save(
+            str(saved_models / name)
+        )
+    check_view("sentences", name, VIEWS[view], view=view, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_tokens(model: str) -> None:
+    at = check_view("tokens", model, {"tokens": nearest}, text="I love my pet python.")
+    ids, code = at.code[-2:] if at.code[-1].language == "python" else at.code[:2]
+    (found,) = printed(code.value)
+    assert str(found.tolist()) in ids.value
+
+
+def weights(at: AppTest, values: Printed) -> None:
+    (row, *_) = values
+    assert row.shape == (len(row), len(row))
+    close(row.sum(-1), np.ones(len(row)))
+    assert f"{len(row)} tokens" in " ".join(each.value for each in at.markdown)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_attention(model: str) -> None:
+    """The page opens with code; tests/ui/views/attention/test_reproduction.py compares its numbers."""
+    check_view("attention", model, {"attention_heads": weights})
+
+
+@pytest.mark.parametrize("page", sorted(path.stem for path in (ROOT / "pages").glob("[a-z]*.py")))
+def test_no_view_is_left_out(page: str) -> None:
+    """A test that runs code names the page, and each of its views but the one that it opens with."""
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if re.match(r"test_(code_of|reproduction)", path.name)]
+    nodes = [node for path in tests for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    named = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    at = opened(page, model=BUNDLED)
+    offered = views(at) if [each for each in at.get("bidi_component") if each.proto.id.endswith("-views")] else []
+    assert {page, *offered[1:]} <= named
