@@ -54,9 +54,9 @@ def test_no_number_ends_a_control(value: str | list[str]) -> None:
     assert (at.text[0].value == "") == (value in ("-7", ["1", "2"]))
 
 
-@pytest.mark.parametrize(("page", "view"), VIEWS)
+@pytest.mark.parametrize(("page", "view"), {page: (page, view) for page, view in VIEWS}.values())
 def test_no_view_ends_in_an_exception(page: str, view: str) -> None:
-    """Every parameter of every page at once, each with another hostile value on every view."""
+    """Every parameter of every page at once, each with another hostile value on every page."""
     values = cycle(HOSTILE[VIEWS.index((page, view)) :] + HOSTILE)
     at = opened_by(page, {name: next(values) for name in sorted(parameters())} | {"view": view})
     assert not at.exception
@@ -81,7 +81,9 @@ def test_a_step_back_to_such_an_address_is_cleaned_too() -> None:
     assert at.number_input(key="head").value == 3
     at.query_params["head"] = "1e999"
     assert not at.run().exception
-    assert len(toasts(at)) == 1
+    (told,) = toasts(at)
+    assert "head=1e999, which no control takes" in told
+    assert at.number_input(key="head").value == 3
 
 
 def test_a_word_too_long_for_any_address_is_left_out_and_a_text_is_not() -> None:
