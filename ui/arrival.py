@@ -43,12 +43,12 @@ def arrive(page: str) -> str:
         del st.query_params[ARRIVE]
         st.session_state[RETURNED] = True
         return ""
-    st.query_params.from_dict(_left(carried))
+    st.query_params.from_dict(left_query(carried))
     st.session_state[BEGUN] = BACK
     return carried
 
 
-def _left(carried: str) -> dict[str, list[str]]:
+def left_query(carried: str) -> dict[str, list[str]]:
     """The query that a view was left with; nothing of what no view is left with."""
     try:
         names = parse_qs(carried.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_NAMES)
