@@ -57,8 +57,9 @@ def faults(
         except subprocess.TimeoutExpired:
             listed.append(Fault(target, case, "the process was not ready, or did not end, in time"))
             break
-        listed += (Fault(target, *json.loads(line)) for line in done.stdout.splitlines())
-        reached = place / "case"
+        written, reached = place / "faults", place / "case"
+        lines = written.read_text("utf-8").splitlines() if written.exists() else []
+        listed += (Fault(target, *json.loads(line)) for line in lines)
         case = int(reached.read_text()) if reached.exists() else most
         if done.returncode == 0:
             break

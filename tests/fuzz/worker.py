@@ -6,7 +6,7 @@ import os
 import resource
 import sys
 import traceback
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -30,8 +30,7 @@ def random_of(target: str, seed: int, case: int) -> Random:
 def fault(run: Case, rng: Random) -> str:
     """How a case failed, and where; "" where it was read or refused in a sentence."""
     try:
-        with redirect_stdout(sys.stderr):
-            run(rng)
+        run(rng)
     except BertvizError as error:
         return "" if str(error).strip() else "a refusal without words"
     except Exception as error:  # whatever it is, it is what is looked for
@@ -46,8 +45,14 @@ def used_nbytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
+def note(folder: Path, case: int, words: str) -> None:
+    """Write a fault down at once: the next case may end the process."""
+    with open(folder / "faults", "a", encoding="utf-8") as file:
+        file.write(json.dumps([case, words]) + "\n")
+
+
 def main() -> None:
-    """Run the cases; a line of JSON for every fault, and the number of the case under way in a file."""
+    """Run the cases; in the folder, a line of JSON for every fault and the number of the case under way."""
     target, seed, case, most, seconds, limit_s, folder = sys.argv[1], *map(int, sys.argv[2:7]), Path(sys.argv[7])
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_NBYTES, MEMORY_NBYTES))
@@ -64,13 +69,13 @@ def main() -> None:
         if not words and grown > MOST_JUMP_NBYTES:
             words = f"{grown / 1024**2:,.0f} MiB more after one case"
         if words:
-            print(json.dumps([case, words]), flush=True)
+            note(folder, case, words)
         case += 1
         if case - first == SETTLED_CASES:
             settled = used_nbytes()
     if settled and used_nbytes() - settled > MOST_GROWTH_NBYTES:
         growth = f"{(used_nbytes() - settled) / 1024**2:,.0f} MiB more after {case - first:,} cases than after 200"
-        print(json.dumps([case, growth]), flush=True)
+        note(folder, case, growth)
     os.pwrite(progress, f"{case:>12}".encode(), 0)
 
 
