@@ -1,6 +1,7 @@
 """Files and values that were right, made wrong at random; one state of the generator always gives the same."""
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -80,7 +81,7 @@ def changed_json(rng: Random, value: Any) -> Any:
         elif kind == 3 and isinstance(holder[key], list) and len(holder[key]) < 1_000:
             holder[key] = holder[key] * rng.choice((2, 50))
         else:
-            holder[key] = rng.choice(VALUES)
+            holder[key] = deepcopy(rng.choice(VALUES))
     return copy
 
 

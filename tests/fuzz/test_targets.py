@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.errors import TextError
-from tests.fuzz.mutations import changed_bytes, changed_json
+from tests.fuzz.mutations import VALUES, changed_bytes, changed_json
 from tests.fuzz.targets import HEADER, TARGETS
 from tests.fuzz.worker import fault, random_of
 
@@ -44,7 +44,7 @@ def test_a_case_is_the_same_each_time_and_no_other() -> None:
 
 
 def test_a_change_leaves_the_original_alone() -> None:
-    before = repr(HEADER)
-    for case in range(50):
+    before = repr((HEADER, VALUES))
+    for case in range(200):
         changed_json(random_of("headers", 0, case), HEADER)
-    assert repr(HEADER) == before
+    assert repr((HEADER, VALUES)) == before
