@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
+FUZZ_SECONDS ?= 180
+FUZZ_SEED ?=
 
-.PHONY: help setup run test check bench load faults image-test
+.PHONY: help setup run test check fuzz bench load faults image-test
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
 	@echo "make test   install what the tests need and run them all"
 	@echo "make check  format, lint, types, import contracts, tests"
+	@echo "make fuzz   read what strangers bring, made wrong at random, for FUZZ_SECONDS (180) from FUZZ_SEED"
 	@echo "make bench  measure against the alternatives and print the table"
 	@echo "make load   25 visitors for a minute on one instance, twice; prints the table"
 	@echo "make faults break things around a running instance and print what its readers saw"
@@ -29,6 +32,9 @@ check: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(MAKE) test
+
+fuzz: .venv/ready
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks

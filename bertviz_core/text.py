@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0020, 0xE0080)}
 """Join emoji or letters, choose how they look, or spell a flag; alone they have no picture."""
+FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
+"""A spreadsheet runs a cell that begins with one of these, some of them in their wide form or behind a blank too."""
 ESCAPED_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -26,6 +28,11 @@ def shortened(text: str, most: int) -> str:
 def counted(count: int, noun: str) -> str:
     """The count and its noun: "1 token", "1,200 tokens"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def formula_safe(text: str) -> str:
+    """The text, with an apostrophe in front where a spreadsheet would run it as a formula."""
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
 def is_right_to_left(text: str) -> bool:

@@ -43,10 +43,18 @@ def arrive(page: str) -> str:
         del st.query_params[ARRIVE]
         st.session_state[RETURNED] = True
         return ""
-    left = parse_qs(carried.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_NAMES)
-    st.query_params.from_dict(left)
+    st.query_params.from_dict(left_query(carried))
     st.session_state[BEGUN] = BACK
     return carried
+
+
+def left_query(carried: str) -> dict[str, list[str]]:
+    """The query that a view was left with; nothing of what no view is left with."""
+    try:
+        names = parse_qs(carried.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_NAMES)
+    except ValueError:  # too many
+        return {}
+    return {name: values for name, values in names.items() if not name.lower().startswith("embed")}
 
 
 def visit() -> int:

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from ui import session
+from ui.address import whole
 from ui.components.share_link import share_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
@@ -45,11 +46,12 @@ def take_from_address() -> None:
     if FILES in st.query_params:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]
-    for keys, kind in ((WORDS_OF_PAGE, str), ({"sentences": COLUMNS}, str), (PLACES_OF_PAGE, int)):
-        for key in (key for each in keys.values() for key in each if key in st.query_params):
-            value = st.query_params[key]
-            if kind is str or (value.isascii() and value.isdigit() and len(value) < 9):
-                session.store(key, kind(value))
+    words = [key for keys in WORDS_OF_PAGE.values() for key in keys]
+    for key in (*words, *COLUMNS, *(place for places in PLACES_OF_PAGE.values() for place in places)):
+        if key in st.query_params:
+            value = st.query_params[key] if key in (*words, *COLUMNS) else whole(st.query_params[key])
+            if value is not None:
+                session.store(key, value)
             del st.query_params[key]
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
-from ui import arrival, session, share
+from ui import address, arrival, session, share
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.components.page_width import page_width
@@ -12,6 +12,7 @@ from ui.server import brand
 from ui.server.auth import require_sign_in
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
+from ui.widgets.formatting import escape_markdown
 from ui.widgets.model_select import model_select
 from ui.widgets.view_and_layer import reads_text, take_former_names
 
@@ -36,6 +37,8 @@ groups = {
 }
 page = st.navigation(groups, position="hidden")
 here = page.url_path or "overview"
+if unread := address.clean():
+    st.toast(escape_markdown(unread))
 again = arrival.arrive(here)
 require_sign_in()
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}

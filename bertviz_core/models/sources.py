@@ -249,6 +249,13 @@ def _check_name(name: str) -> None:
 
 def _local_folder(name: str, settings: Settings) -> Path | None:
     """The folder that a name means; None where there is none. A name cannot lead out of the models folder."""
+    try:
+        return _named_folder(name, settings)
+    except (OSError, RuntimeError):  # a name too long for a file, a link to itself, the home of a user who is not there
+        return None
+
+
+def _named_folder(name: str, settings: Settings) -> Path | None:
     if settings.any_folder:
         folder = Path(name).expanduser()
         if folder.is_dir():

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.sentences.results import SentenceVectors
+from bertviz_core.text import formula_safe
 
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet runs a cell that begins with one of these."""
 WITH_SIDE_FILE = (".npy", ".csv")
 """Formats that have no place for what made the vectors; it goes into a file with .json behind the name."""
 
@@ -79,11 +78,6 @@ def npy_bytes(vectors: SentenceVectors) -> bytes:
     target = io.BytesIO()
     np.save(target, vectors.vectors, allow_pickle=False)
     return target.getvalue()
-
-
-def formula_safe(text: str) -> str:
-    """The text, with an apostrophe in front where a spreadsheet would run it as a formula."""
-    return f"'{text}" if text.startswith(FORMULA_PREFIXES) else text
 
 
 def _plain(text: str) -> str:

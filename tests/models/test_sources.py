@@ -165,6 +165,18 @@ def test_weights_that_cannot_be_read_are_refused_not_replaced(settings: Settings
         parameter_ledger("mine", settings)
 
 
+@pytest.mark.parametrize("any_folder", [False, True])
+@pytest.mark.parametrize(
+    "name", ["a" * 280, "é" * 200, "/" + "a" * 280, "loop", "loop/in", "~nobody-of-this-name", "a\0b"]
+)
+def test_a_name_that_no_folder_can_have_is_refused_in_a_sentence(
+    settings: Settings, name: str, any_folder: bool
+) -> None:
+    (settings.models_dir / "loop").symlink_to("loop")
+    with pytest.raises(ModelNotFoundError):
+        resolve(name, dataclasses.replace(settings, any_folder=any_folder))
+
+
 @pytest.mark.parametrize("value", ["2", "maybe"])
 def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", value)

@@ -3,6 +3,7 @@
 Covers `ui/views/sentences/*.py`.
 """
 
+import html
 import io
 import json
 import os
@@ -379,6 +380,21 @@ def test_without_umap_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch
     assert not at.exception
     assert "of the variance" in words(at)
     assert "placed" not in [each.key for each in at.selectbox]
+
+
+def test_odd_heads_of_columns_are_plain_text() -> None:
+    heads = ["", "text", "text", "<b>x</b>", "**b** :red[x] $y$", '"a\nb"', "\u202eabc", "=1+1"]
+    rows = [",".join([f"c{row}", f"Line {row}.", *(f"<i>{row}</i>" for _ in heads[2:])]) for row in range(3)]
+    at = handed("f.csv", "\n".join([",".join(heads), *rows]).encode(), view="Map")
+    plain = ["column 1", "text (2)", "<b>x</b>", "**b** :red[x] $y$", "aU+000Ab", "U+202Eabc", "=1+1"]
+    assert at.selectbox(key="colour_column").options == ["one colour", *plain]
+    assert at.selectbox(key="sentence_column").options == [plain[0], "text", *plain[1:]]
+    for place in (3, 5, 6):
+        at.selectbox(key="colour_column").select_index(place).run()
+        assert not at.exception
+        (drawn,) = charts(at)
+        assert drawn["layout"]["legend"]["title"]["text"] == html.escape(plain[place - 1])
+        assert {trace["name"] for trace in drawn["data"]} == {f"&lt;i&gt;{row}&lt;/i&gt;" for row in range(3)}
 
 
 def test_columns_may_hold_anything_and_be_called_anything() -> None:

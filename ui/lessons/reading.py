@@ -1,7 +1,7 @@
 """Lessons from YAML files: which there are, and one of them read and checked (docs/lessons.md).
 
-A lesson may come from a stranger, so the file is small, has no aliases, is not nested deeply, and every field of it has
-a kind and a limit; its words are plain text for whoever shows them.
+A lesson may come from a stranger, so the file is small, has no aliases and no tags, is not nested deeply, and every
+field of it has a kind and a limit; its words are plain text for whoever shows them, numbers as they are written.
 """
 
 import re
@@ -74,6 +74,15 @@ class Lesson:
     """Name of the lesson that goes on from here; None for none."""
 
 
+class _PlainLoader(yaml.CSafeLoader):  # type: ignore[misc]  # the package ships no annotations
+    """Reads words; of YAML's guesses at what a plain word may mean, only those of true, false and nothing are made."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # the base class's own form
+        first: [(tag, words) for tag, words in resolvers if tag.endswith((":bool", ":null"))]
+        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
 ENDING = ".yaml"
 MAX_FILE_BYTES = 64 * 1024
 MAX_DEPTH = 8
@@ -93,31 +102,41 @@ STEP_FIELDS = ("title", *VIEW_FIELDS, "note", "question", "answer", "try")
 
 def lesson_names(folders: Sequence[Path]) -> tuple[str, ...]:
     """Names of all lessons, those of the first folder first; a name that is there twice belongs to the first."""
-    names = (
-        path.stem
-        for folder in folders
-        if folder.is_dir()
-        for path in sorted(folder.glob(f"*{ENDING}"))
-        if NAME.fullmatch(path.stem)
-    )
+    names = (path.stem for folder in folders for path in _files(folder) if NAME.fullmatch(path.stem))
     return tuple(dict.fromkeys(names))
+
+
+def misnamed(folders: Sequence[Path]) -> tuple[str, ...]:
+    """A sentence for every file whose name cannot be a lesson's."""
+    return tuple(
+        f"The lesson {_shown(path.name)} has a name that no address holds; use letters, digits, - and _, at most 80."
+        for folder in folders
+        for path in _files(folder)
+        if not NAME.fullmatch(path.stem) and not path.name.startswith(".")
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    """What is called a lesson in a folder; nothing where there is no folder that can be read."""
+    try:
+        return sorted(folder.glob(f"*{ENDING}"))
+    except (OSError, RuntimeError, ValueError):  # a name too long, a link to itself, a name with a null
+        return []
 
 
 def lesson_file(name: str, folders: Sequence[Path]) -> Path:
     """Where the lesson of this name is, never outside the folders.
 
     Raises:
-        LessonError: there is none, or its file is a link that leads out of its folder.
+        LessonError: there is none, or it is no file of its folder but a link out of it, a folder or a pipe.
     """
-    if NAME.fullmatch(name):
-        for folder in folders:
-            path = folder / f"{name}{ENDING}"
-            if path.is_file():
-                if path.resolve().parent != folder.resolve():
-                    raise LessonError(
-                        f"The file of lesson {name!r} is a link out of its folder; put the file itself in."
-                    )
-                return path
+    files = (path for folder in folders for path in _files(folder) if path.stem == name and NAME.fullmatch(name))
+    for path in files:
+        if not path.is_file():
+            raise LessonError(f"The lesson {path.name} is no ordinary file that can be read; put the file itself in.")
+        if path.resolve().parent != path.parent.resolve():
+            raise LessonError(f"The file of lesson {name!r} is a link out of its folder; put the file itself in.")
+        return path
     known = ", ".join(lesson_names(folders)[:20]) or "none"
     raise LessonError(f"There is no lesson {_shown(name)}; the lessons here are: {known}.")
 
@@ -161,7 +180,7 @@ def _loaded(path: Path) -> Mapping[str, Any]:
     try:
         text = content.decode("utf-8-sig")
         _look_through(text, where)
-        fields = yaml.safe_load(text)
+        fields = yaml.load(text, _PlainLoader)  # noqa: S506  # it builds words, lists and mappings alone
     except UnicodeDecodeError as error:
         raise LessonError(f"{where} is not text in UTF-8; save it as UTF-8.") from error
     except (yaml.YAMLError, ValueError) as error:
@@ -175,10 +194,13 @@ def _loaded(path: Path) -> Mapping[str, Any]:
 
 
 def _look_through(text: str, where: str) -> None:
-    """Refuse what a lesson has no need of and what makes a small file large: aliases and deep nesting."""
+    """Refuse what a lesson has no need of: aliases and deep nesting, which make a small file large, and tags."""
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    for event in yaml.parse(text, Loader=_PlainLoader):
         line = event.start_mark.line + 1
+        if tag := getattr(event, "tag", None):
+            written = _shown(tag.replace("tag:yaml.org,2002:", "!!"))
+            raise LessonError(f"{where} has the tag {written} in line {line}; write the words without it.")
         if isinstance(event, yaml.AliasEvent):
             raise LessonError(f"{where} has the alias *{_shown(event.anchor)} in line {line}; write the words out.")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -252,8 +274,8 @@ def _value(value: Any, name: str, where: str) -> str:
     """A value as the address has it."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str | int | float) and len(str(value)) <= VALUE:
-        return str(value)
+    if isinstance(value, str) and len(value) <= VALUE:
+        return value
     return _refuse(where, f"query, {name}", f"write a word, a number, true or false, at most {VALUE} characters")
 
 

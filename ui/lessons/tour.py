@@ -13,13 +13,14 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.errors import LessonError
+from ui.address import whole
 from ui.cache.decorator import cached_by_bytes
 from ui.components.kept_texts import KEY as KEPT_TEXTS
 from ui.components.kept_texts import found_texts, kept_texts
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
-from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, read_lesson
+from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
 from ui.session import PAGE, settings
 from ui.share import KEPT, LINKED
 from ui.widgets.formatting import escape_markdown
@@ -269,7 +270,7 @@ def lessons_button() -> None:
                 links.append(Link(f"{lesson.title}, {_count(lesson)}", Place(lesson, 0).address()))
         st.markdown("Guided tours through the pages.")
         step_links(links, "lessons_list", "Lessons", is_list=True)
-        for fault in faults:
+        for fault in (*faults, *misnamed(_folders())):
             st.caption(escape_markdown(fault))
 
 
@@ -306,7 +307,8 @@ def _place(name: str, number: str | None, trial: str | None) -> Place:
 
 def _counted(word: str, most: int) -> int | None:
     """A whole number from 1 to the most there are, as an address says it; None for anything else."""
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 4 and 0 < int(word) <= most else None
+    number = whole(word)
+    return number if number is not None and 0 < number <= most else None
 
 
 def _short(word: str | None) -> str:
@@ -325,7 +327,11 @@ def _folders() -> list[Path]:
 
 def _read(name: str) -> Lesson:
     path = lesson_file(name, _folders())
-    return _lesson(path, path.stat().st_mtime_ns)
+    try:
+        changed_ns = path.stat().st_mtime_ns
+    except OSError as error:  # taken away since
+        raise LessonError(f"The lesson {path.name} cannot be read: {error.strerror}.") from error
+    return _lesson(path, changed_ns)
 
 
 @cached_by_bytes()

@@ -8,6 +8,7 @@ import streamlit as st
 from bertviz_core.text import escape_controls, isolated
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
+from ui.address import whole
 from ui.session import PAGE
 from ui.widgets.controls import BOUND, bring_along
 from ui.widgets.formatting import escape_markdown
@@ -15,8 +16,6 @@ from ui.widgets.formatting import escape_markdown
 NARROW, WIDE = 150, 200
 """Widths of a number with its two buttons, and of a token."""
 HEAD, QUERY, KEY = "head", "query", "key"
-LONGEST_NUMBER = 9
-"""Digits of a position in an address."""
 
 
 def head_select(heads: int) -> int:
@@ -102,7 +101,5 @@ def _take_token(key: str) -> None:
 
 def _position(written: str, most: int) -> int | None:
     """A whole number from 0 to the last one; None for anything else."""
-    if not (written.isascii() and written.isdigit() and len(written.lstrip("0")) <= LONGEST_NUMBER):
-        return None
-    place = int(written.lstrip("0") or "0")
-    return place if place <= most else None
+    place = whole(written)
+    return place if place is not None and place <= most else None

@@ -14,6 +14,7 @@ from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.export import standalone_html
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
+from bertviz_core.text import formula_safe
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache import ledgers
@@ -230,8 +231,11 @@ def explained(key: str, words: str, code: str) -> None:
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """The table as CSV; a text that a spreadsheet would run as a formula gets an apostrophe in front."""
+    """The table as CSV; a text or head that a spreadsheet would run as a formula gets an apostrophe in front."""
     safe = table.copy()
-    for column in safe.select_dtypes(exclude=["number", "bool"]):
-        safe[column] = [f"'{cell}" if str(cell)[:1] in "=+-@\t\r" and str(cell) else cell for cell in safe[column]]
+    for place, kind in enumerate(table.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            cells = [formula_safe(cell) if isinstance(cell, str) else cell for cell in table.iloc[:, place]]
+            safe.isetitem(place, cells)
+    safe.columns = [formula_safe(str(head)) for head in table.columns]
     return safe.to_csv(index=False, lineterminator="\r\n")  # as RFC 4180; a lone return in a cell is then quoted

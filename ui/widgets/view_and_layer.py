@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import streamlit as st
 
+from ui.address import whole
 from ui.arrival import returned, visit
 from ui.components.navigation import view_links
 from ui.session import PAGE
@@ -29,7 +30,7 @@ FORMER_KEYS = {
     "sentences": {"compare": VIEW, "pooled_layer": LAYER},
 }
 """Page -> former name in its addresses -> name now."""
-LONGEST_NUMBER, LONGEST_SHOWN = 9, 20
+LONGEST_SHOWN = 20
 T = TypeVar("T", bound=str)
 
 
@@ -45,7 +46,7 @@ def take_former_names(page: str) -> None:
         value = FORMER_NAMES.get(st.query_params[former], st.query_params[former])
         del st.query_params[former]
         if former == "pooled_layer":  # this one counted the embeddings as 0
-            count = _whole(value)
+            count = whole(value)
             value = value if count is None else (str(count - 1) if count else EMBEDDINGS)
         if key in st.query_params:
             continue
@@ -158,17 +159,11 @@ def _nearest(wanted: str, options: Sequence[str], default: str) -> str:
     """The option that comes closest: the last for a number beyond it, the first for embeddings where they are none."""
     if wanted in options:
         return wanted
-    if wanted == EMBEDDINGS or (_whole(wanted.removeprefix("-")) is not None and wanted.startswith("-")):
+    digits = wanted.removeprefix("-")
+    is_number = digits.isascii() and digits.isdigit()
+    if wanted == EMBEDDINGS or (is_number and wanted.startswith("-")):
         return options[0]
-    return default if _whole(wanted) is None else options[-1]
-
-
-def _whole(value: str) -> int | None:
-    """A whole number from 0; any of very many digits is as good as the largest of few. None for what is no number."""
-    if not (value.isascii() and value.isdigit()):
-        return None
-    digits = value.lstrip("0") or "0"
-    return int(digits) if len(digits) <= LONGEST_NUMBER else 10**LONGEST_NUMBER
+    return options[-1] if is_number else default
 
 
 def _arrived(control: str) -> bool:

@@ -51,7 +51,7 @@ DTYPE_NBYTES: Mapping[str, float] = {name: bits / 8 for name, bits in DTYPE_BITS
 MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
 MAX_AXES = 32
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 ABSENT = (-1, -1)
 """Stands for a shape or a range that an entry has not; no count is negative."""
 
@@ -185,8 +185,10 @@ def _check_entry(file: str, name: str, entry: StoredEntry) -> None:
             f"{file}: {quoted(name)} has the dtype {quoted(dtype)}, which safetensors does not define."
         )
     bits = math.prod(shape) * DTYPE_BITS[dtype][1]
-    if bits % 8 or end - begin != bits // 8:
+    needed = -(-bits // 8)  # in whole numbers: the product of a shape may be beyond any float
+    if bits % 8 or end - begin != needed:
+        words = f"{needed:,}" if needed < 2**63 else "more than 2**63"
         raise CheckpointError(
-            f"{file} is damaged: {quoted(name)} of shape {shape} and dtype {dtype} needs {math.ceil(bits / 8):,} "
-            f"bytes, its range has {end - begin:,}."
+            f"{file} is damaged: {quoted(name)} of shape {shape} and dtype {dtype} needs {words} bytes, its range has "
+            f"{end - begin:,}."
         )

@@ -1,5 +1,6 @@
 """Lessons: what a file may say, and how every other file is refused in one sentence."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import yaml
 
 from bertviz_core.errors import LessonError
 from bertviz_core.settings import Settings
-from ui.lessons.reading import MAX_FILE_BYTES, MAX_STEPS, Lesson, lesson_file, lesson_names, read_lesson
+from ui.lessons.reading import MAX_FILE_BYTES, MAX_STEPS, Lesson, lesson_file, lesson_names, misnamed, read_lesson
 
 PAGES = ("overview", "tokens")
 STEP = {"title": "One", "page": "tokens", "note": "Look."}
@@ -50,6 +51,38 @@ def test_a_lesson_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert (there.text, there.pair) == ("Third.", "Fourth.")
 
 
+NUMBERS = {
+    "decimal": "9" * 5_000,
+    "hexadecimal": "0x" + "f" * 30_000,
+    "binary": "0b" + "1" * 60_000,
+    "octal": "0" + "7" * 30_000,
+    "sexagesimal": "1" + ":59" * 15_000,
+    "sexagesimal float": "1" + ":59" * 15_000 + ".5",
+    "exponent": "1.0e+999",
+    "date": "2026-99-99",
+    "time": "2001-12-14t21:59:43.10+99:99",
+    "none that there is": ".nan",
+}
+"""What YAML takes for numbers and times, and cannot build or should not."""
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_is_what_is_written_and_has_a_length(number: str, tmp_path: Path) -> None:
+    content = f"title: T\nsteps:\n- title: One\n  page: tokens\n  note: N\n  query:\n    layer: {number}\n"
+    if len(number) > 200:
+        with pytest.raises(LessonError, match="step 1, field query, layer: write a word, a number"):
+            read(tmp_path, content)
+    else:
+        assert read(tmp_path, content).steps[0].query == {"layer": (number,)}
+
+
+def test_words_stay_words(tmp_path: Path) -> None:
+    written = "title: 1984\nsteps:\n- {title: 0x1f, page: tokens, note: '1:30', query: {layer: 1_000, words: yes}}\n"
+    (step,) = (lesson := read(tmp_path, written)).steps
+    assert (lesson.title, step.title, step.note) == ("1984", "0x1f", "1:30")
+    assert step.query == {"layer": ("1_000",), "words": ("true",)}
+
+
 def test_what_a_step_leaves_out_is_left_alone(tmp_path: Path) -> None:
     lesson = read(tmp_path, {"title": "Mine", "steps": [STEP]})
     (step,) = lesson.steps
@@ -69,7 +102,6 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
         ({"note": ""}, "step 2, field note: write a text"),
         ({"note": ["a"]}, "step 2, field note: write a text"),
         ({"note": "a" * 2_001}, "step 2, field note: it has 2,001 characters"),
-        ({"title": 7}, "step 2, field title: write a text"),
         ({"query": "view=Layers"}, "step 2, field query: write at most"),
         ({"query": {"embed": "true"}}, "step 2, field query: 'embed' is no name of a control"),
         ({"query": {"lesson": "other"}}, "step 2, field query: 'lesson'"),
@@ -79,17 +111,19 @@ def test_characters_that_act_on_the_text_around_them_are_named(tmp_path: Path) -
         ({"query": {"view": {"a": 1}}}, "step 2, field query, view: write a word"),
         ({"query": {"view": []}}, "step 2, field query, view: write 1 to"),
         ({"query": {"view": [None]}}, "step 2, field query, view: write a word"),
+        ({"title": None}, "step 2, field title: write a text"),
+        ({"title": True}, "step 2, field title: write a text"),
         ({"query": {"view": "a" * 201}}, "step 2, field query, view: write a word"),
         ({"query": {f"a{n}": 1 for n in range(25)}}, "step 2, field query: write at most 24"),
         ({"pair": "alone"}, "step 2, field pair: a second text needs a first"),
         ({"text": "a" * 20_001}, "step 2, field text: it has 20,001 characters"),
         ({"sentences": "a"}, "step 2, field sentences: write a list"),
-        ({"sentences": ["a", 1]}, "step 2, field sentences: write a text"),
+        ({"sentences": ["a", None]}, "step 2, field sentences: write a text"),
         ({"html": "<b>"}, "step 2 has the unknown field 'html'; the fields are title, page"),
         ({"query": {"try": "1"}}, "step 2, field query: 'try' is no name of a control"),
         ({"answer": "So."}, "step 2, field answer: it belongs to a question; add question"),
         ({"try": [LINK]}, "step 2, field try: it belongs to a question; add question"),
-        ({"question": "Why?", "answer": 7}, "step 2, field answer: write a text"),
+        ({"question": "Why?", "answer": []}, "step 2, field answer: write a text"),
         ({"question": "Why?", "answer": "a" * 2_001}, "step 2, field answer: it has 2,001 characters"),
         ({"question": "Why?", "try": []}, "step 2, field try: write a list of 1 to 6 links"),
         ({"question": "Why?", "try": LINK}, "step 2, field try: write a list of 1 to 6 links"),
@@ -125,16 +159,23 @@ def test_a_bad_field_is_named_with_file_and_step(fields: dict[str, Any], said: s
         ({"title": "Mine", "steps": [STEP], "next": "a" * 81}, "field next: 'aaaaaaaaaaaaaaaaaaaaaaaa"),
         ({"title": "Mine", "steps": [STEP], "run": "x"}, "has the unknown field 'run'"),
         ("title: 'Mine\nsteps: [\n", "is not YAML that can be read in line"),
-        ("title: !!python/object/apply:os.system ['true']\n", "is not YAML that can be read in line 1"),
+        (
+            "title: !!python/object/apply:os.system ['true']\n",
+            "has the tag '!!python/object/apply:os.system' in line 1",
+        ),
+        ("title: !!int ''\n", "has the tag '!!int' in line 1"),
+        ("title: !!bool maybe\n", "has the tag '!!bool' in line 1"),
+        ("title: !!timestamp soon\n", "has the tag '!!timestamp' in line 1"),
+        ('title: "\\ud800"\n', "is not YAML that can be read in line 1"),
+        ('title: "\\UFFFFFFFF"\n', "is not YAML that can be read in line 1"),
+        ("title: \0\n", "is not YAML that can be read"),
         ("a: &a [x]\nb: *a\n", "has the alias *'a' in line 2"),
         ("a: &a {x: 1}\nb: {<<: *a}\n", "has the alias *'a' in line 2"),
         ("[" * 30_000, "is nested more than 8 deep in line 1"),
-        (f"title: {'9' * 5_000}\nsteps: []\n", "is not YAML that can be read"),
-        ("title: 2026-99-99\nsteps: []\n", "is not YAML that can be read"),
         (b"title: \xff\xfe\n", "is not text in UTF-8"),
         ("# " + "a" * MAX_FILE_BYTES, "has more than 65,536 bytes"),
     ],
-    ids=range(20),
+    ids=range(24),
 )
 def test_a_bad_file_is_refused_in_one_sentence(content: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(LessonError) as refused:
@@ -196,6 +237,34 @@ def test_a_link_cannot_leave_the_folder(folders: tuple[Path, Path], tmp_path: Pa
     (folders[1] / "leak.yaml").symlink_to(tmp_path / "secret.yaml")
     with pytest.raises(LessonError, match="link out of its folder"):
         lesson_file("leak", folders)
+
+
+def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    (tmp_path / "endless.yaml").symlink_to("/dev/zero")
+    (tmp_path / "folder.yaml").mkdir()
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert lesson_names([tmp_path]) == ("endless", "folder", "loop", "pipe")
+    for name in lesson_names([tmp_path]):
+        with pytest.raises(LessonError, match=rf"^The lesson {name}\.yaml is no ordinary file"):
+            lesson_file(name, [tmp_path])
+
+
+def test_a_file_that_no_address_can_name_is_named(tmp_path: Path) -> None:
+    for name in ("with blank", "a" * 100, "\u202eabc", ".hidden", "fine"):
+        (tmp_path / f"{name}.yaml").write_text("title: T")
+    told = misnamed([tmp_path])
+    assert len(told) == 3
+    assert "The lesson 'with blank.yaml' has a name that no address holds" in " ".join(told)
+    assert "\u202e" not in " ".join(told)
+
+
+def test_a_folder_that_is_none_has_no_lessons(tmp_path: Path) -> None:
+    (tmp_path / "itself").symlink_to("itself")
+    folders = [tmp_path / "itself", tmp_path / ("a" * 300), tmp_path / "a\0", tmp_path / "itself" / "in it"]
+    assert lesson_names(folders) == misnamed(folders) == ()
+    with pytest.raises(LessonError, match="There is no lesson 'x'; the lessons here are: none"):
+        lesson_file("x", folders)
 
 
 def test_the_folder_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,13 @@ FORMULAS = (
     "=",
     "-",
     "=a,b\nc",
+    "\n=1+1",
+    "＝1+1",
+    "＋1",
+    "－1",
+    "＠SUM(1)",
 )
-RISKY = ("=", "+", "-", "@", "\t", "\r")
+RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def read(text: str) -> list[list[str]]:
@@ -34,6 +39,13 @@ def read(text: str) -> list[list[str]]:
 def test_a_formula_becomes_text(cell: str) -> None:
     rows = read(csv_text(pd.DataFrame({"name": [cell], "count": [7]})))
     assert rows == [["name", "count"], [f"'{cell}", "7"]]
+
+
+def test_no_head_is_run_as_a_formula_and_heads_may_be_equal() -> None:
+    cells = [["=1", 7, "-2"]]
+    table = pd.DataFrame(cells, columns=["+", "a", "+"])
+    assert read(csv_text(table)) == [["'+", "a", "'+"], ["'=1", "7", "'-2"]]
+    assert table.to_numpy().tolist() == cells
 
 
 @settings(deadline=None)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from bertviz_core.hidden_states.geometry import first_tokens
 from bertviz_core.trace.results import Tokens
+from ui.address import whole
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.cell_controls import token_names
 from ui.widgets.controls import BOUND
@@ -84,10 +85,9 @@ def picked_tokens(tokens: Tokens) -> list[int]:
 
 def _positions(written: str, count: int) -> list[int]:
     """The positions that an address names as 1.4.5; none of them where anything else stands there."""
-    parts = written.split(".")[: MOST_PATHS + 1]
-    if len(parts) > MOST_PATHS or not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts):
-        return []
-    return sorted({int(part) for part in parts if int(part) < count})
+    places = [whole(part) for part in written.split(".")]
+    given = {place for place in places if place is not None}
+    return sorted(place for place in given if place < count) if None not in places and len(places) <= MOST_PATHS else []
 
 
 def word_inputs() -> tuple[str, str, str]:

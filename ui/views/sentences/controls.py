@@ -8,6 +8,7 @@ import streamlit as st
 from bertviz_core.figures.sentences.poolings import pooling_word
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
+from bertviz_core.text import escape_controls
 from ui.examples import EXAMPLES, QUERIES
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.formatting import escape_markdown
@@ -118,7 +119,14 @@ def column_select(columns: Sequence[str], chosen: str) -> str | None:
     if st.session_state.get("sentence_column", chosen) not in columns:
         st.session_state["sentence_column"] = chosen
     return str(
-        st.selectbox("Column", columns, index=columns.index(chosen), key="sentence_column", persist_state="session")
+        st.selectbox(
+            "Column",
+            columns,
+            index=columns.index(chosen),
+            key="sentence_column",
+            persist_state="session",
+            format_func=escape_controls,
+        )
     )
 
 
@@ -296,7 +304,7 @@ def colour_column(columns: Sequence[str]) -> str:
     if st.session_state.get("colour_column", "") not in ("", *columns):
         st.session_state["colour_column"] = ""
     options = ["", *columns]
-    words = {each: each or "one colour" for each in options}
+    words = {each: escape_controls(each) or "one colour" for each in options}
     return str(
         st.selectbox(
             "Colour",

@@ -7,9 +7,9 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
-from bertviz_core.sentences.export import formula_safe
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
+from bertviz_core.text import formula_safe
 from ui.views.sentences import cache, controls
 from ui.views.sentences.selection import selected_points
 from ui.views.sentences.similarity import SentenceQuery, made_by

@@ -8,6 +8,7 @@ from bertviz_core.figures.tokens.rows import BELOW, Below
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.made_tokenizers import MADE
 from bertviz_core.trace.tokenization import longest_piece
+from ui.address import whole
 from ui.session import model_names, settings
 from ui.widgets.controls import BOUND, choice
 
@@ -43,10 +44,8 @@ def token_position(tokens: Tokens) -> int:
 
 def chosen_position(tokens: Tokens) -> int:
     """The same before its control is drawn."""
-    held = st.session_state.get("token", st.query_params.get("token", ""))
-    given = str(held)
-    fits = given.isascii() and given.isdecimal() and len(given) < 9 and int(given) < len(tokens)
-    return int(given) if fits else longest_piece(tokens)
+    place = whole(str(st.session_state.get("token", st.query_params.get("token", ""))))
+    return place if place is not None and place < len(tokens) else longest_piece(tokens)
 
 
 def take_token() -> None:

@@ -1,0 +1,157 @@
+"""What is tried: each target reads what a stranger brings, one made-up case after another.
+
+A target is made once, with a folder of its own, and then asked for case after case. A case that is refused with a
+BertvizError has passed, one that ends in anything else has not.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.sources import resolve
+from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.sentences.reading.files import read_upload
+from bertviz_core.settings import Settings
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.fuzz.mutations import changed_bytes, changed_json
+from tests.helpers import tiny
+from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
+from tests.helpers.hostile_tables import written
+from tests.helpers.tiny_models import save_tiny
+from ui import arrival
+from ui.address import whole
+from ui.lessons.reading import lesson_file, lesson_names, read_lesson
+
+Case = Callable[[Random], None]
+PAGES = sorted({page for page, _ in VIEWS})
+LESSONS = sorted((Path(__file__).parents[2] / "ui" / "lessons").glob("*.yaml"))
+HEADER = {
+    "__metadata__": {"format": "pt"},
+    "embeddings.weight": {"dtype": "F32", "shape": [7, 6], "data_offsets": [0, 168]},
+    "layer.0.weight": {"dtype": "BF16", "shape": [6, 4], "data_offsets": [168, 216]},
+    "layer.0.bias": {"dtype": "F32", "shape": [4], "data_offsets": [216, 232]},
+}
+PAYLOAD_NBYTES = 232
+TEXTS = ("I love my pet python.", "", "\u202e\0 é😀 " * 20, "a" * 3_000)
+ROWS = {"text": ["One, two.", 'He said "no".', "", "é\n"], "kind": ["a", "b", "a", "c"], "number": [1, 2, None, 4]}
+TABLES = {
+    "list.csv": b'text,kind,number\n"One, two.",a,1\n"He said ""no"".",b,2\n,a,\n\xc3\xa9,c,4\n' * 3,
+    "list.tsv": b"text\tkind\nOne.\ta\nTwo.\tb\n",
+    "list.txt": "One.\nTwo.\né\n".encode(),
+    "list.parquet": written(pa.table(ROWS)),
+}
+
+
+def local_settings(folder: Path) -> Settings:
+    """Settings with this models folder and the Hub switched off."""
+    return replace(Settings.from_environment(), models_dir=folder, allow_hub=False, allowed_models=(), child_seconds=5)
+
+
+def headers(folder: Path) -> Case:
+    """Safetensors files and lists of shards."""
+
+    def case(rng: Random) -> None:
+        raw = json.dumps(changed_json(rng, HEADER) if rng.random() < 0.6 else HEADER).encode()
+        file = struct.pack("<Q", len(raw)) + raw + bytes(PAYLOAD_NBYTES)
+        (folder / "model.safetensors").write_bytes(changed_bytes(rng, file) if rng.random() < 0.5 else file)
+        index = folder / "model.safetensors.index.json"
+        index.unlink(missing_ok=True)
+        if rng.random() < 0.3:
+            shards = {"weight_map": dict.fromkeys(HEADER, "model.safetensors")}
+            index.write_text(json.dumps(changed_json(rng, shards)))
+        read_header(folder)
+
+    return case
+
+
+def configs(folder: Path) -> Case:
+    """Configs of all families, counted and drawn without their weights."""
+    settings, model = local_settings(folder), folder / "mine"
+    model.mkdir()
+
+    def case(rng: Random) -> None:
+        config: Any = changed_json(rng, tiny.tiny_config(rng.choice(sorted(tiny.CONFIGS))))
+        raw = json.dumps(config).encode()
+        (model / "config.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.2 else raw)
+        source = resolve("mine", settings)
+        source_ledger(source, settings)
+        model_facts(source.name, source.config)
+
+    return case
+
+
+def tokenizers(folder: Path) -> Case:
+    """Serialized tokenizers and their settings, and texts for them."""
+    settings, model = local_settings(folder), save_tiny("bert", folder / "mine")
+    right = {name: (model / name).read_bytes() for name in ("tokenizer.json", "tokenizer_config.json")}
+
+    def case(rng: Random) -> None:
+        for name, raw in right.items():
+            kind = rng.random()
+            whole_json = json.dumps(changed_json(rng, json.loads(raw))).encode()
+            (model / name).write_bytes(whole_json if kind < 0.6 else changed_bytes(rng, raw) if kind < 0.8 else raw)
+        tokenizer = load_tokenizer(resolve("mine", settings), settings)
+        tokenize(tokenizer, rng.choice(TEXTS), rng.choice((None, *TEXTS)))
+
+    return case
+
+
+def addresses(folder: Path) -> Case:
+    """What one name of an address says; now and then a page that is opened with many of them."""
+    names = sorted(parameters())
+    opened_by("overview", {})  # what is imported then is no part of a case
+
+    def case(rng: Random) -> None:
+        value = rng.choice(HOSTILE)
+        text = changed_bytes(rng, str(value).encode()).decode("utf-8", "replace")
+        number = whole(text)
+        assert number is None or 0 <= number < 10**9
+        assert all(isinstance(each, list) for each in arrival.left_query(text).values())
+        if rng.random() < 0.02:
+            page, view = rng.choice(VIEWS)
+            query = {name: rng.choice((*HOSTILE, text)) for name in rng.sample(names, 60)}
+            at = opened_by(page, {**query, "view": view, **({"arrive": text} if rng.random() < 0.1 else {})})
+            assert not at.exception, (page, view, [each.value for each in at.exception])
+
+    return case
+
+
+def uploads(folder: Path) -> Case:
+    """Tables and lists, as visitors hand them over."""
+    settings = local_settings(folder)
+
+    def case(rng: Random) -> None:
+        name = rng.choice(sorted(TABLES))
+        data = changed_bytes(rng, TABLES[name])
+        other = changed_bytes(rng, name.encode()).decode("utf-8", "replace") if rng.random() < 0.1 else name
+        table = read_upload(other, data, settings, rng.choice((None, None, "text", "number", "none")))
+        assert len(table.sentences) == len(table.rows)
+
+    return case
+
+
+def lessons(folder: Path) -> Case:
+    """Lessons whose files and names are made up."""
+    right = [path.read_bytes() for path in LESSONS]
+
+    def case(rng: Random) -> None:
+        (folder / "mine.yaml").write_bytes(changed_bytes(rng, rng.choice(right)))
+        lesson_names([folder])
+        read_lesson(lesson_file("mine", [folder]), PAGES)
+        lesson_file(changed_bytes(rng, b"mine").decode("utf-8", "replace"), [folder])
+
+    return case
+
+
+TARGETS: Mapping[str, Callable[[Path], Case]] = {
+    each.__name__: each for each in (headers, configs, tokenizers, addresses, uploads, lessons)
+}
+"""Name -> what makes the target in a folder of its own."""

@@ -1,0 +1,50 @@
+"""The fuzzing command: every target reads a few cases, and a case that fails is seen."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from bertviz_core.errors import TextError
+from tests.fuzz.mutations import VALUES, changed_bytes, changed_json
+from tests.fuzz.targets import HEADER, TARGETS
+from tests.fuzz.worker import fault, random_of
+
+CASES = 3
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_reads_its_cases(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
+    run = TARGETS[name](tmp_path)
+    assert [fault(run, random_of(name, 0, case)) for case in range(CASES)] == [""] * CASES
+
+
+def test_a_refusal_in_a_sentence_is_no_fault_and_all_else_is_one() -> None:
+    def raising(error: Exception) -> str:
+        def case(_: random.Random) -> None:
+            raise error
+
+        return fault(case, random.Random(0))
+
+    assert raising(TextError("The list has no sentence; type one.")) == ""
+    assert raising(TextError("")) == "a refusal without words"
+    assert raising(KeyError("entry")).startswith("KeyError in test_targets.py:")
+    assert raising(RecursionError()).startswith("RecursionError")
+
+
+def test_a_case_is_the_same_each_time_and_no_other() -> None:
+    def made(case: int, seed: int = 1) -> tuple[bytes, str]:
+        rng = random_of("headers", seed, case)
+        return changed_bytes(rng, bytes(range(256))), repr(changed_json(rng, HEADER))
+
+    assert made(5) == made(5)
+    assert len({made(case, seed) for case in range(20) for seed in range(2)}) == 40
+
+
+def test_a_change_leaves_the_original_alone() -> None:
+    before = repr((HEADER, VALUES))
+    for case in range(200):
+        changed_json(random_of("headers", 0, case), HEADER)
+    assert repr((HEADER, VALUES)) == before

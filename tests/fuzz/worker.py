@@ -1,0 +1,83 @@
+"""`python -m tests.fuzz.worker`: the cases of one target, in a process that may end at any of them."""
+
+import faulthandler
+import json
+import os
+import resource
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+from bertviz_core.errors import BertvizError
+from tests.fuzz.targets import TARGETS, Case
+
+SETTLED_CASES = 200
+"""After so many, a target holds what it keeps."""
+MOST_GROWTH_NBYTES, MOST_JUMP_NBYTES = 256 * 1024**2, 1024**3
+"""What a process may grow by after that, and what one case may take."""
+MEMORY_NBYTES = 8 * 1024**3
+"""Address space of the process: a case that asks for more fails in it and nowhere else."""
+
+
+def random_of(target: str, seed: int, case: int) -> Random:
+    """The generator of one case, whatever cases ran before it."""
+    return Random(f"{target}/{seed}/{case}")  # noqa: S311  # made to be repeated
+
+
+def fault(run: Case, rng: Random) -> str:
+    """How a case failed, and where; "" where it was read or refused in a sentence."""
+    try:
+        run(rng)
+    except BertvizError as error:
+        return "" if str(error).strip() else "a refusal without words"
+    except Exception as error:  # whatever it is, it is what is looked for
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
+        where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
+        return f"{type(error).__name__} in {where}: {str(error)[:200]}"
+    return ""
+
+
+def used_nbytes() -> int:
+    """Memory of this process now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def note(folder: Path, case: int, words: str) -> None:
+    """Write a fault down at once: the next case may end the process."""
+    with open(folder / "faults", "a", encoding="utf-8") as file:
+        file.write(json.dumps([case, words]) + "\n")
+
+
+def main() -> None:
+    """Run the cases; in the folder, a line of JSON for every fault and the number of the case under way."""
+    target, seed, case, most, seconds, limit_s, folder = sys.argv[1], *map(int, sys.argv[2:7]), Path(sys.argv[7])
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_NBYTES, MEMORY_NBYTES))
+    run = TARGETS[target](folder)
+    progress, first, settled = os.open(folder / "case", os.O_WRONLY | os.O_CREAT), case, 0
+    until = monotonic() + seconds
+    while monotonic() < until and case < most:
+        os.pwrite(progress, f"{case:>12}".encode(), 0)
+        faulthandler.dump_traceback_later(limit_s, exit=True)
+        before = used_nbytes()
+        words = fault(run, random_of(target, seed, case))
+        faulthandler.cancel_dump_traceback_later()
+        grown = used_nbytes() - before
+        if not words and grown > MOST_JUMP_NBYTES:
+            words = f"{grown / 1024**2:,.0f} MiB more after one case"
+        if words:
+            note(folder, case, words)
+        case += 1
+        if case - first == SETTLED_CASES:
+            settled = used_nbytes()
+    if settled and used_nbytes() - settled > MOST_GROWTH_NBYTES:
+        growth = f"{(used_nbytes() - settled) / 1024**2:,.0f} MiB more after {case - first:,} cases than after 200"
+        note(folder, case, growth)
+    os.pwrite(progress, f"{case:>12}".encode(), 0)
+
+
+if __name__ == "__main__":
+    main()

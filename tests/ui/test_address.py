@@ -1,0 +1,106 @@
+"""No address ends in an exception box, whatever stands behind any of its names."""
+
+from itertools import cycle
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
+from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
+from tests.pages.opened import said
+from ui.address import MOST_CHARACTERS, NUMBERS, whole
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [("0", 0), ("7", 7), ("007", 7), ("0" * 5_000, 0), ("0" * 5_000 + "1", 1), ("123456789", 123_456_789)],
+)
+def test_a_whole_number_is_read(written: str, number: int) -> None:
+    assert whole(written) == number
+
+
+@pytest.mark.parametrize(
+    "written",
+    [None, "", " 1", "1\n", "-1", "0-1", "+1", "1.0", "1e3", "1_0", "0x1", "²", "٣", "１", "1234567890", "9" * 5_000],
+)
+def test_nothing_else_is_a_number(written: str | None) -> None:
+    assert whole(written) is None
+
+
+def toasts(at: AppTest) -> list[str]:
+    return [said(each.value) for each in at.toast]
+
+
+def numbers_page() -> None:
+    import streamlit as st
+
+    from ui.address import NUMBERS, clean
+    from ui.widgets.controls import BOUND
+
+    st.text(clean())
+    for place, name in enumerate(sorted(NUMBERS)):
+        if place % 2:
+            st.number_input(name, 0, 11, 0, step=1, key=name, **BOUND)
+        else:
+            st.slider(name, 0, 11, (0, 11), key=name, **BOUND)
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_number_ends_a_control(value: str | list[str]) -> None:
+    at = AppTest.from_function(numbers_page)
+    for name in NUMBERS:
+        at.query_params[name] = value
+    assert not at.run().exception
+    assert (at.text[0].value == "") == (value in ("-7", ["1", "2"]))
+
+
+@pytest.mark.parametrize(("page", "view"), {page: (page, view) for page, view in VIEWS}.values())
+def test_no_view_ends_in_an_exception(page: str, view: str) -> None:
+    """Every parameter of every page at once, each with another hostile value on every page."""
+    values = cycle(HOSTILE[VIEWS.index((page, view)) :] + HOSTILE)
+    at = opened_by(page, {name: next(values) for name in sorted(parameters())} | {"view": view})
+    assert not at.exception
+    assert at.title
+    assert any("which no control takes" in each for each in toasts(at))
+    assert {each.proto.query_param_key for each in (*at.slider, *at.number_input)} <= NUMBERS | {""}
+
+
+def test_what_is_left_out_is_said_and_gone() -> None:
+    at = opened_by("heads", {"head": "9" * 5_000, "layer": "2", "view": "One cell"})
+    assert not at.exception
+    assert at.number_input(key="head").value == 0
+    assert at.select_slider(key="layer").value == "2"
+    (told,) = toasts(at)
+    assert told.startswith("The address asks for head=99999999999999999999…, which no control takes: a number is whole")
+    assert "head" not in at.query_params
+    assert not toasts(at.run())
+
+
+def test_a_step_back_to_such_an_address_is_cleaned_too() -> None:
+    at = opened_by("heads", {"head": "3"})
+    assert at.number_input(key="head").value == 3
+    at.query_params["head"] = "1e999"
+    assert not at.run().exception
+    (told,) = toasts(at)
+    assert "head=1e999, which no control takes" in told
+    assert at.number_input(key="head").value == 3
+
+
+def test_a_word_too_long_for_any_address_is_left_out_and_a_text_is_not() -> None:
+    long = "word " * MOST_CHARACTERS
+    at = opened_by("parameters", {"search": long, "text": long})
+    assert not at.exception
+    assert at.session_state["text"] == long
+    assert "search" not in at.query_params
+
+
+@pytest.mark.parametrize(
+    "left", ["&".join("a" * 200), "?" + "&".join(f"n{place}=1" for place in range(200)), "?embed=true&EMBED_options=x"]
+)
+def test_a_query_that_no_view_is_left_with_is_forgotten(left: str) -> None:
+    at = opened_by("tokens", {"arrive": left})
+    assert not at.exception
+
+
+def test_every_control_that_holds_a_number_is_known() -> None:
+    assert parameters() >= NUMBERS
