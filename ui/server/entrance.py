@@ -68,7 +68,7 @@ class Entrance:
             return
         self.coming[session] += nbytes
         try:
-            await self.app(self._as_asked(scope, headers), receive, _marked(send, path, headers))
+            await self.app(self._as_asked(scope, headers), _in_bytes(receive), _marked(send, path, headers))
         finally:
             self.coming[session] -= nbytes
             self.coming += Counter()  # without those that are through
@@ -185,6 +185,18 @@ def _held() -> dict[str, int]:
     """Session -> bytes of its uploaded files."""
     files = getattr(Runtime.instance().uploaded_file_mgr, "file_storage", {}) if Runtime.exists() else {}
     return {name: sum(len(file.data) for file in list(own.values())) for name, own in list(files.items())}
+
+
+def _in_bytes(receive: Receive) -> Receive:
+    """Messages of a session; one in text, which no tab sends and Streamlit cannot read, ends it without a traceback."""
+
+    async def receiving() -> Message:
+        message = await receive()
+        if message["type"] == "websocket.receive" and message.get("bytes") is None:
+            return {"type": "websocket.disconnect", "code": 1003}
+        return message
+
+    return receiving
 
 
 def _marked(send: Send, path: str, headers: Headers) -> Send:

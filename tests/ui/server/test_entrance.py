@@ -221,6 +221,21 @@ def test_requests_that_overlap_are_counted_and_end_each_for_itself() -> None:
     assert inside == [0, 0, FILE, 2 * FILE]
 
 
+def test_a_message_in_text_ends_its_session() -> None:
+    coming = iter([{"type": "websocket.receive", "bytes": b"x"}, {"type": "websocket.receive", "text": "x"}])
+
+    async def both() -> list[Any]:
+        async def receive() -> Any:
+            return next(coming)
+
+        receiving = entrance._in_bytes(receive)
+        return [await receiving(), await receiving()]
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        seen = pool.submit(asyncio.run, both()).result()
+    assert [each["type"] for each in seen] == ["websocket.receive", "websocket.disconnect"]
+
+
 def test_cookies_are_for_tls_alone_where_it_is_spoken() -> None:
     plain = asked()[1]["set-cookie"]
     assert plain.endswith("HttpOnly")
