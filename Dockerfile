@@ -1,26 +1,32 @@
 # Inside BERT as one image: the dashboard with its bundled model, no CUDA, no browser, not root.
-FROM python:3.11-slim-bookworm AS build
+# A tag moves; --build-arg PYTHON_IMAGE=python@sha256:... does not (docs/deployment.md, "Supply").
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE} AS build
 # Wheels of torch without CUDA; leave it empty where pip already finds them elsewhere.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 # What sign-in needs besides (docs/deployment.md): --build-arg SIGN_IN=1.
 ARG SIGN_IN=
 WORKDIR /app
-COPY requirements.txt constraints.txt ./
-COPY deploy/requirements-sign-in.txt deploy/requirements-sign-in.txt
+COPY requirements.txt ./
+COPY deploy/requirements-hashed.txt deploy/requirements-sign-in.txt deploy/sbom.py deploy/
+# All but torch by its hash: which build of torch is taken is TORCH_INDEX's to say.
 RUN python3 -m venv /venv \
-    && if [ -n "$TORCH_INDEX" ]; then /venv/bin/pip install --no-cache-dir torch==2.13.0 --index-url "$TORCH_INDEX"; fi \
-    && /venv/bin/pip install --no-cache-dir -r requirements.txt \
-    && if [ -n "$SIGN_IN" ]; then /venv/bin/pip install --no-cache-dir -r deploy/requirements-sign-in.txt; fi
+    && PIP="/venv/bin/pip install --no-cache-dir --no-deps" \
+    && $PIP --require-hashes -r deploy/requirements-hashed.txt \
+    && if [ -n "$SIGN_IN" ]; then $PIP --require-hashes -r deploy/requirements-sign-in.txt; fi \
+    && $PIP torch==2.13.0 ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} \
+    && /venv/bin/python deploy/sbom.py >/sbom.cdx.json
 # Headers for compilers, other packages' tests and pip itself serve no one here.
 RUN cd /venv/lib/python3*/site-packages \
     && rm -rf torch/include pyarrow/include pandas/tests pip pip-*.dist-info /venv/bin/pip* \
     && find scipy numpy -type d -name tests -prune -exec rm -rf {} +
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE}
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin insidebert \
     && mkdir -p /models
 COPY --from=build /venv /venv
 WORKDIR /app
+COPY --from=build /sbom.cdx.json ./
 COPY app.py deploy/healthcheck.py ./
 COPY .streamlit/config.toml .streamlit/config.toml
 COPY bertviz_core bertviz_core

@@ -5,15 +5,17 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test check fuzz bench load faults image-test
+.PHONY: help setup run test check fuzz audit sbom bench load load-replicas faults image-test
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
 	@echo "make test   install what the tests need and run them all"
-	@echo "make check  format, lint, types, import contracts, tests"
 	@echo "make fuzz   read what strangers bring, made wrong at random, for FUZZ_SECONDS (180) from FUZZ_SEED"
+	@echo "make check  format, lint, types, import contracts, known vulnerabilities, tests"
+	@echo "make audit  ask for known vulnerabilities of what the image installs"
+	@echo "make sbom   write sbom.cdx.json, the bill of materials of what serving needs"
 	@echo "make bench  measure against the alternatives and print the table"
-	@echo "make load   25 visitors for a minute on one instance, twice; prints the table"
+	@echo "make load   25 visitors for a minute on one instance, twice; 100 on three behind nginx; prints the tables"
 	@echo "make faults break things around a running instance and print what its readers saw"
 	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
 	@echo "make setup  only make .venv with everything the others need"
@@ -31,16 +33,27 @@ check: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(MAKE) audit
 	$(MAKE) test
 
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+
+audit: .venv/ready
+	$(BIN)/python deploy/audit.py
+
+sbom: .venv/runs
+	$(BIN)/python deploy/sbom.py >sbom.cdx.json
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks
 
 load: .venv/bench
 	$(BIN)/python -m benchmarks.load
+	$(MAKE) load-replicas
+
+load-replicas: .venv/bench
+	$(BIN)/python -m benchmarks.load_replicas
 
 faults: .venv/bench
 	$(BIN)/python -m benchmarks.faults

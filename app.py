@@ -8,16 +8,26 @@ from starlette.middleware import Middleware
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
 from ui.server.auth import check_sign_in
+from ui.server.entrance import Entrance
 from ui.server.index_page import IndexPage
 from ui.server.preload import lifespan
+from ui.server.start import check_models, check_places, memory_notice
 
 try:
-    check_sign_in(Settings.from_environment())
+    settings = Settings.from_environment()
+    closed = check_sign_in(settings)
+    check_places(settings)
+    check_models(settings)
+    sys.stderr.write(memory_notice(settings))
 except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 
+base_path = st.get_option("server.baseUrlPath")
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
-    middleware=[Middleware(IndexPage, base_path=st.get_option("server.baseUrlPath"))],
+    middleware=[
+        Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors),
+        Middleware(Entrance, settings=settings, base_path=base_path, closed=closed),
+    ],
 )

@@ -73,7 +73,7 @@ def measured(phase: Phase) -> list[Row]:
 
 
 async def _phases(server: Server, phase: Phase) -> list[Row]:
-    await _look_around(server)
+    await look_around(server)
     before = server.rss
     quiet = await crowd(server, phase)
     after = await idle(server, before + COMES_BACK)
@@ -120,7 +120,7 @@ def _mb(nbytes: int) -> str:
     return f"<= {nbytes / 1e6:,.0f} MB"
 
 
-async def _look_around(server: Server) -> None:
+async def look_around(server: Server) -> None:
     """One visitor sees every page, so that what is loaded once is loaded."""
     async with visiting(server.url) as visitor:
         for page in PAGES:

@@ -38,6 +38,12 @@ class Server:
         return int(self._seen.memory_info().rss)
 
     @property
+    def peak(self) -> int:
+        """Most bytes of memory that it has had (Linux)."""
+        told = Path(f"/proc/{self._process.pid}/status").read_text()
+        return 1024 * int(re.findall(r"^VmHWM:\s+(\d+) kB", told, re.MULTILINE)[0])
+
+    @property
     def threads(self) -> int:
         """Threads that the process has now."""
         return int(self._seen.num_threads())
@@ -78,7 +84,7 @@ def running(home: Path, settings: Mapping[str, str] | None = None) -> Iterator[S
         )
     server = Server(f"http://127.0.0.1:{port}", process, home / "server.log")
     try:
-        if not until(lambda: not server.alive or _healthy(server.url), UP_S) or not server.alive:
+        if not until(lambda: not server.alive or healthy(server.url), UP_S) or not server.alive:
             raise RuntimeError(f"The server did not come up: see {home / 'server.log'}.")
         yield server
     finally:
@@ -113,7 +119,8 @@ def until(condition: Callable[[], bool], seconds: float, every: float = 0.05) ->
     return True
 
 
-def _healthy(url: str) -> bool:
+def healthy(url: str) -> bool:
+    """Whether an instance, or one behind this address, answers."""
     with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/_stcore/health", timeout=5) as answer:
         return bool(answer.status == 200)
     return False

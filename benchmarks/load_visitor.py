@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from urllib.parse import urlencode
+from urllib.request import urlopen
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -160,9 +161,17 @@ def as_read(escaped: str) -> str:
 
 @asynccontextmanager
 async def visiting(url: str, seed: int = 0) -> AsyncIterator[Visitor]:
-    """A session with an instance, closed at the end as a closed tab is."""
+    """A session with an instance, begun as a tab does with the page and its cookies, closed at the end as a tab is."""
     address = url.replace("http://", "ws://", 1) + "/_stcore/stream"
+    options = {"origin": url, "max_size": None, "proxy": None, "ping_interval": None}
+    cookies = {"Cookie": await asyncio.to_thread(_cookies, url)}
     async with connect(
-        address, subprotocols=[Subprotocol("streamlit")], origin=url, max_size=None, proxy=None, ping_interval=None
+        address, subprotocols=[Subprotocol("streamlit")], additional_headers=cookies, **options
     ) as socket:
         yield Visitor(socket, random.Random(seed))
+
+
+def _cookies(url: str) -> str:
+    with urlopen(url, timeout=ANSWER_S) as page:
+        given = page.headers.get_all("Set-Cookie") or []
+    return "; ".join(each.partition(";")[0] for each in given)

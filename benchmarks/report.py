@@ -14,6 +14,7 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 SECTIONS = {
     "bench": "The work beside its alternatives, both in the same run.",
     "load": "Many visitors on one instance.",
+    "load-replicas": "More visitors on several instances behind the shipped proxy.",
     "faults": "What a reader sees when something breaks, and that nothing is lost.",
 }
 HEAD = """# Measured

@@ -48,3 +48,12 @@ class BusyError(BertvizError):
 
 class SupersededError(Exception):
     """The result is no longer wanted, because a newer request replaced this one; no user ever sees this."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory was refused: Python, NumPy and C++ raise MemoryError, torch a RuntimeError that says so."""
+    words = f"{type(error).__name__} {error}".lower()
+    refusals = ("outofmemory", "not enough memory", "allocate memory", "bad_alloc", "start new thread")
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(each in words for each in refusals)
+    )

@@ -1,6 +1,7 @@
 """What may be opened here, and how much: settings from the environment (README, "Configuration")."""
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +21,11 @@ MAX_QUEUED_RUNS = 100
 MAX_TABLE_BYTES = 128 * 1024**2
 CHILD_BYTES = 1024**3
 CHILD_SECONDS = 20
+MAX_CHILD_SECONDS, MAX_CHILDREN = 3600, 64
+"""What a clock and a machine can do; other limits may be as large as one likes."""
+HOST = r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\]"
+ORIGIN = rf"https?://(?:{HOST})(?::[0-9]{{1,5}})?"
+ENDPOINT = re.compile(rf"(?i:https?://(?:{HOST})(?::[0-9]{{1,5}})?(?:/[^\s?#]*)?)")
 FORMER_NAMES = {
     "INSIDE_BERT_ALLOWED_MODELS": "INSIDE_BERT_MODELS",
     "INSIDE_BERT_MAX_QUEUED_RUNS": "INSIDE_BERT_MAX_WAITING",
@@ -75,21 +81,26 @@ class Settings:
     """Folder with lessons of one's own, *.yaml; None for the shipped ones alone."""
     require_sign_in: bool = False
     """Whether the dashboard is for those alone who sign in; it then does not start without a complete sign-in."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names under which the dashboard may be asked, `*.` for all below one; empty for any. Loopback always may be."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins whose pages may open a session beside the dashboard's own."""
+    frame_ancestors: tuple[str, ...] = ("'self'",)
+    """Who may show the dashboard in a frame, as the directive of a content security policy says it."""
 
     @classmethod
     def from_environment(cls, any_folder: bool = False) -> "Settings":
         """Settings from the variables INSIDE_BERT_... (README, "Configuration") and HF_ENDPOINT.
 
         Raises:
-            BertvizError: a switch is neither on nor off, or a limit is no count.
+            BertvizError: a switch is neither on nor off, a limit is no count, or an address is none.
         """
-        names = _value("INSIDE_BERT_ALLOWED_MODELS").split(",")
         lessons = os.environ.get("INSIDE_BERT_LESSONS_DIR", "")
         return cls(
             models_dir=Path(os.environ.get("INSIDE_BERT_MODELS_DIR", "") or "models"),
             allow_hub=_switch("INSIDE_BERT_ALLOW_HUB", default=True),
-            allowed_models=tuple(name.strip() for name in names if name.strip()),
-            hub_endpoint=(os.environ.get("HF_ENDPOINT", "") or HUB_ENDPOINT).rstrip("/"),
+            allowed_models=_names("INSIDE_BERT_ALLOWED_MODELS"),
+            hub_endpoint=_hub_endpoint(),
             any_folder=any_folder,
             max_model_bytes=_limit("INSIDE_BERT_MAX_MODEL_BYTES", MAX_MODEL_BYTES),
             max_tokens=_limit("INSIDE_BERT_MAX_TOKENS", MAX_TOKENS),
@@ -103,10 +114,13 @@ class Settings:
             max_queued_runs=_limit("INSIDE_BERT_MAX_QUEUED_RUNS", MAX_QUEUED_RUNS),
             max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
             child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),
-            child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS),
-            max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores()),
+            child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS, MAX_CHILD_SECONDS),
+            max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores(), MAX_CHILDREN),
             lessons_dir=Path(lessons) if lessons else None,
             require_sign_in=_switch("INSIDE_BERT_REQUIRE_SIGN_IN", default=False),
+            allowed_hosts=_list("INSIDE_BERT_ALLOWED_HOSTS", HOST, "names such as bert.example.org, without a port"),
+            allowed_origins=_list("INSIDE_BERT_ALLOWED_ORIGINS", ORIGIN, "origins such as https://bert.example.org"),
+            frame_ancestors=_frame_ancestors(),
         )
 
 
@@ -133,13 +147,56 @@ def _switch(name: str, default: bool) -> bool:
     value = os.environ.get(name, "").strip().lower()
     if value in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
         return value in ("1", "true", "yes", "on") if value else default
-    raise BertvizError(f"{name} is set to {value!r}; write 1 to switch it on or 0 to switch it off.")
+    raise _nonsense(name, "1 to switch it on or 0 to switch it off")
 
 
-def _limit(name: str, default: int) -> int:
+def _limit(name: str, default: int, most: int = 10**18 - 1) -> int:
     value = _value(name).strip()
     if not value:
         return default
-    if not value.isascii() or not value.isdigit() or len(value) > 18 or int(value) == 0:
-        raise BertvizError(f"{name} is set to {value[:40]!r}; write a whole number above 0, such as {default}.")
+    if not value.isascii() or not value.isdigit() or len(value) > 18 or not 0 < int(value) <= most:
+        upper = f" up to {most}" if most < 10**18 - 1 else ""
+        raise _nonsense(name, f"a whole number above 0{upper}, such as {default}")
     return int(value)
+
+
+def _names(name: str) -> tuple[str, ...]:
+    """The names in a variable, parted by commas; one that names nothing is no way to allow everything."""
+    value = _value(name)
+    names = tuple(each.strip() for each in value.split(",") if each.strip())
+    if value and not names:
+        raise _nonsense(name, f"names parted by commas, such as {DEFAULT_MODEL}, or leave it out")
+    return names
+
+
+def _list(name: str, pattern: str, meant: str) -> tuple[str, ...]:
+    """The words of a variable, in lower case, parted by commas or blanks."""
+    words = re.split(r"[\s,]+", _value(name).strip().lower())
+    if any(word and not re.fullmatch(pattern, word) for word in words):
+        raise _nonsense(name, meant)
+    return tuple(word for word in words if word)
+
+
+def _frame_ancestors() -> tuple[str, ...]:
+    name = "INSIDE_BERT_FRAME_ANCESTORS"
+    meant = "'self', 'none' or addresses such as https://lms.example.org"
+    words = tuple(
+        f"'{word.strip(chr(39))}'" if word.strip("'") in ("self", "none") else word
+        for word in _list(name, rf"'self'|'none'|self|none|{ORIGIN}", meant)
+    )
+    if "'none'" in words and len(words) > 1:
+        raise _nonsense(name, meant)
+    return words or ("'self'",)
+
+
+def _hub_endpoint() -> str:
+    value = os.environ.get("HF_ENDPOINT", "").strip() or HUB_ENDPOINT
+    if not ENDPOINT.fullmatch(value):
+        raise _nonsense("HF_ENDPOINT", f"an address such as {HUB_ENDPOINT}")
+    return value.rstrip("/")
+
+
+def _nonsense(name: str, meant: str) -> BertvizError:
+    value = _value(name)
+    shown = ascii(value[:40] + "…" * (len(value) > 40))
+    return BertvizError(f"{name} is set to {shown}; write {meant}.")

@@ -65,13 +65,17 @@ async def _draw() -> None:
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
     from websockets.asyncio.client import connect
     from websockets.exceptions import WebSocketException
-    from websockets.typing import Subprotocol
+    from websockets.typing import Origin, Subprotocol
 
     ask = BackMsg()
     ask.rerun_script.query_string = ""
     try:
         async with connect(
-            f"ws://{ADDRESS}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], max_size=None, proxy=None
+            f"ws://{ADDRESS}/_stcore/stream",
+            subprotocols=[Subprotocol("streamlit")],
+            origin=Origin(f"http://127.0.0.1:{PORT}"),
+            max_size=None,
+            proxy=None,
         ) as session:
             await session.send(ask.SerializeToString())
             async for data in session:

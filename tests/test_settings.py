@@ -1,5 +1,6 @@
 """Settings from the environment: every name counts, former names too, and nonsense is refused in one sentence."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -46,8 +47,81 @@ def test_every_name_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:
         assert getattr(Settings.from_environment(), limit) == 3
 
 
-@pytest.mark.parametrize("text", ["abc", "0", "-1", "1e9", "9" * 30])
-def test_nonsense_is_refused_in_one_sentence(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INSIDE_BERT_MAX_QUEUED_RUNS", text)
-    with pytest.raises(BertvizError, match="INSIDE_BERT_MAX_QUEUED_RUNS is set to .*whole number above 0"):
+NO_COUNT = ("abc", "0", "-1", "1e9", "1.5", "9" * 30, "\N{SUPERSCRIPT TWO}", "0x10", "1 000", "nan", "x" * 5_000)
+COUNTS = [f"INSIDE_BERT_{field.name.upper()}" for field in fields(Settings) if field.type in (int, "int")]
+NONSENSE = {
+    **dict.fromkeys(COUNTS, (*NO_COUNT, "-" * 3)),
+    "INSIDE_BERT_CHILD_SECONDS": (*NO_COUNT, "999999999999"),
+    "INSIDE_BERT_MAX_CHILDREN": (*NO_COUNT, "999999999999"),
+    "INSIDE_BERT_ALLOW_HUB": ("maybe", "2", "ja", "tru"),
+    "INSIDE_BERT_REQUIRE_SIGN_IN": ("maybe", "2", "yes please"),
+    "INSIDE_BERT_ALLOWED_MODELS": (",", " ", " , ,, "),
+    "INSIDE_BERT_ALLOWED_HOSTS": (
+        "https://a.example",
+        "a.example:80",
+        "a/b",
+        "*",
+        "*.",
+        "a b/c",
+        "a\r\nx: y",
+        "ü.example",
+    ),
+    "INSIDE_BERT_ALLOWED_ORIGINS": (
+        "a.example",
+        "*",
+        "ftp://a.example",
+        "https://a.example/",
+        "https://",
+        "null",
+        "'self'",
+    ),
+    "INSIDE_BERT_FRAME_ANCESTORS": (
+        *("*", "https:", "'none' https://a.example", "'unsafe-inline'", "https://a.example; script-src *"),
+        *("https://a.example/x", "javascript:alert(1)", "https://a.example\r\nx:y z:", "'self"),
+    ),
+    "HF_ENDPOINT": ("abc", "file:///etc/passwd", "https://", "https:///x", "http://a b", "https://a.example?x=y"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in NONSENSE.items() for text in texts])
+def test_nonsense_is_refused_in_one_sentence(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(BertvizError, match=rf"(?s)^{name} is set to ['\"].*['\"]; write .*\.$") as refused:
         Settings.from_environment()
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 500
+
+
+SENSE = {
+    "INSIDE_BERT_ALLOWED_HOSTS": (
+        "Bert.example, *.inside.example [::1]",
+        ("bert.example", "*.inside.example", "[::1]"),
+    ),
+    "INSIDE_BERT_ALLOWED_ORIGINS": (" https://A.example:8443,http://b ", ("https://a.example:8443", "http://b")),
+    "INSIDE_BERT_FRAME_ANCESTORS": ("self https://*.lms.example", ("'self'", "https://*.lms.example")),
+}
+
+
+@pytest.mark.parametrize("name", SENSE)
+def test_lists_of_addresses_are_read_as_they_are_meant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, value = SENSE[name]
+    monkeypatch.setenv(name, text)
+    assert getattr(Settings.from_environment(), name.removeprefix("INSIDE_BERT_").lower()) == value
+    assert f"`{name}`" in README.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("", "'self'"), ("'none'", "'none'"), ("NONE", "'none'"), ("self", "'self'")]
+)
+def test_frames_are_the_dashboards_own_unless_said_otherwise(
+    text: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_FRAME_ANCESTORS", text)
+    assert Settings.from_environment().frame_ancestors == (value,)
+
+
+def test_every_setting_is_tried() -> None:
+    source = (README.parent / "bertviz_core" / "settings.py").read_text(encoding="utf-8")
+    names = set(re.findall(r'"(INSIDE_BERT_\w+|HF_ENDPOINT)"', source)) - set(FORMER_NAMES.values())
+    places = {name for name in names if name.endswith("_DIR")}  # tests/ui/server/test_start.py
+    assert names - places == set(NONSENSE)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError
+from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError, is_out_of_memory
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.text import first_line
 
@@ -27,17 +27,15 @@ def forward(
         TextError: there is not memory enough.
         UnsupportedModelError: it needs more than a text, or gives no outputs by name.
     """
-    import torch
-
     try:
         output = (model or loaded.model)(**inputs, **wanted, return_dict=True)
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise TextError(
-            f"A text is too long for the memory of this machine ({first_line(error)}); give a shorter one."
-        ) from error
     except (BertvizError, SupersededError):
         raise
     except Exception as error:  # the library raises whatever a missing input leads to
+        if is_out_of_memory(error):
+            raise TextError(
+                f"A text is too long for the memory of this machine ({first_line(error)}); give a shorter one."
+            ) from error
         raise UnsupportedModelError(
             f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"
         ) from error

@@ -39,6 +39,30 @@ def test_a_path_that_is_gone_is_seen(tmp_path: Path) -> None:
     assert missing(document, ROOT) == ["bertviz_core/gone.py", "docs/gone.md"]
 
 
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+def absent_tests(text: str) -> list[str]:
+    """Tests that a text names, and that are not in the file that it names."""
+    named = NAMED_TEST.findall(text)
+    files = {path: ROOT / path for path, _ in named}
+    sources = {path: file.read_text(encoding="utf-8") if file.exists() else "" for path, file in files.items()}
+    return [f"{path}::{test}" for path, test in named if f"def {test}(" not in sources[path]]
+
+
+def test_each_promise_has_a_test_that_is_there() -> None:
+    text = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    promises = [line for line in section(text, "What you may expect of it") if line.startswith("|")][2:]
+    assert len(promises) > 12
+    assert [line for line in promises if not NAMED_TEST.search(line)] == []
+    assert absent_tests(text) == []
+
+
+def test_a_promise_without_its_test_is_seen() -> None:
+    text = "| `tests/house/test_documents.py::test_gone` | `tests/gone.py::test_x` |"
+    assert absent_tests(text) == ["tests/house/test_documents.py::test_gone", "tests/gone.py::test_x"]
+
+
 def section(text: str, title: str) -> list[str]:
     """The lines of a section, its heading among them, without blank lines at its end."""
     _, heading, rest = text.partition(f"## {title}\n")

@@ -19,7 +19,7 @@ fi
 mkdir -p "$work"
 
 seconds() { awk -v from="$1" -v to="$(date +%s.%N)" 'BEGIN { printf "%.1f", to - from }'; }
-base=$(awk '$1 == "FROM" { print $2; exit }' "$here/../../Dockerfile")
+base=$(sed -n 's/^ARG PYTHON_IMAGE=//p' "$here/../../Dockerfile")
 if ! "${buildah[@]}" inspect --type image "$base" >/dev/null 2>&1; then
     started=$(date +%s.%N)
     rm -rf "$work/base"

@@ -55,7 +55,14 @@ def test_an_odd_answer_is_refused_in_a_sentence(answer: Any) -> None:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("error", [MemoryError("16 GiB"), torch.OutOfMemoryError("16 GiB")])
+def refused_by_torch() -> RuntimeError:
+    """What torch itself raises where a processor's memory is refused."""
+    with pytest.raises(RuntimeError) as refused:
+        torch.empty(2**62, dtype=torch.uint8)
+    return refused.value
+
+
+@pytest.mark.parametrize("error", [MemoryError("16 GiB"), torch.OutOfMemoryError("16 GiB"), refused_by_torch()])
 def test_a_lack_of_memory_is_no_fault_of_the_model(error: Exception) -> None:
     with pytest.raises(TextError, match="too long for the memory"):
         forward(misbehaving(error), INPUTS)

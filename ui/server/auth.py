@@ -18,8 +18,8 @@ OF_ALL, OF_PROVIDER = ("redirect_uri", "cookie_secret"), ("client_id", "client_s
 """What [auth] must say, and what it or each of its [auth.NAME] must say of a provider."""
 
 
-def check_sign_in(current: Settings) -> None:
-    """Refuse to start where sign-in is wanted and would not work; say in the log where it is off.
+def check_sign_in(current: Settings) -> bool:
+    """Whether sign-in is on; refuse to start where it is wanted and would not work, say in the log where it is off.
 
     Raises:
         BertvizError: what is missing, and where it is to be written.
@@ -27,13 +27,14 @@ def check_sign_in(current: Settings) -> None:
     if not current.require_sign_in and _providers() is None:
         if _secrets_files():
             sys.stderr.write("Sign-in is off: the secrets have no section [auth]. Everyone who reaches this is in.\n")
-        return
+        return False
     lacks = _lacks()
     if lacks:
         raise BertvizError(
             f"Sign-in is wanted (INSIDE_BERT_REQUIRE_SIGN_IN or a section [auth]) and cannot work: {lacks}. "
             "docs/deployment.md shows a complete section; without sign-in, unset the one and remove the other."
         )
+    return True
 
 
 def _lacks() -> str:

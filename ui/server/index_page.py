@@ -7,7 +7,7 @@ one tells the client the server's address: without it the client guesses at /PAG
 import base64
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,30 @@ INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 POLICY = (
     "default-src 'self'; script-src 'self' blob:{scripts}; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
-    "connect-src 'self' ws: wss: data: blob:; worker-src 'self' blob:; "
-    "frame-ancestors 'self'; base-uri 'self'; form-action 'self'; object-src 'none'"
+    "connect-src 'self'{sockets} data: blob:; worker-src 'self' blob:; "
+    "frame-ancestors {ancestors}; base-uri 'self'; form-action 'self'; object-src 'none'"
 )
-HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+HOST = re.compile(rb"[\w.:\[\]-]+", re.ASCII)
 FRAME = Path(__file__).parents[1].joinpath("frame.css").read_text(encoding="utf-8")
 STALE = (b"content-length", b"etag", b"last-modified")
 
 
 class IndexPage:
-    """ASGI middleware: security headers on every answer, the page itself rewritten."""
+    """ASGI middleware: security headers on every answer, the page itself rewritten.
 
-    def __init__(self, app: App, base_path: str = "") -> None:
-        self.app = app
+    Args:
+        app: what is behind it.
+        base_path: where the server's addresses begin.
+        frame_ancestors: who may show the page in a frame, in the words of a content security policy.
+    """
+
+    def __init__(self, app: App, base_path: str = "", frame_ancestors: Sequence[str] = ("'self'",)) -> None:
+        self.app, self.ancestors = app, " ".join(frame_ancestors)
         base = f"/{base_path.strip('/')}".rstrip("/")
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
         self.head = f"<head>{script}<style>{FRAME}</style>".encode()
@@ -44,6 +55,7 @@ class IndexPage:
             return
         start: Message = {}
         body = bytearray()
+        sockets = _sockets(scope)
 
         async def rewriting(message: Message) -> None:
             nonlocal start
@@ -51,24 +63,39 @@ class IndexPage:
                 if _is_page(message):
                     start = message
                     return
-                message["headers"] = [*message["headers"], *HEADERS, _policy(())]
+                message["headers"] = [*message["headers"], *HEADERS, self._policy(sockets)]
             elif start:
                 body.extend(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                page, policy = self._rewritten(bytes(body))
+                page = self._rewritten(bytes(body))
                 kept = [pair for pair in start["headers"] if pair[0].lower() not in STALE]
                 # A HEAD has no body whose length could be told.
                 length = [(b"content-length", str(len(page)).encode())] if page else []
+                policy = self._policy(sockets, INLINE_SCRIPT.findall(page))
                 await send({**start, "headers": [*kept, *HEADERS, policy, *length]})
                 message = {"type": "http.response.body", "body": page}
             await send(message)
 
         await self.app(_uncompressed(scope), receive, rewriting)
 
-    def _rewritten(self, page: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
-        page = page.replace(b"<head>", self.head, 1).replace(b"<title>Streamlit<", b"<title>Inside BERT<")
-        return page, _policy(INLINE_SCRIPT.findall(page))
+    def _rewritten(self, page: bytes) -> bytes:
+        return page.replace(b"<head>", self.head, 1).replace(b"<title>Streamlit<", b"<title>Inside BERT<")
+
+    def _policy(self, sockets: str, scripts: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
+        hashes = "".join(
+            f" 'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" for script in scripts
+        )
+        policy = POLICY.format(scripts=hashes, sockets=sockets, ancestors=self.ancestors)
+        return b"content-security-policy", policy.encode()
+
+
+def _sockets(scope: Message) -> str:
+    """Where the page may open its session: the name that it was asked by; some browsers' 'self' has no sockets."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) != 1 or not HOST.fullmatch(hosts[0]):
+        return ""
+    return f" ws://{hosts[0].decode()} wss://{hosts[0].decode()}"
 
 
 def _uncompressed(scope: Message) -> Message:
@@ -83,8 +110,3 @@ def _is_page(message: Message) -> bool:
     return message["status"] == 200 and any(
         name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
     )
-
-
-def _policy(scripts: Any) -> tuple[bytes, bytes]:
-    hashes = "".join(f" 'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" for script in scripts)
-    return b"content-security-policy", POLICY.format(scripts=hashes).encode()

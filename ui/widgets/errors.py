@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError, MissingFilesError
+from bertviz_core.errors import BertvizError, MissingFilesError, is_out_of_memory
 from ui.widgets import model_download, model_select
 from ui.widgets.formatting import escape_markdown
 
@@ -20,6 +20,15 @@ def shown_to_user() -> Iterator[None]:
         st.stop()
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
+        st.stop()
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        st.error(
+            "There is not enough memory on this machine for what was asked for; ask for less, such as a shorter text, "
+            "or come back later. Nothing else is lost.",
+            icon=":material/memory:",
+        )
         st.stop()
 
 

@@ -137,6 +137,34 @@ def test_the_policy_lets_no_other_script_or_place_in() -> None:
     assert found["frame-ancestors"] == found["base-uri"] == found["form-action"] == ["'self'"]
 
 
+def asked_by(host: bytes, ancestors: Sequence[str] = ("'self'",)) -> dict[str, list[str]]:
+    """The policy of the page, asked by this name."""
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", host)]}
+    run(IndexPage(answering(start(HTML), body(PAGE)), "", ancestors)(scope, receive, send))
+    return policy(sent)
+
+
+def test_the_page_may_be_framed_by_those_of_the_setting_alone() -> None:
+    outside = ("'self'", "https://lms.example.org")
+    assert asked_by(b"a.example", outside)["frame-ancestors"] == list(outside)
+
+
+def test_sessions_are_opened_with_the_asked_server_alone() -> None:
+    places = asked_by(b"a.example:8501")["connect-src"]
+    assert [place for place in places if place.startswith("ws")] == ["ws://a.example:8501", "wss://a.example:8501"]
+    for wrong in (b"a; script-src *", b"a b", b"*", b"a\xff", b""):
+        assert not any(place.startswith("ws") for place in asked_by(wrong)["connect-src"])
+        assert "*" not in asked_by(wrong)["script-src"]
+
+
 def test_the_length_is_that_of_the_page_sent() -> None:
     messages = answer(answering(start(HTML), body(PAGE)))
     assert values(messages, b"content-length") == [str(len(served(messages))).encode()]

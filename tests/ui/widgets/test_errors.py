@@ -126,3 +126,22 @@ def test_a_programmers_mistake_is_not_told_as_a_refusal() -> None:
     at = AppTest.from_function(broken_page).run()
     assert not at.error
     assert len(at.exception) == 1
+
+
+@pytest.mark.parametrize(
+    "work", ["np.empty(2**62, dtype=np.uint8)", "torch.empty(2**62, dtype=torch.uint8)", "raise MemoryError"]
+)
+def test_a_lack_of_memory_ends_its_own_page_in_one_sentence(work: str) -> None:
+    at = AppTest.from_string(
+        "import numpy as np\nimport torch\nfrom ui.widgets.errors import shown_to_user\n"
+        f"with shown_to_user():\n    {work}\n"
+    ).run()
+    assert not at.exception
+    assert [each.value.count("not enough memory") for each in at.error] == [1]
+
+
+def test_another_fault_is_not_taken_for_a_lack_of_memory() -> None:
+    at = AppTest.from_string(
+        "from ui.widgets.errors import shown_to_user\nwith shown_to_user():\n    raise RuntimeError('another')\n"
+    ).run()
+    assert len(at.exception) == 1

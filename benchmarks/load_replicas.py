@@ -1,0 +1,127 @@
+"""100 visitors on three instances behind deploy/nginx.conf: how long their clicks take, and what memory each takes.
+
+`make load-replicas`: as `make load`, with the cookie that keeps each visitor with one instance. Loopback only; all
+visitors have one address there, as a class behind one router has. Of the shipped file, nginx's own port and the
+addresses of the replicas alone are replaced.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.load import DEFAULT, EVERY, P95_S, PAGES, SECONDS, look_around
+from benchmarks.load_run import Phase, crowd
+from benchmarks.load_server import ROOT, UP_S, Server, healthy, running, until
+from benchmarks.timing import Row, table
+
+REPLICAS, SESSIONS = 3, 100
+SHIPPED = ROOT / "deploy" / "nginx.conf"
+REPLICA, LISTEN = "server replica:8501 max_fails=2 fail_timeout=5s;", "listen 8080;"
+
+
+class Proxied:
+    """Several instances behind one address."""
+
+    def __init__(self, url: str, servers: list[Server]) -> None:
+        self.url, self.servers = url, servers
+
+    @property
+    def rss(self) -> int:
+        """Bytes of memory that they have together now."""
+        return sum(server.rss for server in self.servers)
+
+
+def main() -> None:
+    """Print the table; exit code 1 if a budget is missed. The document is written by a run of full size alone."""
+    parser = argparse.ArgumentParser(prog="make load-replicas", description=__doc__.splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=SESSIONS)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--every", type=float, default=EVERY)
+    asked = parser.parse_args()
+    if shutil.which("nginx") is None:
+        print("skipped: there is no nginx on this machine (Debian: apt-get install nginx-light)")
+        return
+    others = os.getloadavg()[0]
+    rows = measured(Phase(asked.sessions, asked.seconds, asked.every, PAGES, DEFAULT))
+    print(table(rows))
+    if asked.sessions >= SESSIONS and asked.seconds >= SECONDS and asked.every <= EVERY:
+        cores = os.cpu_count() or 1
+        note = f"Three instances, nginx and the visitors share {cores} cores, which had a load of {others:.1f} before."
+        report.write("load-replicas", rows, note)
+    sys.exit(0 if all(row.met for row in rows) else 1)
+
+
+def measured(phase: Phase) -> list[Row]:
+    """The rows of one crowd."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        home = Path(folder)
+        servers = [stack.enter_context(running(home / f"replica-{number}")) for number in range(REPLICAS)]
+        for server in servers:
+            asyncio.run(look_around(server))
+        before = [server.rss for server in servers]
+        proxied = stack.enter_context(behind_nginx(home, servers))
+        clicks = asyncio.run(crowd(proxied, phase))
+        peaks = [server.peak for server in servers]
+        tracebacks = sum(server.tracebacks() for server in servers)
+    for line, count in clicks.errors.most_common(5):
+        print(f"{count} x {line}", file=sys.stderr)
+    wrong, high = len(clicks.errors) + tracebacks, clicks.share(0.95)
+    size = f"{phase.sessions} sessions on {REPLICAS} replicas, a click every {phase.every:g} s for {phase.seconds:g} s"
+    middle = f"p50 {clicks.share(0.5):.2f} s, most {clicks.share(1.0):.2f} s"
+    return [
+        Row(f"{size}: p95", f"{high:.2f} s", middle, f"< {P95_S:g} s", high < P95_S),
+        Row("clicks made; errors and tracebacks", f"{len(clicks.seconds)}; {wrong}", "", "no error", wrong == 0),
+        Row(
+            "memory of each replica, at most",
+            _megabytes(peaks),
+            f"{_megabytes(before)} before",
+            "told, no budget",
+            True,
+        ),
+    ]
+
+
+@contextlib.contextmanager
+def behind_nginx(home: Path, servers: list[Server]) -> Iterator[Proxied]:
+    """The shipped proxy on a free port of loopback, in front of these instances.
+
+    Raises:
+        RuntimeError: it did not come up, or the shipped file has other lines than those that are to be replaced.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    text = SHIPPED.read_text(encoding="utf-8")
+    if text.count(REPLICA) != 1 or text.count(LISTEN) != 1:
+        raise RuntimeError(f"{SHIPPED.name} has no line {REPLICA!r}, or none {LISTEN!r}")
+    lines = [REPLICA.replace("replica:8501", server.url.removeprefix("http://")) for server in servers]
+    text = text.replace(REPLICA, "\n".join(lines)).replace(LISTEN, f"listen 127.0.0.1:{port};")
+    (home / "nginx.conf").write_text(text.replace("/tmp/nginx", f"{home}/nginx"), encoding="utf-8")
+    with open(home / "nginx.log", "wb") as log:
+        command = ["nginx", "-c", str(home / "nginx.conf"), "-g", "daemon off;"]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        if not until(lambda: process.poll() is not None or healthy(url), UP_S) or process.poll() is not None:
+            raise RuntimeError(f"nginx did not come up: {(home / 'nginx.log').read_text()[-500:]}")
+        yield Proxied(url, servers)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _megabytes(sizes: list[int]) -> str:
+    return ", ".join(f"{nbytes / 1e6:,.0f}" for nbytes in sizes) + " MB"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""What is installed is pinned, the image's hashes and its bill of materials name the same, and audits end in words."""
+
+import importlib.util
+import json
+import re
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)", re.MULTILINE)
+CHOSEN_BUILD = "torch"
+"""Which build of it is installed is said where it is installed; its version is pinned, its hash is not."""
+
+
+def loaded(name: str) -> ModuleType:
+    """A script of deploy/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "deploy" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pins(*files: str) -> dict[str, str]:
+    """Normal name -> version, as these files pin them."""
+    found = (PIN.findall((ROOT / file).read_text(encoding="utf-8")) for file in files)
+    return {re.sub(r"[-_.]+", "-", name).lower(): pinned for each in found for name, pinned in each}
+
+
+@pytest.fixture(scope="module")
+def bill() -> dict[str, Any]:
+    sbom = loaded("sbom")
+    document: dict[str, Any] = json.loads(json.dumps(sbom.bill(sbom.needed(sbom.required()))))
+    return document
+
+
+def test_all_that_serving_needs_is_pinned_and_installed_as_pinned(bill: dict[str, Any]) -> None:
+    pinned = pins("requirements.txt", "constraints.txt")
+    here = {each["name"]: each["version"].partition("+")[0] for each in bill["components"]}
+    assert {name: pinned.get(name) for name in here} == here
+
+
+def test_no_two_files_pin_one_package_differently() -> None:
+    files = ["requirements.txt", "constraints.txt", "requirements-dev.txt", "benchmarks/requirements.txt"]
+    found = [pins(file) for file in [*files, "deploy/requirements-hashed.txt", "deploy/requirements-sign-in.txt"]]
+    for name in set().union(*found):
+        assert len({each[name] for each in found if name in each}) == 1, name
+
+
+def test_the_image_installs_by_hash_what_serving_needs(bill: dict[str, Any]) -> None:
+    hashed = pins("deploy/requirements-hashed.txt")  # resolved by another tool than the bill of materials
+    assert set(hashed) == {each["name"] for each in bill["components"]} - {CHOSEN_BUILD}
+    for file in ("requirements-hashed.txt", "requirements-sign-in.txt"):
+        text = (ROOT / "deploy" / file).read_text(encoding="utf-8")
+        entries = re.split(r"\n(?=[A-Za-z])", text)[1:]
+        assert len(entries) == len(pins(f"deploy/{file}"))
+        for entry in entries:
+            assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", entry), entry.partition("\n")[0]
+        assert not re.search(r"https?://|file:|--index|--find-links", text)
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "--require-hashes -r deploy/requirements-hashed.txt" in dockerfile
+    assert f"{CHOSEN_BUILD}=={version(CHOSEN_BUILD).partition('+')[0]}" in dockerfile
+    assert "-r requirements.txt" not in dockerfile
+
+
+def test_the_bill_of_materials_is_whole(bill: dict[str, Any]) -> None:
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    references = [each["bom-ref"] for each in bill["components"]]
+    assert len(set(references)) == len(references) > 50
+    assert all(each["purl"] == f"pkg:pypi/{each['name']}@{each['version']}" for each in bill["components"])
+    depends = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
+    assert set(depends) == {*references, bill["metadata"]["component"]["bom-ref"]}
+    assert {each for needs in depends.values() for each in needs} <= set(references)
+    assert all(each["licenses"][0]["license"]["name"] for each in bill["components"])
+
+
+ANSWERS = {
+    "a known one": ([{"name": "a", "version": "1", "vulns": [{"id": "CVE-1"}]}], 1, "a 1: CVE-1"),
+    "none": ([{"name": "a", "version": "1", "vulns": []}], 0, "no known vulnerability in 1 of 1"),
+    "some not in the index": (
+        [{"name": "a", "version": "1", "vulns": []}, {"name": "b", "skip_reason": "not found"}],
+        *(0, "in 1 of 2 packages"),
+    ),
+    "an index without advisories": ([{"name": "b", "skip_reason": "not found"}], 0, "audit skipped: the index has no"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_audit_says_what_was_asked(answer: str) -> None:
+    packages, code, words = ANSWERS[answer]
+    found = loaded("audit").verdict(json.dumps({"dependencies": packages}), "")
+    assert found[0] == code
+    assert words in found[1]
+
+
+@pytest.mark.parametrize("trouble", ["", "ConnectionError: no route\n", "No module named pip_audit"])
+def test_an_audit_that_cannot_ask_is_skipped_with_its_reason(trouble: str) -> None:
+    code, words = loaded("audit").verdict("", trouble)
+    assert code == 0
+    assert words == f"audit skipped: {trouble.strip() or 'no answer'}"

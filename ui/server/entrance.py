@@ -1,0 +1,230 @@
+"""Who may come in: under which name, from which page, before and after sign-in, and with how much.
+
+Streamlit takes any name, a session from any page of the same machine or from none, and keeps any number of files of a
+session; its metrics and what was prepared for download are open to whoever asks.
+"""
+
+import ipaddress
+import json
+import logging
+from collections import Counter
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse
+from streamlit import config
+from streamlit.runtime.runtime import Runtime
+from streamlit.web.server.starlette import starlette_websocket
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+from bertviz_core.settings import Settings
+from ui.server.index_page import App, Message, Receive, Send
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+FILES_OF_SESSION = 4
+"""Files of the largest size that one session may have on the server at once."""
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+LOG = logging.getLogger(__name__)
+
+
+class Refused(Exception):  # noqa: N818  # an answer, no failure
+    """What is asked for is not given: a status and a sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Entrance:
+    """ASGI middleware that refuses who may not come in, in one sentence, before Streamlit sees the request.
+
+    Args:
+        app: what is behind it.
+        settings: names and origins that are allowed, and bytes that all uploads together may take.
+        base_path: where the server's addresses begin.
+        closed: whether uploads and downloads are for those alone who have signed in.
+    """
+
+    def __init__(self, app: App, settings: Settings, base_path: str = "", closed: bool = False) -> None:
+        self.app, self.settings, self.closed = app, settings, closed
+        self.base = f"/{base_path.strip('/')}".rstrip("/")
+        self.coming: Counter[str] = Counter()
+        """Session -> bytes of the uploads that are on their way."""
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass it on."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        path, headers = scope["path"].removeprefix(self.base), Headers(scope=scope)
+        try:
+            self._check(scope, path, headers)
+            session, nbytes = self._upload(scope, path, headers)
+        except Refused as refused:
+            LOG.warning("Refused %s: %s", ascii(path[:80]), refused)
+            await _refuse(scope, receive, send, refused)
+            return
+        self.coming[session] += nbytes
+        try:
+            await self.app(self._as_asked(scope, headers), _in_bytes(receive), _marked(send, path, headers))
+        finally:
+            self.coming[session] -= nbytes
+            self.coming += Counter()  # without those that are through
+
+    def _check(self, scope: Message, path: str, headers: Headers) -> None:
+        """Raise Refused where the name, the origin, the place or the visitor is not one that may ask for this."""
+        host = hostname(headers)
+        allowed = self.settings.allowed_hosts
+        # Whoever watches over replicas asks each by its number whether it is alive, and is told no more.
+        if allowed and path != "/_stcore/health" and not is_allowed(host, allowed):
+            raise Refused(421, f"This server does not go by the name {_shown(host)} (INSIDE_BERT_ALLOWED_HOSTS).")
+        changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
+        origin = headers.get("origin", "")
+        if changes and not (_is_same(origin, headers) or _named(origin) in self.settings.allowed_origins):
+            page = f"from a page of {_shown(origin)}" if origin else "without the header Origin, which browsers send,"
+            raise Refused(403, f"A session or an upload {page} is not taken here (INSIDE_BERT_ALLOWED_ORIGINS).")
+        if path.strip("/") == "_stcore/metrics" and not _is_local(scope, host, headers):
+            raise Refused(404, "The server's own counts are told on its own machine alone.")
+        if self.closed and path.startswith(("/media/", "/_stcore/upload_file/")) and not has_signed_in(headers):
+            raise Refused(401, "Sign in first.")
+
+    def _as_asked(self, scope: Message, headers: Headers) -> Message:
+        """A request under the name that the browser knows, where a proxy has put a name of its own in its place.
+
+        Streamlit compares the two once more, and would ask an outside service for its own address where they differ.
+        """
+        origin = headers.get("origin", "")
+        if _named(origin) not in self.settings.allowed_origins:
+            return scope
+        others = [pair for pair in scope["headers"] if pair[0] != b"host"]
+        return {**scope, "headers": [*others, (b"host", urlsplit(origin).netloc.encode("latin-1"))]}
+
+    def _upload(self, scope: Message, path: str, headers: Headers) -> tuple[str, int]:
+        """The session and the bytes of an upload; ("", 0) for anything else.
+
+        Raises:
+            Refused: with it, the files of this session, or of all, would take more than they may.
+        """
+        parts = path.strip("/").split("/")
+        if parts[:2] != ["_stcore", "upload_file"] or len(parts) != 4 or scope["method"] != "PUT":
+            return "", 0
+        largest = int(config.get_option("server.maxUploadSize")) * 1024**2
+        told = headers.get("content-length", "")
+        nbytes = min(int(told), largest) if told.isascii() and told.isdigit() and len(told) < 19 else largest
+        held = _held()
+        own = held.get(parts[2], 0) + self.coming[parts[2]] + nbytes
+        most = self.settings.max_cache_bytes
+        if own > FILES_OF_SESSION * largest or sum(held.values()) + self.coming.total() + nbytes > most:
+            raise Refused(413, "There are too many uploaded files on this server; remove some, or come back later.")
+        return parts[2], nbytes
+
+
+def hostname(headers: Headers) -> str:
+    """The name that a request asks for, in lower case and without its port; "" where it says none, or several."""
+    hosts = headers.getlist("host")
+    try:
+        return (urlsplit(f"//{hosts[0]}").hostname or "").rstrip(".") if len(hosts) == 1 else ""
+    except ValueError:
+        return ""
+
+
+def is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
+    """Whether a name is one of these or a name of loopback, which no one else can make a browser mean."""
+    named = any(host == each.strip("[]") or (each[:2] == "*." and host.endswith(each[1:])) for each in allowed)
+    return named or is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address is that of the machine itself."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def has_signed_in(headers: Headers) -> bool:
+    """Whether a request has the cookie that Streamlit gives to those who have signed in, with Streamlit's signature."""
+    cookies = cookie_parser("; ".join(headers.getlist("cookie")))
+    # Private: Streamlit asks for this only where a session begins.
+    payload = starlette_websocket._get_signed_cookie_with_chunks(cookies, USER_COOKIE_NAME)
+    try:
+        user = json.loads(payload or b"null")
+    except ValueError:
+        return False
+    return isinstance(user, dict) and user.get("is_logged_in") is True
+
+
+def _is_same(origin: str, headers: Headers) -> bool:
+    """Whether a page's origin is the address that is asked; the scheme is left to whoever speaks TLS in front."""
+    hosts, named = headers.getlist("host"), _named(origin)
+    return len(hosts) == 1 and named != "" and named == _named(f"{named.partition(':')[0]}://{hosts[0]}")
+
+
+def _named(origin: str) -> str:
+    """An origin as the setting writes it: in lower case, without the port that its scheme has anyway; "" for none."""
+    try:
+        parts = urlsplit(origin.lower())
+        port = parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc or parts.path or parts.query:
+        return ""
+    usual = port == DEFAULT_PORTS[parts.scheme]
+    return f"{parts.scheme}://{parts.netloc.removesuffix(f':{port}') if usual else parts.netloc}"
+
+
+def _is_local(scope: Message, host: str, headers: Headers) -> bool:
+    """Whether a request comes from this very machine, and through no proxy on it."""
+    client = scope.get("client") or ("",)
+    return is_loopback(client[0]) and is_loopback(host) and not any(name in headers for name in FORWARDED)
+
+
+def _held() -> dict[str, int]:
+    """Session -> bytes of its uploaded files."""
+    files = getattr(Runtime.instance().uploaded_file_mgr, "file_storage", {}) if Runtime.exists() else {}
+    return {name: sum(len(file.data) for file in list(own.values())) for name, own in list(files.items())}
+
+
+def _in_bytes(receive: Receive) -> Receive:
+    """Messages of a session; one in text, which no tab sends and Streamlit cannot read, ends it without a traceback."""
+
+    async def receiving() -> Message:
+        message = await receive()
+        if message["type"] == "websocket.receive" and message.get("bytes") is None:
+            return {"type": "websocket.disconnect", "code": 1003}
+        return message
+
+    return receiving
+
+
+def _marked(send: Send, path: str, headers: Headers) -> Send:
+    """Adds to the answer what Streamlit leaves out: Secure to cookies behind TLS, no-store to downloads."""
+    tls = headers.get("x-forwarded-proto", "").lower() == "https"
+
+    async def marking(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            pairs = [
+                (name, value + b"; Secure")
+                if tls and name == b"set-cookie" and b"; secure" not in value.lower()
+                else (name, value)
+                for name, value in message["headers"]
+            ]
+            kept = [(b"cache-control", b"private, no-store")] if path.startswith("/media/") else []
+            message = {**message, "headers": [*pairs, *kept]}
+        await send(message)
+
+    return marking
+
+
+async def _refuse(scope: Message, receive: Receive, send: Send, refused: Refused) -> None:
+    if scope["type"] == "websocket":
+        await receive()  # the connect that asks to be answered; a close before it is accepted is a 403
+        await send({"type": "websocket.close", "code": 1008, "reason": str(refused)[:120]})
+    else:
+        await PlainTextResponse(str(refused), refused.status)(scope, receive, send)
+
+
+def _shown(text: str) -> str:
+    return ascii(text[:60])

@@ -1,0 +1,157 @@
+"""What is looked at before the server starts: what cannot work is one sentence then, not an error on a page."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.models.sources import HUB_NAME, resolve
+from bertviz_core.settings import Settings
+from bertviz_core.text import quoted
+
+if sys.platform != "win32":
+    import resource
+
+GIB = 1024**3
+BASE_BYTES, RUN_BYTES = 640 * 1024**2, GIB
+"""Measured: Python with torch, transformers and every page; estimated: the run that goes on (docs/deployment.md)."""
+LEAST_BYTES = 512 * 1024**2
+"""Resident memory below which not even the first pages come."""
+LEAST_ADDRESS_BYTES, LEAST_DATA_BYTES = 4 * GIB, 5 * GIB // 2
+"""Address space and data that the bundled model's pages need, measured with a fifth to spare; most is never touched."""
+CGROUPS, OWN_GROUPS, MOUNTS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/self/mounts")
+
+
+def check_places(settings: Settings) -> None:
+    """Refuse a folder that is asked for and cannot be read.
+
+    Raises:
+        BertvizError: which setting, and what is there instead.
+    """
+    _check_folder("INSIDE_BERT_MODELS_DIR", settings.models_dir, may_be_absent=True)
+    if settings.lessons_dir is not None:
+        _check_folder("INSIDE_BERT_LESSONS_DIR", settings.lessons_dir, may_be_absent=False)
+
+
+def check_models(settings: Settings) -> None:
+    """Refuse a list of allowed models of which none can be opened here.
+
+    Raises:
+        BertvizError: the names, and where each was looked for.
+    """
+    if settings.allowed_models and not any(_is_known(name, settings) for name in settings.allowed_models):
+        hub = "" if settings.allow_hub else ", and the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
+        names = ", ".join(quoted(name, 40) for name in settings.allowed_models[:3])
+        raise BertvizError(
+            f"INSIDE_BERT_ALLOWED_MODELS leaves nothing to open: {names} is not the bundled model, no folder of "
+            f"{quoted(str(settings.models_dir), 80)} and not in the catalogue{hub}."
+        )
+
+
+def memory_notice(settings: Settings) -> str:
+    """What is to be said in the log of the memory that the limits allow; "" where this machine has it.
+
+    Raises:
+        BertvizError: there is less than the first pages need.
+    """
+    if sys.platform == "win32":
+        return ""  # its limits are not told in this way
+    place, has = min(((name, nbytes) for name, nbytes in _resident().items()), key=lambda each: each[1])
+    if has < LEAST_BYTES:
+        raise BertvizError(f"Inside BERT needs {_gib(LEAST_BYTES)} of memory at least; {place} allows {_gib(has)}.")
+    for name, limit, least in (
+        ("address space (ulimit -v)", resource.RLIMIT_AS, LEAST_ADDRESS_BYTES),
+        ("data (ulimit -d)", resource.RLIMIT_DATA, LEAST_DATA_BYTES),
+    ):
+        most = resource.getrlimit(limit)[0]
+        if most != resource.RLIM_INFINITY and most < least:
+            raise BertvizError(
+                f"Inside BERT needs {_gib(least)} of {name} at least, most of which it never touches; "
+                f"the limit is {_gib(most)}. Limit its resident memory instead, such as with a container's."
+            )
+    parts = memory_parts(settings)
+    needs = sum(parts.values())
+    if needs <= has:
+        return ""
+    told = ", ".join(f"{name} {_gib(nbytes)}" for name, nbytes in parts.items())
+    return (
+        f"The limits add up to {_gib(needs)} of memory ({told}), and {place} has {_gib(has)}: lower "
+        "INSIDE_BERT_MAX_... (docs/deployment.md, Memory), or a full instance may be ended by the system.\n"
+    )
+
+
+def memory_parts(settings: Settings) -> dict[str, int]:
+    """What may take memory here -> its bytes at most."""
+    return {
+        "the program": BASE_BYTES,
+        "models": max(settings.max_loaded_bytes, settings.max_model_bytes),
+        "runs kept": settings.max_trace_bytes,
+        "results": settings.max_cache_bytes,
+        "reading of uploads": settings.child_bytes * settings.max_children,
+        "the run that goes on": RUN_BYTES,
+        **({"vectors, kept in memory": settings.max_store_bytes} if _is_memory(settings.vector_store_dir) else {}),
+    }
+
+
+def _is_memory(folder: Path) -> bool:
+    """Whether what is written to a folder stays in memory: the innermost mount that holds it is a tmpfs."""
+    mounts = [line.split()[1:3] for line in _read(MOUNTS).splitlines() if len(line.split()) > 2]
+    holding = [(len(point), kind) for point, kind in mounts if folder.absolute().is_relative_to(point)]
+    return max(holding, default=(0, ""))[1] == "tmpfs"
+
+
+def _check_folder(name: str, folder: Path, may_be_absent: bool) -> None:
+    try:
+        folder.stat()
+        if folder.is_dir() and os.access(folder, os.R_OK | os.X_OK):
+            return
+        why = "may not be read" if folder.is_dir() else "is no folder"
+    except FileNotFoundError:
+        if may_be_absent:
+            return
+        why = "is not there"
+    except OSError as error:
+        why = f"cannot be read ({error.strerror})"
+    raise BertvizError(f"{name} is set to {quoted(str(folder), 80)}, which {why}; name a folder that can be read.")
+
+
+def _is_known(name: str, settings: Settings) -> bool:
+    """Whether a name may lead to a model; the Hub is not asked."""
+    try:
+        resolve(name, replace(settings, allow_hub=False))
+    except (ModelNotFoundError, HubError, OSError, RuntimeError):  # such as a name too long, a link to itself
+        return settings.allow_hub and HUB_NAME.fullmatch(name) is not None
+    except CheckpointError:
+        return True  # its page says what is wrong with it
+    return True
+
+
+def _resident() -> dict[str, int]:
+    """What limits resident memory here -> its bytes: the machine, and every control group that this process is in."""
+    limits = {"this machine": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
+    for line in _read(OWN_GROUPS).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = CGROUPS / "memory" if controllers else CGROUPS
+        file = "memory.limit_in_bytes" if controllers else "memory.max"
+        inside = root / path.lstrip("/")
+        for group in (inside, *inside.parents):
+            limit = _read(group / file)
+            if limit.isdigit():
+                limits["its control group"] = min(int(limit), limits.get("its control group", int(limit)))
+            if group == root:
+                break
+    return limits
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _gib(nbytes: int) -> str:
+    return f"{nbytes / GIB:.1f} GiB"
