@@ -56,11 +56,7 @@ class StoredVector(NamedTuple):
 
 
 class OtherVersionError(Exception):
-    """The file is a store of another version, or another program's."""
-
-    def __init__(self, version: int) -> None:
-        """The version that the file names."""
-        self.version = version
+    """The file is a store of another version, or another program's; its argument is the version that the file names."""
 
 
 class SentenceStore:
@@ -99,15 +95,13 @@ class SentenceStore:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, StoredVector]:
         """The vectors kept under some keys; those not kept are not in the answer."""
-        if not keys:
-            return {}
 
         def found(database: sqlite3.Connection) -> dict[bytes, StoredVector]:
             secret = installation_secret(self._path.parent)
             key_of = {_sealed(key, secret): key for key in keys}
             return {key_of[sealed]: stored for sealed, stored in read(database, list(key_of)).items()}
 
-        return self._used(found, {})
+        return self._used(found, {}) if keys else {}
 
     def put(self, vectors: Mapping[bytes, StoredVector]) -> None:
         """Keep vectors; those used longest ago make room."""
@@ -134,8 +128,8 @@ class SentenceStore:
                     self._trouble = ""
                     return answer
             except OtherVersionError as error:
-                unkeyed = error.version == UNKEYED_VERSION
-                self._set_aside(inode, "was made by another version or another program", remove=unkeyed)
+                why = "was made by another version or another program"
+                self._set_aside(inode, why, remove=error.args[0] == UNKEYED_VERSION)
             except sqlite3.DatabaseError as error:
                 if error.sqlite_errorcode & 0xFF not in DAMAGE_CODES:
                     self._trouble = (

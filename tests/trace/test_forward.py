@@ -106,7 +106,8 @@ def test_the_encoder_of_t5gemma_is_run(tmp_path: Path) -> None:
     whole.save_pretrained(tmp_path)
     found = trace(load_model(folder_source("tiny", tmp_path), Settings.from_environment()), tokens_of(5))
     with torch.inference_mode():
-        own = whole.get_encoder()(input_ids=torch.tensor(tokens_of(5).input_ids)[None])
+        ids = torch.tensor(tokens_of(5).input_ids)[None]
+        own = whole.get_encoder()(input_ids=ids, attention_mask=torch.ones_like(ids))
     np.testing.assert_allclose(found.hidden_states[-1], own.last_hidden_state[0].numpy(), atol=1e-5)
 
 
