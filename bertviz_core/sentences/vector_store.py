@@ -128,8 +128,8 @@ class SentenceStore:
                     self._trouble = ""
                     return answer
             except OtherVersionError as error:
-                why = "was made by another version or another program"
-                self._set_aside(inode, why, remove=error.args[0] == UNKEYED_VERSION)
+                stranger = "was made by another version or another program"
+                self._set_aside(inode, stranger, remove=error.args[0] == UNKEYED_VERSION)
             except sqlite3.DatabaseError as error:
                 if error.sqlite_errorcode & 0xFF not in DAMAGE_CODES:
                     self._trouble = (
