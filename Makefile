@@ -80,6 +80,7 @@ endef
 	$(call INSTALL,requirements-dev.txt)
 	touch .venv/runs $@
 
-.venv/bench: .venv/ready benchmarks/requirements.txt
+.venv/bench: .venv/ready benchmarks/requirements.txt benchmarks/peers.txt
 	$(call INSTALL,benchmarks/requirements.txt)
+	$(call INSTALL,benchmarks/peers.txt --no-deps)
 	touch $@

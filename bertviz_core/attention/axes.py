@@ -9,6 +9,8 @@ from jaxtyping import Int
 
 from bertviz_core.attention.results import Axis, Block
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.words import Word
+from bertviz_core.trace.words import words as words_of
 
 BLOCKS: tuple[Block, ...] = ("all", "A to A", "A to B", "B to A", "B to B")
 SIDES_RULE = (
@@ -44,19 +46,12 @@ def text_sides(tokens: Tokens) -> Int[np.ndarray, " seq"]:
 
 
 def token_groups(tokens: Tokens, words: bool) -> Axis:
-    """All tokens in their order, or where words are wanted each run of pieces of one word as one entry.
-
-    Special tokens stay alone, as do tokens of a tokenizer that does not tell words. White space always ends a word:
-    some tokenizers count a whole text as one.
-    """
-    runs: list[list[int]] = []
-    for position in range(len(tokens)):
-        if words and runs and _continues(tokens, runs[-1][-1], position):
-            runs[-1].append(position)
-        else:
-            runs.append([position])
-    labels = (_word(tokens, run) if words else readable(tokens, run[0]) for run in runs)
-    return Axis(tuple(labels), tuple(tuple(run) for run in runs))
+    """All tokens in their order, or where words are wanted each word (trace.words) as one entry."""
+    if not words:
+        count = len(tokens)
+        return Axis(tuple(readable(tokens, position) for position in range(count)), tuple((at,) for at in range(count)))
+    found = words_of(tokens)
+    return Axis(tuple(_label(tokens, word) for word in found), tuple(word.positions for word in found))
 
 
 def readable(tokens: Tokens, position: int) -> str:
@@ -67,7 +62,9 @@ def readable(tokens: Tokens, position: int) -> str:
     WordPiece's "##" stays, since it says that the token continues a word.
     """
     token = tokens.tokens[position]
-    if tokens.special[position] or (token.isascii() and not token.isspace()):
+    if token.isspace():
+        return NEW_LINE if "\n" in token else SPACE
+    if tokens.special[position] or token.isascii():
         return token
     if token.startswith(PIECE_SPACE):
         return token.lstrip(PIECE_SPACE) or SPACE
@@ -103,26 +100,11 @@ def surface(tokens: Tokens, positions: Sequence[int]) -> str:
     return text[spans[0][0] : spans[-1][1]].strip() if spans else ""
 
 
-def _continues(tokens: Tokens, before: int, position: int) -> bool:
-    """Whether a token is a further piece of the word that the token before it is from."""
-    ids, offsets, sequences = tokens.word_ids, tokens.offsets, tokens.sequence
-    if ids is None or ids[position] is None or ids[position] != ids[before] or sequences[position] != sequences[before]:
-        return False
-    if tokens.special[before] or tokens.special[position]:
-        return False
-    start, end = (offsets[before], offsets[position]) if offsets is not None else (None, None)
-    if start is None or end is None:
-        return True
-    text = tokens.text if sequences[position] == 0 else tokens.pair or ""
-    between = text[start[1] : max(start[1], end[0])] + text[end[0] : end[1]][:1]
-    return not any(character.isspace() for character in between)
-
-
-def _word(tokens: Tokens, run: Sequence[int]) -> str:
-    """The word as the text has it; a special token as the tokenizer spells it."""
-    if len(run) == 1 and tokens.special[run[0]]:
-        return tokens.tokens[run[0]]
-    return surface(tokens, run) or "".join(tokens.tokens[position] for position in run)
+def _label(tokens: Tokens, word: Word) -> str:
+    """The word as the text has it; a special token, and a word without a place, as the tokenizer spells it."""
+    if len(word.positions) == 1 and (not word.text or tokens.special[word.positions[0]]):
+        return readable(tokens, word.positions[0])
+    return word.text or "".join(tokens.tokens[position] for position in word.positions)
 
 
 @cache

@@ -1,7 +1,10 @@
 """The command line: numbers of a model without the dashboard, as a table or as one JSON object."""
 
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
+from typing import NoReturn
 
 from typer.exceptions import TyperException
 
@@ -23,19 +26,45 @@ COMMANDS = {
 """Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""
 
 
+INTERRUPTED = 130
+"""Exit code of a program that Ctrl-C ended, as shells give it: 128 and the signal's number."""
+
+
 def main() -> None:
     """Run the command line; what a user can cause ends in one line on stderr and exit code 2."""
     command = next((word for word in sys.argv[1:] if word in COMMANDS), None)
-    for module in dict.fromkeys([COMMANDS[command]] if command else COMMANDS.values()):
-        import_module(f"bertviz_core.cli.{module}")
     try:
-        sys.exit(app(standalone_mode=False))
+        for module in dict.fromkeys([COMMANDS[command]] if command else COMMANDS.values()):
+            import_module(f"bertviz_core.cli.{module}")
+        code = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except TyperException as error:
-        sys.stderr.write(f"{' '.join(str(error).split()).rstrip('.')}. See --help.\n")
-        raise SystemExit(2) from None
+        code = _refused(f"{' '.join(str(error).split()).rstrip('.')}. See --help.")
     except BertvizError as error:
-        sys.stderr.write(f"{error}\n")
-        raise SystemExit(2) from None
+        code = _refused(str(error))
     except BrokenPipeError:
         sys.stderr.close()
-        raise SystemExit(1) from None
+        code = 1
+    except OSError as error:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)  # or Python tries to write the rest once more when it ends
+        what = "The output cannot be written" if error.filename is None else f"{error.filename!r} cannot be used"
+        code = _refused(f"{what} ({error.strerror or error}).")
+    if code == INTERRUPTED:
+        _end_interrupted(command == "embed")
+    sys.exit(code)
+
+
+def _refused(sentence: str) -> int:
+    sys.stderr.write(f"{sentence}\n")
+    return 2
+
+
+def _end_interrupted(kept: bool) -> NoReturn:
+    """End without a wait for the threads of libraries, which would end the process by a signal of their own."""
+    more = " The vectors made so far are kept: the same command goes on from there." if kept else ""
+    with suppress(OSError):
+        sys.stderr.write(f"\nInterrupted.{more}\n")
+        sys.stderr.flush()
+    os._exit(INTERRUPTED)

@@ -89,7 +89,7 @@ def tokens_lines(tokens: Tokens) -> list[str]:
             printable_token(tokens.tokens[position]),
             str(tokens.input_ids[position]),
             _cell((tokens.word_ids or blank)[position]),
-            _cell(span and f"{span[0]}:{span[1]}"),
+            _cell(f"{span[0]}:{span[1]}" if span and span[0] < span[1] else None),
             _cell(types[position]),
             "special" if tokens.special[position] else "unknown" if tokens.unknown[position] else "",
         )

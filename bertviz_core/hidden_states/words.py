@@ -4,11 +4,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.words import SPACE_MARKS
 
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO", "JAVANESE")
 """First word of the Unicode names of letters whose scripts write words without spaces between them."""
-SPACE_MARKS = "\u2581\u0120"
-"""What a SentencePiece and a byte-level vocabulary write for a space in front of a piece."""
 
 
 def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
@@ -30,7 +29,7 @@ def occurrences(tokens: Tokens, word: str) -> tuple[tuple[int, ...], ...]:
             if which == sequence and span is not None
         ]
         for start, end in word_spans(text, word):
-            covering = tuple(position for position, (low, high) in own if low < end and start < high)
+            covering = tuple(position for position, (low, high) in own if low < min(end, high) and start < high)
             if covering:  # a text may have been cut before it
                 places.append(covering)
     return tuple(places)

@@ -1,5 +1,6 @@
 """From a model's source to the model in memory: safetensors only, no code from a checkpoint, never random weights."""
 
+import copy
 import math
 import re
 from collections.abc import Mapping, Set
@@ -148,7 +149,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
     if source.kind == "bundled":
         verify_bundled()
-    if "quantization_config" in source.config:
+    if source.config.get("quantization_config") is not None:
         raise CheckpointError(
             f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."
         )
@@ -239,6 +240,9 @@ def _from_pretrained(
     auto_class: Any = encoder_class if type(config) in encoder_class._model_mapping else AutoModel
     if type(config) not in auto_class._model_mapping:
         raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
+    if auto_class is encoder_class:
+        config = copy.deepcopy(config)
+        config.is_encoder_decoder = False  # T5Gemma's class of the encoder asks for it; the others set it themselves
     try:
         model, info = auto_class.from_pretrained(
             str(folder),

@@ -15,7 +15,7 @@ from bertviz_core.sentences.results import EdgeTokens, SentencePlan
 from bertviz_core.text import repair_surrogates
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
-from bertviz_core.trace.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, TokenLimit, tokenize
+from bertviz_core.trace.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, TokenLimit, check_room, tokenize
 from bertviz_core.trace.verification import check_batches
 
 CHUNK_SENTENCES = 512
@@ -139,8 +139,11 @@ def _rows(tokenizer: TextTokenizer, texts: list[str]) -> list[SentenceRow]:
     try:
         with tokenizer.lock:
             encoding = backend(texts, truncation=limit is not None, max_length=limit, **options)
+            check_room(tokenizer, max(map(len, encoding["input_ids"]), default=0))
             at_limit = [index for index, ids in enumerate(encoding["input_ids"]) if len(ids) == limit]
             whole = backend([texts[index] for index in at_limit], **options)["input_ids"] if at_limit else []
+    except TextError:
+        raise
     except Exception as error:  # tokenizers raise whatever a text or a limit leads to
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read these sentences: {error}") from error
     cut = {index for index, ids in zip(at_limit, whole, strict=True) if limit is not None and len(ids) > limit}

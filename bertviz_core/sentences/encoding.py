@@ -18,7 +18,7 @@ from bertviz_core.sentences.pooling import applied, pooled, token_mask
 from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan, SentenceVectors
 from bertviz_core.sentences.vector_store import SentenceStore, StoredVector, StoredVectors
 from bertviz_core.text import counted
-from bertviz_core.trace.forward import forward, hidden_states
+from bertviz_core.trace.forward import forward, hidden_states, pooler_output
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -93,7 +93,7 @@ class SentenceRun:
         with RUN_LOCK, torch.inference_mode():
             output, mask = self._forward(inputs, batch, states=inside)
             if plan.pooling == "pooler":
-                pooled_vectors = output["pooler_output"].float()
+                pooled_vectors = pooler_output(self._loaded, output).float()
             else:
                 hidden = output["hidden_states"][self._layer] if inside else output["last_hidden_state"]
                 pooled_vectors = pooled(hidden, mask, plan.pooling)
@@ -120,8 +120,8 @@ class SentenceRun:
                 for column, layer in enumerate(layers):
                     if pooling != "pooler":
                         vectors[row, column] = pooled(states[layer], mask, pooling).cpu().numpy()
-                    elif layer == last and output["pooler_output"].shape[-1] == vectors.shape[-1]:
-                        vectors[row, column] = output["pooler_output"].float().cpu().numpy()
+                    elif layer == last and (made := pooler_output(self._loaded, output)).shape[-1] == vectors.shape[-1]:
+                        vectors[row, column] = made.float().cpu().numpy()
         return vectors
 
     def _forward(

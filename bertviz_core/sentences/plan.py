@@ -5,7 +5,7 @@ sentence-transformers writes). No class that it names is imported, no pickle is 
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
+ADAPTER_FILE = "adapter_config.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
 LENGTH_FILES = (
     "sentence_bert_config.json",
@@ -30,6 +31,15 @@ LENGTH_FILES = (
     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 )
+ENCODERS_ALONE = frozenset(
+    {
+        "blenderbot", "blenderbot-small", "longt5", "m2m_100", "marian", "mt5", "pegasus", "pegasus_x", "prophetnet",
+        "switch_transformers", "t5", "t5gemma", "t5gemma2", "udop", "umt5",
+    }
+)  # fmt: skip
+"""Encoder-decoder families of whose models sentence-transformers runs the encoder alone; of others it pools the
+decoder's vectors, for the text moved by one token."""
+LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
 VECTOR_TASK = "feature-extraction"
 NO_PROMPT = "none"
 """Asks for no prompt, where no prompt of the checkpoint is called so."""
@@ -101,7 +111,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
         max_seq_length=config.max_seq_length,
         lower_case=config.lower_case,
         prompts=config.prompts,
-        notices=(*reader.notices, *config.notices),
+        notices=(*_encoder_notices(source, folder), *reader.notices, *config.notices),
     )
     if reader.pooling is None:
         why = f"its {MODULES_FILE} names no pooling that is offered here"
@@ -198,11 +208,20 @@ class _ModuleReader:
         self.include_prompt, self.normalize = True, False
         self.dense: list[DenseLayer] = []
         self.notices: list[str] = []
+        self.first = True
         self.broken = False  # a module could not be followed, so dense layers after it cannot be either
 
     def take(self, class_name: str, module_folder: str) -> None:
         """The next module, by the name of its class."""
         name = class_name.rpartition(".")[2] if class_name.startswith(LIBRARY_PREFIX) else ""
+        first, self.first = self.first, False
+        if first and name == "Transformer":
+            if module_folder != ".":
+                self.notices.append(
+                    f"The checkpoint's encoder is in its folder {quoted(module_folder)}, and the one beside "
+                    f"{MODULES_FILE} is run here; its vectors differ."
+                )
+            return
         if name == "Pooling" and self.pooling is None:
             self._pooling(module_folder)
         elif name == "Dense" and self.pooling is not None and not self.normalize:
@@ -212,7 +231,7 @@ class _ModuleReader:
             self.notices += [notice] if notice else []
         elif name == "Normalize" and self.pooling is not None and _of_sentences(self.folder, module_folder):
             self.normalize = True
-        elif name not in ("Transformer", "Dropout"):  # dropout is for training
+        elif first or name != "Dropout":  # dropout is for training
             self.broken = True
             self.notices.append(
                 f"The checkpoint's module {quoted(class_name)} is not followed here; its vectors differ."
@@ -279,14 +298,34 @@ def _not_followed(length_config: Mapping[str, Any]) -> list[str]:
         notices.append(
             "The checkpoint's own tokenizer settings (processing_kwargs) are not followed; its vectors differ."
         )
-    if length_config.get("query_expansion"):
-        notices.append("The checkpoint's query expansion is not followed; its vectors of queries differ.")
+    if any(length_config.get(key) for key in ("query_expansion", "query_length", "document_length")):
+        notices.append(
+            "The checkpoint's query expansion, or its own length of queries or documents, is not followed; its "
+            "vectors of these differ."
+        )
+    loading = [key for key in LOADING_KEYS if length_config.get(key)]
+    if loading:
+        notices.append(
+            f"The checkpoint's settings for loading ({', '.join(loading)}) are not followed; its vectors may differ."
+        )
     output = length_config.get("modality_config")
     method = output.get("text") if isinstance(output, dict) else None
     name = method.get("method_output_name", "last_hidden_state") if isinstance(method, dict) else "last_hidden_state"
     if name != "last_hidden_state":
         notices.append(f"The checkpoint pools the model's output {quoted(str(name))}, which is not offered here.")
     return notices
+
+
+def _encoder_notices(source: ModelSource, folder: Path) -> Iterator[str]:
+    """What the checkpoint's encoder is, in sentence-transformers, that it is not here."""
+    model_type, config = source.model_type, source.config
+    if config.get("is_encoder_decoder", "decoder_layers" in config) and model_type not in ENCODERS_ALONE:
+        yield (
+            f"The library sentence-transformers pools the vectors of a {model_type} model's decoder; here its encoder "
+            "alone is run, so that its vectors differ."
+        )
+    if present(folder, ADAPTER_FILE):
+        yield f"The adapter beside the weights ({ADAPTER_FILE}) is not applied; its vectors differ."
 
 
 def _prompt_note(prompt: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.attention.axes import token_groups
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.sentences.pooling import applied
 from bertviz_core.sentences.results import ADDITIVE_POOLINGS, SentencePlan, TokenPair, TokenPairShares
@@ -157,21 +158,11 @@ def _cosine(first: Float[np.ndarray, " dimensions"], second: Float[np.ndarray, "
 
 def _words(tokens: Tokens) -> tuple[tuple[str, ...], Float[np.ndarray, "words seq"]]:
     """Words in their order, and which tokens are theirs as 0 and 1; other tokens stand for themselves."""
-    names: list[str] = []
-    word_numbers: list[int] = []
-    previous: int | None = None
-    for position, token in enumerate(tokens.tokens):
-        word = tokens.word_ids[position] if tokens.word_ids is not None else None
-        if word is None or word != previous:
-            names.append(token if word is None else "")
-        word_numbers.append(len(names) - 1)
-        span = tokens.offsets[position] if tokens.offsets is not None else None
-        if word is not None:
-            names[-1] += tokens.text[slice(*span)] if span is not None else token
-        previous = word
-    groups = np.zeros((len(names), len(word_numbers)))
-    groups[word_numbers, range(len(word_numbers))] = 1
-    return tuple(names), groups
+    axis = token_groups(tokens, words=True)
+    groups = np.zeros((len(axis), len(tokens)))
+    for row, positions in enumerate(axis.positions):
+        groups[row, list(positions)] = 1
+    return axis.labels, groups
 
 
 def _top(cells: Float[np.ndarray, "first second"], first: Tokens, second: Tokens) -> tuple[TokenPair, ...]:

@@ -1,6 +1,8 @@
 """Sentence vectors kept on disk in SQLite, within a limit of bytes, and the vectors of one list filled from there."""
 
 import hashlib
+import os
+import secrets
 import sqlite3
 import time
 import zlib
@@ -14,7 +16,9 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.settings import Settings
 
-VERSION = 1
+VERSION = 2
+UNKEYED_VERSION = 1
+"""Kept its vectors under plain hashes of the texts, so that whoever had the file could confirm a guessed sentence."""
 MAX_KEYS_A_QUERY = 900
 """Keys in one query; SQLite allows 999 everywhere."""
 FULL_SHARE = 0.9
@@ -28,6 +32,7 @@ SCHEMA = (
 )
 FILE = "sentence-vectors.sqlite3"
 SET_ASIDE = f"{FILE}.set-aside"
+SECRET_FILE, SECRET_NBYTES = "sentence-vectors.key", 32
 DAMAGE_CODES = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """What SQLite answers where the tables are not there, where pages are damaged, where the file is none of its own."""
 BUSY_TIMEOUT_SECONDS = 20.0
@@ -51,13 +56,15 @@ class StoredVector(NamedTuple):
 
 
 class OtherVersionError(Exception):
-    """The file is a store of another version, or another program's."""
+    """The file is a store of another version, or another program's; its argument is the version that the file names."""
 
 
 class SentenceStore:
     """Vectors on disk within a limit of bytes; may be used from many threads and processes.
 
     It never fails: what cannot be read counts as not there, what cannot be written is not kept, and notices say so.
+    The file holds keyed hashes of the keys (BLAKE2b, RFC 7693): without the secret beside it, which never leaves the
+    machine, nobody can tell whether a guessed sentence is in it.
     """
 
     def __init__(self, folder: Path, max_nbytes: int) -> None:
@@ -88,14 +95,23 @@ class SentenceStore:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, StoredVector]:
         """The vectors kept under some keys; those not kept are not in the answer."""
-        if not keys:
-            return {}
-        return self._used(lambda database: read(database, keys), {})
+
+        def found(database: sqlite3.Connection) -> dict[bytes, StoredVector]:
+            secret = installation_secret(self._path.parent)
+            key_of = {_sealed(key, secret): key for key in keys}
+            return {key_of[sealed]: stored for sealed, stored in read(database, list(key_of)).items()}
+
+        return self._used(found, {}) if keys else {}
 
     def put(self, vectors: Mapping[bytes, StoredVector]) -> None:
         """Keep vectors; those used longest ago make room."""
+
+        def kept(database: sqlite3.Connection) -> None:
+            secret = installation_secret(self._path.parent)
+            write(database, {_sealed(key, secret): stored for key, stored in vectors.items()}, self._max_nbytes)
+
         if vectors:
-            self._used(lambda database: write(database, vectors, self._max_nbytes), None)
+            self._used(kept, None)
 
     def _used(self, work: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Answer:
         """What the work on the database gives; a store that is no use is set aside, and a new one begun."""
@@ -111,8 +127,9 @@ class SentenceStore:
                     answer = work(database)
                     self._trouble = ""
                     return answer
-            except OtherVersionError:
-                self._set_aside(inode, "was made by another version or another program")
+            except OtherVersionError as error:
+                stranger = "was made by another version or another program"
+                self._set_aside(inode, stranger, remove=error.args[0] == UNKEYED_VERSION)
             except sqlite3.DatabaseError as error:
                 if error.sqlite_errorcode & 0xFF not in DAMAGE_CODES:
                     self._trouble = (
@@ -126,16 +143,18 @@ class SentenceStore:
                 return otherwise
         return otherwise
 
-    def _set_aside(self, inode: int | None, why: str) -> None:
-        """Rename the file and what SQLite keeps beside it; one that another process has made meanwhile stays."""
+    def _set_aside(self, inode: int | None, why: str, remove: bool = False) -> None:
+        """Rename or remove the file and what SQLite keeps beside it; one that another process made meanwhile stays."""
         with suppress(OSError):
             if self._path.stat().st_ino != inode:
                 return
             for ending in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
-                    Path(f"{self._path}{ending}").replace(self._path.with_name(f"{SET_ASIDE}{ending}"))
-        notice = f"The store of sentence vectors {why}; it was renamed to {SET_ASIDE}, and a new one begun."
-        self._renamed[notice] = None
+                    path = Path(f"{self._path}{ending}")
+                    path.unlink() if remove else path.replace(self._path.with_name(f"{SET_ASIDE}{ending}"))
+        if not remove:
+            notice = f"The store of sentence vectors {why}; it was renamed to {SET_ASIDE}, and a new one begun."
+            self._renamed[notice] = None
 
 
 class StoredVectors:
@@ -201,6 +220,32 @@ class StoredVectors:
         return True
 
 
+def installation_secret(folder: Path) -> bytes:
+    """The secret of a folder's store, 32 bytes that only its owner may read; made when it is first asked for.
+
+    Raises:
+        OSError: it can be neither read nor made.
+    """
+    path = folder / SECRET_FILE
+    with suppress(FileNotFoundError):
+        if len(secret := path.read_bytes()) == SECRET_NBYTES:
+            return secret
+        path.unlink()
+    part = path.with_name(f"{SECRET_FILE}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(SECRET_NBYTES))
+        with suppress(FileExistsError):
+            os.link(part, path)  # whole, and only for the first of several who make one
+    finally:
+        part.unlink(missing_ok=True)
+    return path.read_bytes()
+
+
+def _sealed(key: bytes, secret: bytes) -> bytes:
+    return hashlib.blake2b(key, digest_size=16, key=secret).digest()
+
+
 def prepare(database: sqlite3.Connection) -> None:
     """Make the tables of a new file.
 
@@ -217,7 +262,7 @@ def prepare(database: sqlite3.Connection) -> None:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if version not in (0, VERSION) or (version == 0 and tables):
-                raise OtherVersionError
+                raise OtherVersionError(version)
             if version == 0:
                 for statement in SCHEMA:
                     database.execute(statement)

@@ -1,5 +1,6 @@
 """The one door at which a model is run: whatever it raises or gives back comes out as tensors or as one sentence."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ def forward(
         TextError: there is not memory enough.
         UnsupportedModelError: it needs more than a text, or gives no outputs by name.
     """
+    _check_inputs(loaded, inputs)
     try:
         output = (model or loaded.model)(**inputs, **wanted, return_dict=True)
     except (BertvizError, SupersededError):
@@ -46,6 +48,17 @@ def forward(
     return output
 
 
+def _check_inputs(loaded: LoadedModel, inputs: Mapping[str, object]) -> None:
+    parameters = inspect.signature(loaded.model.forward).parameters.values()
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind in plain]
+    if lacking := [name for name in needed if name not in inputs]:
+        raise UnsupportedModelError(
+            f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: it needs {', '.join(lacking)}. "
+            "Its parameters and modules can be looked at."
+        )
+
+
 def hidden_states(loaded: LoadedModel, output: Mapping[str, Any]) -> "list[torch.Tensor]":
     """The hidden states (batch, seq, hidden) of every layer, the embeddings first.
 
@@ -62,3 +75,17 @@ def hidden_states(loaded: LoadedModel, output: Mapping[str, Any]) -> "list[torch
     ):
         raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no hidden states of its layers.")
     return list(states)
+
+
+def pooler_output(loaded: LoadedModel, output: Mapping[str, Any]) -> "torch.Tensor":
+    """The pooler's vectors (batch, pooled).
+
+    Raises:
+        UnsupportedModelError: the model gives none, or something else in their place.
+    """
+    import torch
+
+    vectors = output.get("pooler_output")
+    if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
+        raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) returns no output of its pooler.")
+    return vectors

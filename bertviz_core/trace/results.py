@@ -26,7 +26,10 @@ class Tokens:
     word_ids: tuple[int | None, ...] | None
     """Index of the word in its text that each token is from, None for special tokens; None for a tokenizer without."""
     offsets: tuple[tuple[int, int] | None, ...] | None
-    """Span of characters in its text, end excluded, None for added tokens; None for a tokenizer without."""
+    """Span of characters in its text, end excluded, None for added tokens; None for a tokenizer without.
+
+    Of a token that stands for a space alone it holds white space or nothing, never the letter behind it.
+    """
     sequence: tuple[int | None, ...]
     """0 for a token of the text, 1 of its pair, None for one that the tokenizer added."""
     special: Bool[np.ndarray, " seq"]

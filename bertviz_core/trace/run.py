@@ -17,7 +17,7 @@ from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run_queue import RunQueue
-from bertviz_core.trace.verification import check_recording
+from bertviz_core.trace.verification import check_recording, may_wait
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 RUN_LOCK = RunQueue()
 """One run at a time: a run uses all cores and, with its results, much memory."""
 RECORDED = "Query, key and value were recorded in the attention function; attention is computed from them."
-CHECKED = " On {} tokens it was compared with the model's own eager attention: equal within {:g}."
 EAGER = "{} computes attention in its own code: its maps are known, its query, key and value are not."
 IN_PART = "What can be recorded of {} is not the whole of its attention: its own maps are shown, without query and key."
 NO_MAPS = "For this text {} returns no attention maps of one row per token that sums to 1."
@@ -48,13 +47,23 @@ def trace(loaded: LoadedModel, tokens: Tokens, tell: Progress | None = None) -> 
         return trace_unlocked(loaded, tokens, tell)
 
 
-def trace_unlocked(loaded: LoadedModel, tokens: Tokens, tell: Progress | None = None) -> Trace:
-    """As trace, for one who holds RUN_LOCK already; falls back from recorded to eager to none when the run must."""
+def trace_unlocked(
+    loaded: LoadedModel, tokens: Tokens, tell: Progress | None = None, check_later: bool = False
+) -> Trace:
+    """As trace, for one who holds RUN_LOCK already; falls back from recorded to eager to none when the run must.
+
+    Args:
+        loaded: the model.
+        tokens: the text, by its own tokenizer.
+        tell: as for trace.
+        check_later: whether the caller calls check_recording after the run, where the family allows that.
+    """
     import torch
 
     started = perf_counter()
     inputs = model_inputs(loaded, (tokens,))
-    check_recording(loaded)
+    if not (check_later and may_wait(loaded)):
+        check_recording(loaded)
     reset_model_state(loaded.model, len(tokens))
     progress = None if tell is None else partial(_tell_layers, tell, loaded.num_hidden_layers)
     with torch.inference_mode(), recording(progress) as records:
@@ -129,18 +138,13 @@ def _title(loaded: LoadedModel) -> str:
 
 
 def _attention_note(loaded: LoadedModel, source: AttentionSource) -> str:
-    """How attention is known, and what the comparison before the first run gave."""
-    title, check = _title(loaded), loaded.recording_check
+    """How attention is known."""
+    title = _title(loaded)
     if source == "none":
         return (family(loaded.model_type).no_maps or NO_MAPS).format(title)
     if source == "eager":
         return (IN_PART if loaded.recorded_in_part else EAGER).format(title)
-    return RECORDED + (CHECKED.format(check.tokens, _power_of_ten(check.attention_probs)) if check is not None else "")
-
-
-def _power_of_ten(difference: float) -> float:
-    """The next power of ten above a difference; 1e-8, the last digit of a small float32, where there is none."""
-    return float(10.0 ** np.ceil(np.log10(max(difference, 1e-8))))
+    return RECORDED
 
 
 def _trace(

@@ -20,6 +20,7 @@ from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, first_line, repair_surrogates
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.words import own_span
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
@@ -133,6 +134,7 @@ def tokenize(tokenizer: TextTokenizer, text: str, pair: str | None = None) -> To
         limit = tokenizer.limit.tokens
         cut = limit is not None and len(whole["input_ids"]) > limit
         encoded = _encode(tokenizer, text, pair, limit) if cut else whole
+    check_room(tokenizer, len(encoded["input_ids"]), pair is not None)
     if not encoded["input_ids"]:
         raise TextError(
             f"The tokenizer of {tokenizer.name!r} produces no token for this text, so there is nothing to run; "
@@ -181,6 +183,21 @@ def _check_length(tokenizer: TextTokenizer, characters: int) -> None:
         )
 
 
+def check_room(tokenizer: TextTokenizer, length: int, pair: bool = False) -> None:
+    """Refuse what is still too long when it was cut: a tokenizer does not cut the tokens that it adds itself.
+
+    Raises:
+        TextError: the tokens are more than the limit.
+    """
+    limit = tokenizer.limit
+    if limit.tokens is not None and length > limit.tokens:
+        added = counted(tokenizer.tokenizer.num_special_tokens_to_add(pair), "token")
+        raise TextError(
+            f"No text can be read: the tokenizer of {tokenizer.name!r} adds {added} of its own, and {limit.reason}. "
+            "Raise that limit, or choose another model."
+        )
+
+
 def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | None) -> dict[str, Any]:
     """Ids, and for each its place in the text, of one encoding without or with truncation."""
     backend = tokenizer.tokenizer
@@ -205,8 +222,11 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
         rows = encoding.encodings[0]
         encoded["sequence"] = list(rows.sequence_ids)
         encoded["word_ids"] = tuple(rows.word_ids)
-        spans = zip(rows.offsets, rows.sequence_ids, strict=True)
-        encoded["offsets"] = tuple(span if sequence_id is not None else None for span, sequence_id in spans)
+        texts = (text, pair or "")
+        encoded["offsets"] = tuple(
+            None if place is None else own_span(texts[place], spelling, span)
+            for spelling, span, place in zip(rows.tokens, rows.offsets, rows.sequence_ids, strict=True)
+        )
     else:
         encoded["sequence"] = _sequence(encoded["added"], pair is not None)
         encoded["word_ids"] = encoded["offsets"] = None

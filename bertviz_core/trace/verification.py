@@ -8,6 +8,7 @@ import numpy as np
 
 from bertviz_core.models.loading import BatchOf, LoadedModel
 from bertviz_core.models.recording import LayerRecord, RecordingCheck, recording, register
+from bertviz_core.text import counted
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import input_table, reset_model_state
 
@@ -16,11 +17,34 @@ if TYPE_CHECKING:
 
 TOKENS = 12
 """Tokens of the comparison: enough for every part of the attention to matter, few enough to cost nothing."""
+SMALLEST_SHOWN = 1e-8
+"""A difference below the last digit of a small float32 is told as this one."""
 TOLERANCES = {"float32": (1e-4, 1e-3)}
 """Number format -> largest difference of two probabilities, and of two hidden states relative to their layer's largest
 value, that two ways to compute the same may show."""
 HALF = (3e-2, 1e-1)
 """The same for formats of 16 bits."""
+
+
+COMPARED_IN_TESTS = frozenset(
+    {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", "mpnet", "roberta", "xlm-roberta"}
+)
+"""Families of which every layer and head is compared in tests/trace/test_families.py: theirs may be compared once more,
+on this machine and with these weights, when the first picture stands already."""
+RECEIPT = "Recorded attention checked against the model's own: equal within {} (hidden states and maps, {})."
+
+
+def may_wait(loaded: LoadedModel) -> bool:
+    """Whether the comparison of a model may come after its first run; never where nothing is to be compared."""
+    return loaded.attention_source == "recorded" and loaded.model_type in COMPARED_IN_TESTS
+
+
+def receipt(check: RecordingCheck) -> str:
+    """What a comparison found, one sentence; the difference is rounded up to one digit."""
+    largest = max(check.attention_probs, check.hidden_states, SMALLEST_SHOWN)
+    exponent = int(np.floor(np.log10(largest)))
+    digit = int(np.ceil(round(largest / 10.0**exponent, 6)))
+    return RECEIPT.format(f"{digit * 10.0**exponent:.0e}".replace("e-0", "e-"), counted(check.tokens, "token"))
 
 
 def check_recording(loaded: LoadedModel) -> None:

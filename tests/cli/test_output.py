@@ -1,5 +1,8 @@
 """Files are written whole or not at all."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,20 @@ def test_a_full_disk_leaves_the_old_file_and_no_part_of_the_new(
         write_file(out, b"new and longer")
     assert list(tmp_path.iterdir()) == [out]
     assert out.read_bytes() == b"old"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_device_is_one_sentence() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "bertviz_core", "parameters", "all-MiniLM-L6-v2"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "INSIDE_BERT_ALLOW_HUB": "0"},
+            encoding="utf-8",
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "The output cannot be written (No space left on device).\n")
 
 
 def test_a_folder_in_the_way_is_one_sentence(tmp_path: Path) -> None:

@@ -1,17 +1,25 @@
 """`python -m bertviz_core similarity` and `embed`: JSON contract, files that say what made them, refusals."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
 import pytest
+from transformers import DPRConfig, DPRQuestionEncoder
 
 from tests.cli.conftest import Command
-from tests.helpers.tiny_models import HIDDEN, save_tiny
+from tests.helpers.tiny_models import BASE, HIDDEN, save_tiny, tiny_tokenizer
 
 MODEL = "all-MiniLM-L6-v2"
 SENTENCES = ("A cat sat on the mat.", "The feline rested on a rug.", "Stocks fell on Monday.")
+
+
+SIZES = {name: value for name, value in BASE.items() if name != "num_hidden_layers"}
 
 
 def test_the_similarity_of_three_sentences(command: Command) -> None:
@@ -106,6 +114,39 @@ def test_a_second_time_gives_the_same_file(monkeypatch: pytest.MonkeyPatch, comm
         assert command("embed", MODEL, str(source), "--layer", "4", "-o", str(tmp_path / name)).returncode == 0
     np.testing.assert_array_equal(np.load(tmp_path / "first.npy"), np.load(tmp_path / "second.npy"))
     assert (tmp_path / "store").is_dir()
+
+
+def test_what_the_model_says_of_itself_is_printed(command: Command, tmp_path: Path) -> None:
+    """An encoder-decoder, and a family that names no last hidden state."""
+    folder = str(save_tiny("bart", tmp_path / "bart"))
+    (tmp_path / "list.txt").write_text("\n".join(SENTENCES))
+    for asked in (("similarity", folder, *SENTENCES), ("embed", folder, str(tmp_path / "list.txt"), "-o", "x.npy")):
+        done = command(*asked[:-1], str(tmp_path / asked[-1])) if asked[0] == "embed" else command(*asked)
+        assert done.returncode == 0
+        assert "only the encoder is run" in done.stderr
+    dpr = DPRQuestionEncoder(DPRConfig(num_hidden_layers=2, **SIZES))
+    dpr.save_pretrained(tmp_path / "dpr")
+    tiny_tokenizer().save_pretrained(tmp_path / "dpr")
+    found = json.loads(command("similarity", str(tmp_path / "dpr"), *SENTENCES, "--json").stdout)
+    assert (found["dimensions"], np.shape(found["similarity"])) == (HIDDEN, (3, 3))
+
+
+def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
+    """Ctrl-C while the model runs; the libraries' threads must not end the process by a signal of their own."""
+    (tmp_path / "list.txt").write_text("\n".join(f"sentence {place} of a list" for place in range(20_000)))
+    command_line = (sys.executable, "-m", "bertviz_core", "embed", MODEL, str(tmp_path / "list.txt"), "-o", "out.npy")
+    environment = {**os.environ, "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_VECTOR_STORE_DIR": str(tmp_path / "store")}
+    with subprocess.Popen(command_line, stderr=subprocess.PIPE, env=environment) as embedding:
+        assert embedding.stderr is not None
+        said = b""
+        while b"Sentences" not in said and (piece := os.read(embedding.stderr.fileno(), 4096)):
+            said += piece
+        embedding.send_signal(signal.SIGINT)
+        said += embedding.stderr.read()
+    assert embedding.returncode == 130
+    assert said.decode().splitlines()[-1].startswith("Interrupted. The vectors made so far are kept")
+    assert b"Traceback" not in said
+    assert b"terminate" not in said
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,8 @@ def test_quantized_weights_are_refused(bert: Path) -> None:
     set_config(bert, quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True})
     with pytest.raises(CheckpointError, match="quantized"):
         load(bert)
+    set_config(bert, quantization_config=None)
+    load(bert)
 
 
 def test_a_model_too_large_for_the_instance_is_refused(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.models.loading import LoadedModel
 from tests.pages.opened import drawn, opened, said
+from ui.cache import traces
 from ui.views.attention import cache
 
 PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
@@ -129,6 +131,26 @@ def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.Monkey
     assert not at.exception
     assert not at.error
     assert not at.get("plotly_chart")
+
+
+def test_the_receipt_of_the_comparison_stands_under_the_maps() -> None:
+    st.cache_resource.clear()
+    assert "Recorded attention checked against the model's own: equal within" in words(opened("attention"))
+
+
+def test_a_model_that_fails_the_comparison_is_shown_by_its_own_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(loaded: LoadedModel) -> None:
+        loaded.model.set_attn_implementation("eager")
+        loaded.attention_source, loaded.recorded_in_part = "eager", True
+
+    st.cache_resource.clear()
+    monkeypatch.setattr(traces, "check_recording", fails)
+    at = opened("attention", layer="2", head="7")
+    st.cache_resource.clear()
+    assert "is not the whole of its attention: its own maps are shown" in words(at)
+    assert "checked against" not in words(at)
+    np.testing.assert_allclose(table_of(at).iloc[:, 1:].sum(axis=1), 1, atol=1e-5)
+    st.cache_resource.clear()
 
 
 def test_the_page_names_what_was_read() -> None:

@@ -87,6 +87,19 @@ def test_totals_words_and_the_largest_pairs() -> None:
     assert all(0 < pair.first < len(found.first_tokens) - 1 for pair in found.top)
 
 
+def test_a_character_that_two_tokens_share_is_in_a_word_once() -> None:
+    """As SentencePiece gives a space alone, and byte-level vocabularies the parts of a letter; RoBERTa-like too."""
+    plan, run = SentencePlan("mean"), family_run("bert")
+    first, second = traces(run, plan)
+    tokens = first.tokens
+    assert tokens.offsets is not None
+    spans = (None, (0, 1), (0, 1), (2, 4), *tokens.offsets[4:])
+    words = (None, 0, 0, 0, *range(1, len(tokens) - 4), None)
+    changed = replace(first, tokens=replace(tokens, offsets=spans, word_ids=words))
+    found = token_pair_shares(changed, second, plan)
+    assert found.first_words == ("[CLS]", "I", "lo", "pet", "python", ".", "[SEP]")
+
+
 @pytest.mark.parametrize("pooling", ADDITIVE_POOLINGS)
 @pytest.mark.parametrize("bias", [True, False])
 def test_linear_dense_layers_keep_the_sum_exact(pooling: Pooling, bias: bool) -> None:

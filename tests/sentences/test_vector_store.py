@@ -3,16 +3,25 @@
 import os
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
 import numpy as np
 import pytest
 
-from bertviz_core.sentences.vector_store import FILE, SET_ASIDE, SentenceStore, StoredVector
+from bertviz_core.sentences.vector_store import (
+    FILE,
+    SECRET_FILE,
+    SET_ASIDE,
+    SentenceStore,
+    StoredVector,
+    installation_secret,
+)
 
 MEGABYTE = 1024**2
 WRITER = """
@@ -138,6 +147,56 @@ def test_a_kill_in_mid_write_loses_nothing_that_was_kept(tmp_path: Path) -> None
     store.put(some(3))
     assert len(store.get(list(some(3)))) == 3
     assert store.notices == ()
+
+
+def stored_keys(folder: Path) -> set[bytes]:
+    """The keys as the file holds them."""
+    with closing(sqlite3.connect(folder / FILE)) as database:
+        return {key for table in ("vectors", "uses") for (key,) in database.execute(f"SELECT key FROM {table}")}  # noqa: S608
+
+
+def test_a_guessed_key_is_confirmed_by_nobody_who_has_the_file_alone(tmp_path: Path) -> None:
+    """The file of one installation tells nothing to another, and no key stands in it as it was given."""
+    folders = tmp_path / "one", tmp_path / "two"
+    for folder in folders:
+        SentenceStore(folder, MEGABYTE).put(some(5))
+    one, two = map(stored_keys, folders)
+    assert len(one) == len(two) == 5
+    assert not one & two
+    assert not one & some(5).keys()
+    (folders[1] / FILE).write_bytes((folders[0] / FILE).read_bytes())
+    for ending in ("-wal", "-shm"):
+        (folders[1] / f"{FILE}{ending}").unlink(missing_ok=True)
+    assert SentenceStore(folders[1], MEGABYTE).get(list(some(5))) == {}
+    assert len(SentenceStore(folders[0], MEGABYTE).get(list(some(5)))) == 5
+
+
+def test_the_secret_is_made_once_for_the_owner_alone(tmp_path: Path) -> None:
+    together = Barrier(8)
+
+    def asked(_: int) -> bytes:
+        together.wait()
+        return installation_secret(tmp_path)
+
+    with ThreadPoolExecutor(8) as pool:
+        (secret,) = set(pool.map(asked, range(8)))
+    assert len(secret) == 32
+    assert [path.name for path in tmp_path.iterdir()] == [SECRET_FILE]
+    assert stat.S_IMODE((tmp_path / SECRET_FILE).stat().st_mode) == 0o600
+    (tmp_path / SECRET_FILE).write_bytes(secret[:9])
+    assert len(installation_secret(tmp_path)) == 32
+
+
+def test_a_store_of_plain_keys_is_removed(tmp_path: Path) -> None:
+    SentenceStore(tmp_path, MEGABYTE).put(some(5))
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("PRAGMA user_version = 1")
+    store = SentenceStore(tmp_path, MEGABYTE)
+    assert store.get(list(some(5))) == {}
+    store.put(some(2))
+    same(store.get(list(some(5))), some(2))
+    assert store.notices == ()
+    assert {path.name for path in tmp_path.iterdir()} <= {FILE, f"{FILE}-wal", f"{FILE}-shm", SECRET_FILE}
 
 
 def test_a_store_of_another_version_is_set_aside(tmp_path: Path) -> None:

@@ -1,17 +1,21 @@
 """Whatever a model does or gives back, a reader gets numbers or one sentence."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from transformers import T5GemmaConfig, T5GemmaModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
-from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.sources import folder_source
 from bertviz_core.sentences.batches import SentenceRow
 from bertviz_core.sentences.encoding import SentenceRun
 from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.settings import Settings
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.run import trace
 from tests.helpers.made_traces import tokens_of
@@ -77,6 +81,41 @@ def test_the_end_of_a_run_that_nobody_wants_goes_through() -> None:
 def test_maps_of_another_kind_are_no_maps(attentions: Any) -> None:
     found = trace(misbehaving({"hidden_states": (STATES, STATES), "attentions": attentions}), tokens_of(3))
     assert found.attention_source == "none"
+
+
+def test_a_pooler_that_gives_nothing_is_refused_in_a_sentence() -> None:
+    model = misbehaving({"hidden_states": (STATES, STATES), "last_hidden_state": STATES})
+    model.attention_source = "none"
+    row = SentenceRow(np.arange(3), None, {}, truncated=False)
+    with pytest.raises(UnsupportedModelError, match="no output of its pooler"):
+        SentenceRun(model, SentencePlan("pooler"), "float32", 0).vectors([row])
+
+
+def test_what_a_model_needs_beside_the_tokens_is_named() -> None:
+    class Perceiver(torch.nn.Module):
+        def forward(self, inputs: Any, input_ids: Any = None, **more: Any) -> Any:
+            raise AssertionError("never run")
+
+    model: Any = Perceiver()
+    loaded = LoadedModel("odd", "r", "perceiver", model, "cpu", "float32", False, "none", ())
+    with pytest.raises(UnsupportedModelError, match="cannot be run on a text alone: it needs inputs"):
+        forward(loaded, INPUTS)
+
+
+def test_the_encoder_of_t5gemma_is_run(tmp_path: Path) -> None:
+    """Its class of the encoder wants a config that says there is no decoder."""
+    torch.manual_seed(0)
+    half = {
+        "vocab_size": 67, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 6,
+        "num_key_value_heads": 1, "intermediate_size": 14, "max_position_embeddings": 40,
+    }  # fmt: skip
+    whole = T5GemmaModel(T5GemmaConfig(encoder=half, decoder=half, vocab_size=67)).eval()
+    whole.save_pretrained(tmp_path)
+    found = trace(load_model(folder_source("tiny", tmp_path), Settings.from_environment()), tokens_of(5))
+    with torch.inference_mode():
+        ids = torch.tensor(tokens_of(5).input_ids)[None]
+        own = whole.get_encoder()(input_ids=ids, attention_mask=torch.ones_like(ids))
+    np.testing.assert_allclose(found.hidden_states[-1], own.last_hidden_state[0].numpy(), atol=1e-5)
 
 
 def test_a_class_without_a_last_hidden_state_gives_the_last_of_its_states() -> None:

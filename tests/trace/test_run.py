@@ -284,9 +284,9 @@ def test_many_who_want_the_same_trace_get_one_run(bert: Opened, monkeypatch: pyt
     runs = []
     real = traces.trace_unlocked
 
-    def counted(loaded: LoadedModel, tokens: Tokens, tell: Progress | None) -> Trace:
+    def counted(loaded: LoadedModel, tokens: Tokens, tell: Progress | None, check_later: bool) -> Trace:
         runs.append(tokens.text)
-        return real(loaded, tokens, tell)
+        return real(loaded, tokens, tell, check_later)
 
     monkeypatch.setattr(traces, "trace_unlocked", counted)
     cache, start = TraceCache(10**9), threading.Barrier(6, timeout=30)

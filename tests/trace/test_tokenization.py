@@ -16,6 +16,8 @@ from transformers import BertConfig, CanineConfig, CanineTokenizer, RoCBertToken
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.sentences.batches import tokenized
+from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import MAX_TOKENS, Settings
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import (
@@ -60,6 +62,21 @@ def test_offsets_point_at_the_piece() -> None:
             text = TEXT if place == 0 else PAIR
             assert span is not None
             assert text[slice(*span)].lower() == piece.removeprefix("##")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("pair", [None, PAIR])
+def test_a_limit_is_kept_however_small(limit: int, pair: str | None) -> None:
+    """Or refused where the tokens that the tokenizer adds take more: [CLS] and a [SEP] behind each text."""
+    least = 2 if pair is None else 3
+    if limit < least:
+        with pytest.raises(TextError, match=f"adds {least} tokens of its own, and a limit"):
+            tokenize(tiny(limit), TEXT, pair)
+    else:
+        assert len(tokenize(tiny(limit), TEXT, pair)) <= limit
+    if pair is None and limit < least:
+        with pytest.raises(TextError, match="adds 2 tokens of its own"):
+            list(tokenized(tiny(), [TEXT], SentencePlan("mean", max_seq_length=limit)))
 
 
 def test_a_pair_is_told_apart() -> None:

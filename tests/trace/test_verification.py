@@ -11,14 +11,14 @@ from bertviz_core.architecture.capabilities import capabilities
 from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.attention.probabilities import attention_probs
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.models.recording import NAME, register
+from bertviz_core.models.recording import NAME, RecordingCheck, register
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.sentences.batches import batches
-from bertviz_core.trace.run import trace
-from bertviz_core.trace.verification import check_batches
+from bertviz_core.trace.run import RUN_LOCK, trace, trace_unlocked
+from bertviz_core.trace.verification import COMPARED_IN_TESTS, check_batches, check_recording, may_wait, receipt
 from tests.helpers.made_traces import tokens_of
-from tests.helpers.tiny_models import tiny_model
+from tests.helpers.tiny_models import FAMILIES, tiny_model
 
 SIZES: dict[str, Any] = {
     "vocab_size": 60,
@@ -113,7 +113,9 @@ def test_a_model_that_is_recorded_is_compared_before_its_first_run_and_once() ->
     assert check is not None
     assert check.attention_probs < 1e-5
     assert check.hidden_states < 1e-5
-    assert f"On {check.tokens} tokens" in found.attention_note
+    assert found.attention_source == "recorded"
+    assert receipt(check).startswith("Recorded attention checked against the model's own: equal within ")
+    assert receipt(check).endswith(f"(hidden states and maps, {check.tokens} tokens).")
     trace(model, tokens_of(6))
     assert runs[3:] == [NAME]
 
@@ -133,6 +135,29 @@ def test_a_model_whose_recorded_run_differs_is_run_by_its_own_attention() -> Non
     own = own_output(module, tokens_of(5).input_ids)
     assert model.attention_source == "eager"
     np.testing.assert_allclose(found.hidden_states[-1], own.hidden_states[-1][0].numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("probs", "states", "words"),
+    [(2.1e-6, 1e-7, "3e-6"), (0.0, 0.0, "1e-8"), (9.5e-5, 1e-6, "1e-4"), (1e-7, 4e-5, "4e-5"), (0.02, 0.01, "2e-2")],
+)
+def test_a_receipt_names_a_bound_of_one_digit(probs: float, states: float, words: str) -> None:
+    assert f"equal within {words} " in receipt(RecordingCheck(12, probs, states))
+
+
+def test_the_comparison_of_a_family_compared_in_tests_may_come_after_the_first_run() -> None:
+    assert FAMILIES.keys() >= COMPARED_IN_TESTS
+    known, unknown = loaded(tiny_model("bert")), loaded(with_cap())
+    assert (may_wait(known), may_wait(unknown)) == (True, False)
+    runs = []
+    known.model.register_forward_hook(lambda *_: runs.append(known.model.config._attn_implementation))
+    with RUN_LOCK:
+        trace_unlocked(known, tokens_of(5), check_later=True)
+        assert (runs, known.recording_check) == ([NAME], None)
+        check_recording(known)
+        assert known.recording_check is not None
+        trace_unlocked(unknown, tokens_of(5), check_later=True)
+    assert unknown.attention_source == "eager", "compared before its run, in which its capped scores were not recorded"
 
 
 def feels(module: Any, change: Any) -> LoadedModel:

@@ -67,7 +67,7 @@ class _Digest:
         if self._values < 0:
             raise _TooMuch
         if isinstance(value, Trace):  # large, and the same wherever model, revision, number format and text are
-            self.add((value.model, value.revision, value.dtype, value.tokens))
+            self.add((value.model, value.revision, value.dtype, value.attention_source, value.tokens))
         elif isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
             self._write(type(value), f"{value.dtype.str}{value.shape}", value.nbytes)
             self._hash.update(np.ascontiguousarray(value).data)

@@ -1,17 +1,22 @@
 """Traces kept while there is room, so that a click on the same text does not run the model again."""
 
 from collections.abc import Callable
+from threading import Timer
 
 from bertviz_core.errors import SupersededError
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.recording import RecordingCheck
 from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
+from bertviz_core.trace.verification import check_recording, may_wait
 from ui.cache.byte_cache import ByteCache
 
 WAIT_S = 0.05
 """How long a waiting run sleeps before it looks whether anyone still wants it."""
-Key = tuple[str, str, str, str, str | None, int]
+CHECK_AFTER_S = 2.0
+"""When a model is compared with its own attention whose first run did not wait for that: its page stands by then."""
+Key = tuple[str, str, str, str, str, str | None, int]
 
 
 class TraceCache:
@@ -61,8 +66,7 @@ class TraceCache:
             SupersededError: the caller no longer wants it.
             BertvizError: as bertviz_core.trace.run.trace.
         """
-        key = _key(loaded, tokens)
-        held = self._get(key)
+        held = self._get(_key(loaded, tokens))
         if held is not None:
             return held
         with RUN_LOCK.place(most_waiting) as place:
@@ -72,11 +76,12 @@ class TraceCache:
                     raise SupersededError
                 if its_turn:
                     self._traces.make_room(expected_nbytes)
-                    held = trace_unlocked(loaded, tokens, tell)
-                    self._put(key, held)
+                    held = trace_unlocked(loaded, tokens, tell, check_later=True)
+                    self._put(_key(loaded, tokens), held)
+                    _check_soon(loaded)
                 else:
                     its_turn = place.wait(WAIT_S)
-                    held = self._get(key)
+                    held = self._get(_key(loaded, tokens))
         return held
 
     def _get(self, key: Key) -> Trace | None:
@@ -90,4 +95,21 @@ class TraceCache:
 
 
 def _key(loaded: LoadedModel, tokens: Tokens) -> Key:
-    return loaded.name, loaded.revision, loaded.dtype, tokens.text, tokens.pair, len(tokens)
+    source = loaded.attention_source  # a model that failed its comparison is run anew
+    return loaded.name, loaded.revision, loaded.dtype, source, tokens.text, tokens.pair, len(tokens)
+
+
+def _check_soon(loaded: LoadedModel) -> None:
+    """Compare a model's recorded attention with its own in a while, if that was not done."""
+    if may_wait(loaded) and loaded.recording_check is None:
+        timer = Timer(CHECK_AFTER_S, checked, (loaded,))
+        timer.daemon = True
+        timer.start()
+
+
+def checked(loaded: LoadedModel) -> RecordingCheck | None:
+    """What the comparison of a model gave, made now if it was not made; None for a model that failed it."""
+    if loaded.attention_source == "recorded" and loaded.recording_check is None:
+        with RUN_LOCK:
+            check_recording(loaded)
+    return loaded.recording_check

@@ -25,14 +25,19 @@ def file_bytes(name: str, data: bytes | str | Path) -> bytes:
         data = data.encode("utf-8", "replace")
     try:
         size = data.stat().st_size if isinstance(data, Path) else len(data)
-        if size > MAX_FILE_NBYTES:
-            raise TextError(
-                f"{quoted(name)} has {size / 1024**2:,.0f} MiB; at most {MAX_FILE_NBYTES // 1024**2} MiB are read. "
-                "Give a part of it, or only the column with the sentences."
-            )
-        return data.read_bytes() if isinstance(data, Path) else data
+        if size <= MAX_FILE_NBYTES and isinstance(data, Path):
+            with data.open("rb") as file:  # of a device or a pipe nobody knows the size beforehand
+                data = file.read(MAX_FILE_NBYTES + 1)
+                size = len(data)
     except OSError as error:
         raise TextError(f"{quoted(name)} cannot be read ({error.strerror}); check that it is there.") from error
+    if isinstance(data, Path) or size > MAX_FILE_NBYTES:
+        found = f"more than {MAX_FILE_NBYTES // 1024**2:,}" if size == MAX_FILE_NBYTES + 1 else f"{size / 1024**2:,.0f}"
+        raise TextError(
+            f"{quoted(name)} has {found} MiB; at most {MAX_FILE_NBYTES // 1024**2} MiB are read. "
+            "Give a part of it, or only the column with the sentences."
+        )
+    return data
 
 
 def decoded(name: str, raw: bytes) -> str:

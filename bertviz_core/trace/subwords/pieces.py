@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from bertviz_core.text import escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Piece, PieceRun, TextPieces, Tokens
+from bertviz_core.trace.words import SPACE_MARKS
 
 LONGEST_PIECE, LONGEST_GAP, LONGEST_CUT = 60, 40, 400
 CONTINUES = "##"
-SPACES = "▁Ġ"
-"""What stands for a space in a spelling: of SentencePiece, and of byte-level vocabularies."""
 
 
 def text_pieces(tokens: Tokens) -> TextPieces:
@@ -93,7 +92,7 @@ class _TokenWalk:
             return ""
         if spelling.startswith(CONTINUES) and spelling != CONTINUES:
             return CONTINUES
-        return spelling[: len(spelling) - len(spelling.lstrip(SPACES))]
+        return spelling[: len(spelling) - len(spelling.lstrip(SPACE_MARKS))]
 
     def _gap(self, place: int, begin: int) -> Iterator[PieceRun]:
         skipped = self.texts[place][self.read[place] : begin]

@@ -180,6 +180,9 @@ def test_too_many_sentences_and_too_large_files_are_refused(tmp_path: Path, monk
     with pytest.raises(TextError, match="300 MiB; at most 200"):
         read_sentences("large.csv", path, SETTINGS)
     monkeypatch.setattr(decoding, "MAX_FILE_NBYTES", 3)
+    if Path("/dev/zero").exists():  # a device tells no size and never ends
+        with pytest.raises(TextError, match="more than"):
+            read_sentences("zero", Path("/dev/zero"), SETTINGS)
     with pytest.raises(TextError, match="MiB"):
         read_sentences("large.csv", b"text", SETTINGS)
     with pytest.raises(TextError, match="check that it is there"):

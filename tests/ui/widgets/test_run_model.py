@@ -21,9 +21,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     real = traces.trace_unlocked
 
-    def kept(loaded: Any, tokens: Any, tell: Any) -> Any:
+    def kept(loaded: Any, tokens: Any, tell: Any, **more: Any) -> Any:
         texts.append(tokens.text)
-        return real(loaded, tokens, tell)
+        return real(loaded, tokens, tell, **more)
 
     monkeypatch.setattr(traces, "trace_unlocked", kept)
     return texts

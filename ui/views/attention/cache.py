@@ -1,6 +1,7 @@
 """Maps, atlases, norms and rollouts of the attention page, kept for all sessions while there is room."""
 
 import numpy as np
+import streamlit as st
 
 from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
@@ -9,14 +10,16 @@ from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.heads.weights import value_norms
 from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
+from bertviz_core.trace.verification import receipt as receipt_of
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
+from ui.cache.traces import checked
 
 ATLAS_CELLS = 250_000_000
 """Cells of all maps together up to which all heads are shown at once without asking."""
 CELLS_PER_SECOND = 100_000_000
 """About how many cells of attention are computed in a second; for words, not for budgets."""
-Key = tuple[str, str, str, str, str | None, int]
+Key = tuple[str, str, str, str, str, str | None, int]
 
 
 def cells(trace: Trace) -> int:
@@ -55,9 +58,28 @@ def part_map(trace: Trace, layer: int, head: int, part: tuple[int, int, int, int
     return pooled_map(trace, layer, head, query_range=rows, key_range=columns)
 
 
+def receipt(trace: Trace) -> str:
+    """What the comparison of the recorded attention with the model's own gave, one sentence; made now if it was not.
+
+    "" for attention that is the model's own anyway, and for a model that just failed: its next run is not recorded.
+    """
+    kept = _receipts()
+    key = trace.model, trace.revision, trace.dtype
+    if trace.attention_source == "recorded" and key not in kept:
+        check = checked(models.loaded(trace.model))
+        kept.update({key: receipt_of(check)} if check is not None else {})
+    return kept.get(key, "") if trace.attention_source == "recorded" else ""
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _receipts() -> dict[tuple[str, str, str], str]:
+    """The sentences, by model, revision and number format."""
+    return {}
+
+
 def _key(trace: Trace) -> Key:
     tokens = trace.tokens
-    return trace.model, trace.revision, trace.dtype, tokens.text, tokens.pair, len(tokens)
+    return trace.model, trace.revision, trace.dtype, trace.attention_source, tokens.text, tokens.pair, len(tokens)
 
 
 @cached_by_bytes()

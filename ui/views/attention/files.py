@@ -53,7 +53,7 @@ def head_files(
                 heads=state.heads,
                 answers={"look": asdict(state.look)},
             )
-            return attention_html(payload, title, caption.line)
+            return attention_html(payload, title, f"{caption.line} {cache.receipt(trace)}".rstrip())
 
         st.download_button(
             "HTML",

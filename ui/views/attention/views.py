@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.attention.axes import blocks_of
 from bertviz_core.attention.probabilities import attention_rows
@@ -68,6 +69,7 @@ def long_view(trace: Trace) -> None:
     )
     _row(trace, layer, head)
     explained(LONG_KEY, FORMULAS["attention"], attention_code(trace, layer, head, MapOptions()))
+    _receipt(st.empty(), trace)
 
 
 def _row(trace: Trace, layer: int, head: int) -> None:
@@ -114,7 +116,9 @@ def _heads(trace: Trace) -> None:
         on_change=partial(_follow, weights != "rollout"),
     )
     st.caption(LABELS[weights])
+    place = st.empty()
     if long:
+        _receipt(place, trace)
         return
     attention_map = cache.one_map(trace, layer, head, reading)
     _exact(trace, reading, state)
@@ -126,6 +130,17 @@ def _heads(trace: Trace) -> None:
     folded_measures(atlas, trace)
     folded_readings(trace, layer, head, reading)
     explained(KEY, explanation(reading), attention_code(trace, layer, head, reading))
+    _receipt(place, trace)
+
+
+def _receipt(place: DeltaGenerator, trace: Trace) -> None:
+    """What the comparison with the model's own attention gave, made when the picture stands; a failed one is told."""
+    if trace.attention_source != "recorded":
+        return
+    if words := cache.receipt(trace):
+        place.caption(words)
+    else:
+        st.rerun()
 
 
 def _map(

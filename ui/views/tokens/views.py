@@ -115,7 +115,9 @@ def tokens_frame(tokens: Tokens) -> pd.DataFrame:
     if tokens.word_ids is not None:
         columns["word"] = pd.array(list(tokens.word_ids), dtype="Int64")
     if tokens.offsets is not None:
-        columns["characters"] = ["" if span is None else f"{span[0]}:{span[1]}" for span in tokens.offsets]
+        columns["characters"] = [
+            f"{span[0]}:{span[1]}" if span is not None and span[0] < span[1] else "" for span in tokens.offsets
+        ]
     if tokens.token_type_ids is not None:
         columns["type id"] = tokens.token_type_ids
     if tokens.pair is not None:

@@ -1,0 +1,170 @@
+"""Folders as sentence-transformers writes them, in a grid of settings, beside the vectors computed by its rules alone.
+
+Covers `bertviz_core/sentences/plan.py`, `bertviz_core/sentences/pooling.py`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from tokenizers import normalizers
+from transformers import AutoModel, AutoModelForTextEncoding, AutoTokenizer
+
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.plan import FOLLOWED_POOLINGS, recommended
+from bertviz_core.settings import Settings
+from bertviz_core.trace.tokenization import load_tokenizer
+from tests.helpers.tiny_models import HIDDEN, save_tiny, tiny_tokenizer
+
+SETTINGS = Settings.from_environment()
+TEXTS = ("I love my pet python.", "THE pythons, my love", "river bank " * 9, "pet")
+PROMPT = "the river , "
+ACTIVATIONS = {"Tanh": np.tanh, "ReLU": lambda values: np.maximum(values, 0), "Identity": lambda values: values}
+Case = Mapping[str, Any]
+
+
+def write(folder: Path, case: Case) -> None:
+    """The files beside the encoder, in the library's form."""
+    listed = [("Transformer", ""), ("Pooling", "1_Pooling")]
+    listed += [("Dense", "2_Dense")] if case["dense"] else []
+    listed += [("Normalize", "3_Normalize")] if case["normalize"] else []
+    modules = [
+        {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for place, (kind, path) in enumerate(listed)
+    ]
+    files: dict[str, Any] = {
+        "modules.json": modules,
+        "1_Pooling/config.json": {"pooling_mode": case["pooling"], "include_prompt": case["include_prompt"]},
+        "2_Dense/config.json": {"activation_function": f"torch.nn.modules.activation.{case['dense']}"},
+        "sentence_bert_config.json": {"max_seq_length": case["length"], "do_lower_case": case["lower"]},
+        "config_sentence_transformers.json": {"prompts": {"query": PROMPT}, "default_prompt_name": "query"},
+    }
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(content))
+    save_file(dense_weights(), folder / "2_Dense" / "model.safetensors")
+
+
+def dense_weights() -> dict[str, torch.Tensor]:
+    """Of a layer from HIDDEN to 5 numbers."""
+    numbers = torch.Generator().manual_seed(1)
+    return {
+        "linear.weight": torch.randn(5, HIDDEN, generator=numbers),
+        "linear.bias": torch.randn(5, generator=numbers),
+    }
+
+
+def pooled(rows: np.ndarray, first_place: int, pooling: str) -> np.ndarray:
+    """Pooling by its definition; first_place is the place from 0 of the first row in its sentence."""
+    if pooling in ("cls", "lasttoken"):
+        return np.asarray(rows[0 if pooling == "cls" else -1])
+    if pooling == "max":
+        return np.asarray(rows.max(axis=0))
+    weights = np.ones(len(rows))
+    if pooling == "weightedmean":
+        weights = np.arange(first_place + 1, first_place + 1 + len(rows))
+    total = np.asarray((rows * weights[:, None]).sum(axis=0))
+    return total / (np.sqrt(len(rows)) if pooling == "mean_sqrt_len_tokens" else weights.sum())
+
+
+def expected(model: Any, tokenizer: Any, case: Case) -> np.ndarray:
+    """The vectors, each text for itself."""
+    vectors = []
+    for text in TEXTS:
+        words = PROMPT + text
+        options = {"truncation": True, "max_length": case["length"] or 29}
+        ids = tokenizer(words.lower() if case["lower"] else words, **options)["input_ids"]
+        with torch.no_grad():
+            hidden = model(input_ids=torch.tensor([ids])).last_hidden_state[0].double().numpy()
+        skipped = 0 if case["include_prompt"] else len(tokenizer(PROMPT)["input_ids"]) - 1  # all but the last [SEP]
+        vector = pooled(hidden[skipped:], skipped, case["pooling"])
+        if case["dense"]:
+            weights = {name: tensor.double().numpy() for name, tensor in dense_weights().items()}
+            vector = ACTIVATIONS[case["dense"]](weights["linear.weight"] @ vector + weights["linear.bias"])
+        vectors.append(vector / np.linalg.norm(vector) if case["normalize"] else vector)
+    return np.array(vectors)
+
+
+def grid() -> Sequence[Case]:
+    """Every pooling with and without prompt, the other settings in turn."""
+    others = list(product((None, 11), (False, True), ("", "Tanh", "ReLU"), (False, True)))
+    return [
+        dict(
+            zip(
+                ("pooling", "include_prompt", "length", "lower", "dense", "normalize"),
+                (pooling, include, *others[(7 * place + shift) % len(others)]),
+                strict=True,
+            )
+        )
+        for place, (pooling, include) in enumerate(product(FOLLOWED_POOLINGS, (True, False)))
+        for shift in (0, 1, 10, 16)
+    ]
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "t5"])
+def test_every_folder_of_the_grid_gives_the_vectors_of_its_rules(family: str, tmp_path: Path) -> None:
+    folder = save_tiny(family, tmp_path)
+    tokenizer = tiny_tokenizer()
+    tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.save_pretrained(folder)
+    source = folder_source("tiny", folder)
+    loaded, own = load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
+    kind: Any = AutoModelForTextEncoding if family == "t5" else AutoModel
+    model, tokens = kind.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    for case in grid():
+        write(folder, case)
+        plan = recommended(source, SETTINGS)
+        assert plan.notices == ()
+        found = sentence_vectors(loaded, own, TEXTS, plan).vectors
+        np.testing.assert_allclose(found, expected(model, tokens, case), rtol=1e-4, atol=1e-5, err_msg=str(case))
+
+
+CASE: Case = {
+    "pooling": "mean", "include_prompt": True, "length": None, "lower": False, "dense": "", "normalize": False,
+}  # fmt: skip
+
+
+def test_a_model_whose_decoder_the_library_pools_is_said_to_differ(tmp_path: Path) -> None:
+    """Its own output is the decoder's, so the vectors are others; the encoder of T5 is pooled there too."""
+    folder = save_tiny("bart", tmp_path)
+    write(folder, CASE)
+    source = folder_source("tiny", folder)
+    plan = recommended(source, SETTINGS)
+    found = sentence_vectors(load_model(source, SETTINGS), load_tokenizer(source, SETTINGS), TEXTS, plan)
+    whole = AutoModel.from_pretrained(folder).eval()
+    assert np.abs(found.vectors - expected(whole, AutoTokenizer.from_pretrained(folder), CASE)).max() > 1e-2
+    np.testing.assert_allclose(
+        found.vectors, expected(whole.get_encoder(), AutoTokenizer.from_pretrained(folder), CASE), rtol=1e-4, atol=1e-5
+    )
+    assert "decoder" in plan.notices[0]
+    assert plan.notices[0] in found.notices
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "word"),
+    [
+        ("adapter_config.json", lambda _: {"peft_type": "LORA"}, "adapter"),
+        ("sentence_bert_config.json", lambda old: {**old, "config_args": {"hidden_act": "relu"}}, "config_args"),
+        ("sentence_bert_config.json", lambda old: {**old, "document_length": 5}, "documents"),
+        ("modules.json", lambda old: [{**old[0], "path": "0_Transformer"}, *old[1:]], "'0_Transformer'"),
+        ("modules.json", lambda old: [old[0], *old], "Transformer"),
+        ("modules.json", lambda old: [{**old[0], "type": "sentence_transformers.models.Dropout"}, *old[1:]], "Dropout"),
+    ],
+    ids=["adapter", "loading", "lengths", "own folder", "two encoders", "no encoder"],
+)
+def test_what_is_not_followed_is_said(tmp_path: Path, file: str, change: Any, word: str) -> None:
+    folder = save_tiny("bert", tmp_path)
+    write(folder, CASE)
+    path = folder / file
+    path.write_text(json.dumps(change(json.loads(path.read_text()) if path.exists() else None)))
+    (notice,) = recommended(folder_source("tiny", folder), SETTINGS).notices
+    assert word in notice
+    assert "differ" in notice
