@@ -1,4 +1,4 @@
-"""The picture first: on every view the figure begins high and ends in the window.
+"""Every view of every page in its window: the picture first on a desk, nothing beside the window on a phone.
 
 Covers `ui/frame.css`, `ui/views/*/*.py`.
 """
@@ -21,6 +21,7 @@ SETTLED = f"""document.querySelector('.stApp').dataset.testScriptState === 'notR
   && !document.querySelector('[data-testid=stSkeleton]')
   && document.querySelector('{FIGURES}')
   && [...document.querySelectorAll('.stPlotlyChart')].every((each) => each.querySelector('.main-svg'))"""
+FOR_A_PHONE = "[...document.querySelectorAll('.js-plotly-plot')].every((each) => each.layout.meta.pixels < 400)"
 GONE = """(each) => new Promise((done) => {
   const look = () => (each.isConnected ? requestAnimationFrame(look) : done());
   look();
@@ -29,10 +30,24 @@ PLACE = f"""() => {{ const {{top, bottom}} = document.querySelector('{FIGURES}')
   return [Math.round(top), Math.round(bottom)]; }}"""
 
 
-def views(page: Page, address: str) -> Iterator[str]:
+COVERED = """() => {
+  const boxes = (names) => [...document.querySelectorAll(names)].map((each) => each.getBoundingClientRect());
+  const [title] = boxes(".stMainBlockContainer h1");
+  const above = boxes("[data-testid=stHeader] :is(button, img)").filter(({width}) => width);
+  return above.some(({left, right, top, bottom}) =>
+    left < title.right && title.left < right && top < title.bottom && title.top < bottom);
+}"""
+CONTROLS = "button, a, input, canvas, svg, [role=slider], [role=radio]"
+BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS})")].filter((each) => {{
+  const {{left, right, width}} = each.getBoundingClientRect();
+  return width && (left < -1 || right > innerWidth + 1) && each.checkVisibility({{visibilityProperty: true}});
+}}).map((each) => each.outerHTML.slice(0, 200))"""
+
+
+def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
     """Names of a page's views, each shown when its name comes."""
     page.goto(address)
-    until(page, SETTLED)
+    until(page, settled)
     radios = page.get_by_role("radiogroup", name="View").get_by_role("radio")
     names = radios.all_inner_texts() or [""]
     yield names[0]
@@ -41,7 +56,7 @@ def views(page: Page, address: str) -> Iterator[str]:
         radios.get_by_text(name, exact=True).click()
         # The server's answer draws the names anew.
         before.evaluate(GONE)
-        until(page, SETTLED)
+        until(page, settled)
         yield name
 
 
@@ -56,3 +71,18 @@ def test_the_figure_begins_high_and_ends_in_the_window(name: str, page: Page, se
                 late.append(f"{view} at {width} x {height}: {top} to {bottom}")
         page.set_viewport_size({"width": 1400, "height": 900})
     assert not late
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_on_a_phone_nothing_lies_beside_the_window_or_on_the_title(name: str, page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    wrong = []
+    try:
+        for view in views(page, f"{server}/{name if name != 'overview' else ''}", f"{SETTLED} && {FOR_A_PHONE}"):
+            wide = page.evaluate("document.querySelector('.stMain').scrollWidth")
+            if wide > 390 or page.evaluate(COVERED):
+                wrong.append(f"{view}: {wide} px wide, title covered: {page.evaluate(COVERED)}")
+            wrong += [f"{view}: {each}" for each in page.evaluate(BESIDE)]
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+    assert not wrong
