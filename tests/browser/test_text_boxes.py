@@ -6,6 +6,7 @@ Covers `bertviz_core/figures/**/*.py`.
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import plotly
 import plotly.graph_objects as go
@@ -118,11 +119,12 @@ def test_nor_with_other_settings(name: str, setting: str, value: str, board: Pag
 def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
     """The measure itself: labels beyond the edge, in a plot that cuts them, and two in one place."""
     note = {"showarrow": False, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
-    for said, layout in {
+    layouts: dict[str, dict[str, Any]] = {
         "cut": {"annotations": [{**note, "text": "far out", "x": 1.2}]},
         "on the other": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 6}]},
         "": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 20}]},
-    }.items():
+    }
+    for said, layout in layouts.items():
         figure = go.Figure(layout={**layout, "height": 300, "xaxis": {"visible": False}, "yaxis": {"visible": False}})
         found = faults(board, [("", 400, figure.to_json())]).get("", [])
         assert (said in found[0]) if said else not found
