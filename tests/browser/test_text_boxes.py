@@ -120,7 +120,7 @@ def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
     """The measure itself: labels beyond the edge, in a plot that cuts them, and two in one place."""
     note = {"showarrow": False, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
     layouts: dict[str, dict[str, Any]] = {
-        "cut": {"annotations": [{**note, "text": "far out", "x": 1.2}]},
+        "cut": {"annotations": [{**note, "text": "far out", "x": 1.35}]},
         "on the other": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 6}]},
         "": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 20}]},
     }
