@@ -1,5 +1,6 @@
 """The cost of a text in figures: multiply-adds by length, memory of activations by batch and length."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -15,7 +16,6 @@ LINES = (
     ("projections", "query, key, value, output", "attention", "dot", 3),
     ("attention", "scores and mixing", "attention", "solid", 4),
 )
-TICKS = tuple(2**power for power in range(10, 50, 2))
 BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -99,31 +99,33 @@ def memory_map(memory: ActivationMemory, title: str, theme: Theme) -> go.Figure:
     """Bytes by batch (rows) and length (columns), coloured by their logarithm, written in every cell."""
     known = memory.nbytes > 0
     powers = np.where(known, np.log2(np.maximum(memory.nbytes, 1)), np.nan).astype(np.float32)
-    low, high = (float(np.nanmin(powers)), float(np.nanmax(powers))) if known.any() else (0.0, 1.0)
+    low, high = (float(np.nanmin(powers)), float(np.nanmax(powers))) if known.any() else (20.0, 22.0)
     words = [[binary_bytes(int(each)) if each > 0 else "not run" for each in row] for row in memory.nbytes]
-    ticks = [tick for tick in TICKS if low <= np.log2(tick) <= high]
+    # Ends at round ticks, the lower one far enough below for the smallest to be seen on the paper.
+    ends = 2 * math.floor(low / 2 - 0.3), 2 * math.ceil(high / 2)
+    ticks = range(ends[0], ends[1] + 1, 2)
     scale = sequential(theme)
     figure = go.Figure(layout=layout(theme, escape(title)))
     figure.add_heatmap(
         z=powers,
         customdata=memory.nbytes,
         colorscale=scale,
-        zmin=low - (high - low) * 0.15,
-        zmax=high,
+        zmin=ends[0],
+        zmax=ends[1],
         xgap=2,
         ygap=2,
         colorbar={
             "title": {"text": "memory", "side": "top"},
-            "tickvals": [float(np.log2(tick)) for tick in ticks],
-            "ticktext": [binary_bytes(tick) for tick in ticks],
+            "tickvals": list(ticks),
+            "ticktext": [binary_bytes(2**tick) for tick in ticks],
         },
         hovertemplate="%{customdata:,} bytes<extra></extra>",
     )
     notes = []
     for row, cells in enumerate(words):
         for column, text in enumerate(cells):
-            share = (powers[row, column] - low) / (high - low) if high > low and known[row, column] else 0.0
-            colour = text_on(_between(scale, float(0.13 + 0.87 * share))) if known[row, column] else theme.muted
+            share = (powers[row, column] - ends[0]) / (ends[1] - ends[0]) if known[row, column] else 0.0
+            colour = text_on(_between(scale, float(share))) if known[row, column] else theme.muted
             font = {"size": 11 if theme.narrow else TEXT_SIZE, "color": colour}
             text = text.replace(" ", "<br>") if theme.narrow else text
             notes.append({"x": column, "y": row, "text": text, "showarrow": False, "font": font})

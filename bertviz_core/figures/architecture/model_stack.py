@@ -36,7 +36,7 @@ def stack_picture(architecture: Architecture, ledger: Ledger) -> Picture:
         sums += told
     rows += _beside_rows(facts, ledger)
     rows += _top_rows(architecture, ledger)
-    title = f"{architecture.model}, from the token ids to the output"
+    title = f"From token ids to output — {architecture.model}"
     return Picture(tuple(rows), title, "token ids", sums=tuple(sums), total=f"{ledger.total:,}")
 
 
@@ -255,4 +255,4 @@ def stack_figure(architecture: Architecture, ledger: Ledger) -> FigureSpec:
     alt = f"Stack of {ledger.model}: embeddings, layers and outputs with their sizes"
     caption = f"{ledger.model}: {ledger.total:,} parameters."
     draw = partial(model_stack, architecture, ledger)
-    return FigureSpec(f"{architecture.model}, from the token ids to the output", alt, draw, caption)
+    return FigureSpec(f"From token ids to output — {architecture.model}", alt, draw, caption)

@@ -10,16 +10,19 @@ from plotly.subplots import make_subplots
 from bertviz_core.attention.results import AttentionMap, Axis, PooledMap
 from bertviz_core.figures.attention.reading import UNITS, WORDS, divide, one_map
 from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.trace.results import Trace
 
 EXACT_CELLS = 20_000
 """Up to here every cell goes over the wire as float32; beyond, as one of 65,536 steps of the range."""
 HEIGHT, PART_HEIGHT = 620, 480
-NUMBERED = 18
-"""Up to so many tokens every cell has room for its number."""
+BESIDE, BELOW = (200, 120), 170
+"""Pixels beside a map, with its colour bar there and below it, and above and below it, for names, title and bar."""
+STACKED, APART = 340, 0.13
+"""Pixels of each reading where they stand below each other, and the share of all of them between two."""
 MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
 """Names that --set takes of every figure that shows maps."""
 
@@ -27,7 +30,9 @@ MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
 def attention_triptych(
     maps: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
-    """The same head in several readings side by side, each on a scale of its own from 0 to its largest cell.
+    """The same head in several readings, each on a scale of its own from 0 to its largest cell.
+
+    They stand side by side, on a phone below each other.
 
     Args:
         maps: maps over the same tokens.
@@ -36,17 +41,20 @@ def attention_triptych(
         theme: colours and typeface.
         second: position of the first token of a pair's second text.
     """
-    figure = make_subplots(rows=1, cols=len(maps), horizontal_spacing=0.03, shared_yaxes=True)
-    figure.update_layout(layout(theme, escape(title), height=PART_HEIGHT))
-    for column, each in enumerate(maps, 1):
+    down, height = theme.narrow, len(maps) * STACKED if theme.narrow else PART_HEIGHT
+    grid = {"rows": len(maps), "cols": 1} if down else {"rows": 1, "cols": len(maps)}
+    figure = make_subplots(**grid, horizontal_spacing=0.03, vertical_spacing=APART, shared_yaxes=not down)
+    figure.update_layout(layout(theme, escape(title), height=height))
+    for number, each in enumerate(maps, 1):
+        where = {"row": number, "col": 1} if down else {"row": 1, "col": number}
         part = _heatmap(each.weights, "", "", theme).data[0].update(showscale=False)
-        figure.add_trace(part, row=1, col=column)
+        figure.add_trace(part, **where)
         names = axis_labels(each.keys, special)
         top = float(each.weights.max(initial=0))
         words = f"{WORDS[each.options.weights]}, 0 to {top:.3g}"
-        figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, row=1, col=column)
-        divide(figure, each.queries.second_entry(second), each.keys.second_entry(second), theme, row=1, col=column)
-    rows = token_axis(axis_labels(maps[0].queries, special), PART_HEIGHT - 190)
+        figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, **where)
+        divide(figure, each.queries.second_entry(second), each.keys.second_entry(second), theme, **where)
+    rows = token_axis(axis_labels(maps[0].queries, special), (STACKED if down else PART_HEIGHT) - 190)
     figure.update_yaxes(rows, autorange="reversed", showgrid=False)
     return figure.update_layout(template=go.layout.Template(), paper_bgcolor=theme.paper, plot_bgcolor=theme.paper)
 
@@ -65,8 +73,9 @@ def attention_heatmap(
     """
     names = [axis_labels(axis, special) for axis in (attention_map.queries, attention_map.keys)]
     figure = _heatmap(attention_map.weights, UNITS[attention_map.options.weights], title, theme)
-    if max(attention_map.weights.shape) <= NUMBERED:
-        figure.update_traces(texttemplate="%{z:.2f}", textfont={"size": TEXT_SIZE - 3})
+    room = (theme.pixels - BESIDE[theme.narrow], HEIGHT - BELOW)
+    ends = (0.0, float(figure.data[0].zmax))
+    cell_numbers(figure, attention_map.weights, ".2f", sequential(theme), ends, room)
     divide(figure, attention_map.queries.second_entry(second), attention_map.keys.second_entry(second), theme)
     figure.update_xaxes(token_axis(names[1], 760), title="Key (attended to)", side="bottom", tickangle=-90)
     return figure.update_yaxes(token_axis(names[0], HEIGHT - 150), title="Query (attending)", autorange="reversed")

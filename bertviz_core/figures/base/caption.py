@@ -115,11 +115,17 @@ def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: An
 
 def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: float | None) -> tuple[str, str]:
     """What the ends of a bar are by the words of its ticks, which may stand within them and beside other numbers."""
-    first, last = _number(words[0]), _number(words[-1])
-    if first is None or last is None or low is None or high is None or places is None or places[-1] == places[0]:
-        return _minus(words[0]), _minus(words[-1])
-    rise = (last - first) / (places[-1] - places[0])
-    return _end(first + (low - places[0]) * rise), _end(first + (high - places[0]) * rise)
+    first, last = _minus(words[0]), _minus(words[-1])
+    if low is None or high is None or places is None or places[0] == places[-1]:
+        return first, last
+    numbers = [number for each in words if (number := _number(each)) is not None]
+    if len(numbers) == len(places):
+        rise = (numbers[-1] - numbers[0]) / (places[-1] - places[0])
+        if np.allclose(numbers, [numbers[0] + (place - places[0]) * rise for place in places]):
+            return _end(numbers[0] + (low - places[0]) * rise), _end(numbers[0] + (high - places[0]) * rise)
+    if np.allclose(sorted((places[0], places[-1])), (low, high), rtol=0, atol=1e-6 * (high - low)):
+        return first, last
+    return f"less than {first}", f"more than {last}"  # between uneven ticks nothing can be read off
 
 
 def _number(words: str) -> float | None:

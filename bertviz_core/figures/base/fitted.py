@@ -19,8 +19,8 @@ CAPITALS = 0.7
 """Height of capitals as a share of the letters' size: by so much plotly draws a title of several lines too high."""
 MARK = 46
 """Pixels of a legend's entry before its words and behind them."""
-TOOLS = 190
-"""Pixels that the tool bar takes at the right of a title, where there is one."""
+TOOLS, FEW_TOOLS = 190, 70
+"""Pixels that the tool bar takes at the right of a title, with and without the tools of axes."""
 USUAL_HEIGHT = 450
 """Pixels of a figure that states no height."""
 LENGTH = 0.86
@@ -81,17 +81,15 @@ def _several(texts: Any) -> list[Any]:
     return [] if texts is None else list(texts)
 
 
-def fitted_title(title: str, theme: Theme, size: float | None = None) -> str:
-    """The title of a figure in as many lines as its place asks for.
+def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[str]:
+    """The title in as many lines as its place asks for, with so many pixels for the tool bar beside it."""
+    room = theme.pixels - 2 * EDGE - (0 if theme.narrow else tools)
+    return [part for line in title.split("<br>") for part in wrapped_label(line, room, size)]
 
-    Args:
-        title: escaped.
-        theme: whose width the place has.
-        size: of its letters in pixels; as large as every figure's in such a place by default.
-    """
-    size = size or (TITLE_SIZE - 2 if theme.narrow else TITLE_SIZE)
-    room = theme.pixels - 2 * EDGE - (0 if theme.narrow else TOOLS)
-    return "<br>".join(part for line in title.split("<br>") for part in wrapped_label(line, room, size))
+
+def _tools_width(figure: go.Figure) -> float:
+    """Pixels of the tool bar, which has no tools of axes where none can be moved."""
+    return FEW_TOOLS if all(axis.fixedrange for axis in figure.select_xaxes()) else TOOLS
 
 
 def _make_room_above(figure: go.Figure, theme: Theme) -> None:
@@ -99,7 +97,7 @@ def _make_room_above(figure: go.Figure, theme: Theme) -> None:
     _wrap_legend(figure, theme)
     title = figure.layout.title.text or ""
     size = figure.layout.title.font.size or TITLE_SIZE
-    lines = fitted_title(title, theme, size).split("<br>") if title else []
+    lines = _fitted_title(title, theme, size, _tools_width(figure)) if title else []
     before = len(title.split("<br>")) if title else 0
     if len(lines) > before:
         figure.layout.title.text = "<br>".join(lines)

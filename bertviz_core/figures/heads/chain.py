@@ -10,7 +10,7 @@ from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
 
 WIDTH, ROW, DOWN = 0.9, 0.86, 0.76
 """Of a box, in columns and rows of the chain; of one in a chain that runs down, along its way."""
-STEP = 74
+STEP = 82
 """Pixels of a step of a chain that runs down."""
 AXES = {"xref": "x3", "yref": "y3"}
 LONGEST_WORD = 7

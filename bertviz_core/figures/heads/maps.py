@@ -48,7 +48,7 @@ def product_maps(
     ticks = {**token_axis(names, 170), "range": [seq - 0.5, -0.5], "showgrid": False}
     figure.update_layout(yaxis={**ticks, "domain": [0.55, 1]}, yaxis2={**ticks, "domain": [0, 0.45], "anchor": "x"})
     notes = [
-        _note("<b>one product, then cut</b>", 0, 1.06, theme.text, "left"),
+        _note("<b>one product, cut into heads</b>", 0, 1.06, theme.text, "left"),
         _note(f"<b>{heads} products, side by side</b>", 0, 0.45, theme.text, "left"),
     ]
     # All at once: plotly looks through all of them anew at each one added.
@@ -125,7 +125,7 @@ def _cut_lines(heads: int, dim: int, theme: Theme) -> list[dict[str, Any]]:
 def _head_names(heads: int, dim: int, theme: Theme) -> list[dict[str, Any]]:
     note = {"y": 1, "yref": "paper", "yanchor": "bottom", "font": {"color": theme.muted}, "showarrow": False}
     return [
-        {**note, "text": f"head {head}" if head == 0 else str(head), "x": head * dim + (dim - 1) / 2}
+        {**note, "text": str(head), "x": head * dim + (dim - 1) / 2}
         for head in range(0, heads, -(-heads // MOST_NAMES))
     ]
 

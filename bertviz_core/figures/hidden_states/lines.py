@@ -20,6 +20,9 @@ SYMBOLS = ("circle", "diamond")
 """Marks of the first and of the second text."""
 MOST_NAMED = 13
 """Hidden states that a colour bar names."""
+BESIDE, INNER, LOWEST = (210, 70), 0.88, 280
+"""Pixels at the sides of the paths' plot, with its bar beside and below it; share of the plot's width between the
+outermost points; pixels between the highest and the lowest."""
 NUMBER_PIXELS = 62
 """Room of one number above a point."""
 FAR_OUT = 6.0
@@ -50,7 +53,9 @@ def path_lines(
     states = len(paths.points)
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 40))
     marks = {"cmin": 1 - states, "cmax": 0, "colorscale": _state_scale(theme)}
-    for token, (name, side) in enumerate(zip(names, label_sides(paths.points, names), strict=True)):
+    across = theme.pixels - BESIDE[theme.narrow]
+    sides = label_sides(paths.points, names, np.array([INNER * across, LOWEST]), (1 - INNER) / 2 * across)
+    for token, (name, side) in enumerate(zip(names, sides, strict=True)):
         colour, second = HUES[token % len(HUES)], second_text is not None and token >= second_text
         mark = {"size": 8, "symbol": SYMBOLS[second], "line": {"color": colour, "width": 1.5}}
         figure.add_scatter(

@@ -3,6 +3,8 @@
 Covers `bertviz_core/figures/attention/*.py`.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from bertviz_core.attention.results import AttentionMap, Axis, MapOptions, Poole
 from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
 from bertviz_core.figures.attention.lines import attention_lines
 from bertviz_core.figures.attention.reading import attention_bar
-from bertviz_core.figures.base.style import DARK, LIGHT, Theme
+from bertviz_core.figures.base.style import DARK, LIGHT, Theme, theme_named
 
 
 def made(side: int) -> AttentionMap:
@@ -83,5 +85,16 @@ def test_a_dashed_line_stands_where_the_second_text_begins() -> None:
 
 
 def test_few_tokens_have_their_numbers_in_the_cells() -> None:
-    assert attention_heatmap(made(17), [], "t", LIGHT).data[0].texttemplate == "%{z:.2f}"
-    assert attention_heatmap(made(30), [], "t", LIGHT).data[0].texttemplate is None
+    found = made(17)
+    _, numbers = attention_heatmap(found, [], "t", LIGHT).data
+    assert list(numbers.text) == [f"{weight:.2f}" for weight in found.weights.flat]
+    phone = theme_named("light", 355)
+    for figure in (attention_heatmap(made(30), [], "t", LIGHT), attention_heatmap(found, [], "t", phone)):
+        assert len(figure.data) == 1
+
+
+def test_readings_stand_below_each_other_on_a_phone() -> None:
+    figure = attention_triptych([made(6)] * 3, [0], "t", theme_named("light", 355))
+    assert {tuple(axis.domain) for axis in figure.select_xaxes()} == {(0.0, 1.0)}
+    ends = [axis.domain for axis in figure.select_yaxes()]
+    assert all(above[0] > below[1] for above, below in itertools.pairwise(ends))

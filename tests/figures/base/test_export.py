@@ -149,6 +149,23 @@ def test_the_range_is_that_of_the_scale_in_its_own_unit(scale: float, end: str) 
     assert colour_range(values_heatmap(many, ["x"] * 400, 0, None, "t", LIGHT)) == colour_range(signed)
 
 
+@pytest.mark.parametrize(
+    ("words", "places", "ends"),
+    [
+        (("1.00 MiB", "4.00 MiB"), (20, 22), "memory, 1.00 MiB to 4.00 MiB"),
+        (("1.00 MiB", "4.00 MiB"), (20.5, 21), "memory, less than 1.00 MiB to more than 4.00 MiB"),
+        (("1", "10", "100"), (20.5, 21, 21.5), "memory, less than 1 to more than 100"),
+        (("1", "2", "3"), (20.5, 21, 21.5), "memory, 0 to 4"),
+        (("top", "end"), (22, 20), "memory, top to end"),
+    ],
+)
+def test_a_tick_is_an_end_only_where_it_stands_at_the_end(
+    words: tuple[str, ...], places: tuple[float, ...], ends: str
+) -> None:
+    bar = {"title": {"text": "memory"}, "tickvals": places, "ticktext": words}
+    assert colour_range(go.Figure(go.Heatmap(z=[[20, 22]], zmin=20, zmax=22, colorbar=bar))) == ends
+
+
 @pytest.mark.parametrize("drawn", [None, (0, 65_535), (-127, 127)])
 def test_a_range_goes_to_the_ends_though_its_ticks_are_round_numbers_within(drawn: tuple[float, float] | None) -> None:
     low, high = drawn or (0, 0.946)

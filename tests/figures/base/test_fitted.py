@@ -45,6 +45,14 @@ def test_the_lines_of_a_title_fit_and_hold_all_its_words(theme: Theme) -> None:
     assert " ".join(lines) == TITLE
 
 
+def test_a_title_takes_the_room_of_tools_that_are_not_there() -> None:
+    title = "a figure of boxes, from its first row to its last"
+    place = theme_named("light", 520)
+    for still in (False, True):
+        figure = go.Figure(layout=layout(place, title)).update_xaxes(fixedrange=still)
+        assert ("<br>" in fitted(figure, place).layout.title.text) is not still
+
+
 @every_width
 def test_the_plot_keeps_its_height(theme: Theme) -> None:
     for build in (heatmap, lambda theme: bars(theme, 9)):

@@ -53,15 +53,12 @@ def view(name: str, task: str, labels: int | None) -> None:
 
 
 def _reported(report: LoadReport) -> None:
-    sound = report.matched == report.wanted
-    told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
-    told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
-    _repair(report)
     spec = report_figure(report)
     caption = f"{spec.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
     filename = f"load report {report.task} {report.model}"
-    words = figure_block(spec, filename, rows_frame(report.rows), numbers="in files", caption=caption)
-    words.caption(texts.READING)
+    with figure_block(spec, filename, rows_frame(report.rows), numbers="in files", caption=caption):
+        _verdict(report)
+        st.caption(texts.READING)
     values = {
         "Matched": f"{report.matched:,} of {report.wanted:,}",
         "New": count(len(report.new)),
@@ -80,7 +77,11 @@ def _reported(report: LoadReport) -> None:
     explained(KEY, texts.REPORT, texts.report_code(report, ledgers.source(report.model)))
 
 
-def _repair(report: LoadReport) -> None:
+def _verdict(report: LoadReport) -> None:
+    """What the picture means, and the repair where there is one."""
+    sound = report.matched == report.wanted
+    told = st.success if sound else st.error if report.repair or report.mismatched else st.warning
+    told(escape_markdown(report.suggestion), icon=":material/check_circle:" if sound else ":material/warning:")
     repair = report.repair
     if repair is None:
         return

@@ -1,7 +1,7 @@
 // All heads at a glance: one canvas for the pictures, and above it one cell per head for mouse, keyboard and ears.
 const NUMBERS = 20, CAPTION = 18, GAP = 4, BELOW = 46, SMALLEST = 14, LARGEST = 168, LABEL = 16;
 const AXES = "layer ↓   head →";
-const TALLER = { map: 1.5, lines: 1.8 }; // most times as high as wide, where there is room
+const TALLER = 1.9; // most times as high as wide, where there is room: what fills the place of six layers of twelve heads
 
 // Places of the heads: as in the model, or one list, largest first, wrapped into the same grid.
 function placesOf(view) {
@@ -41,7 +41,7 @@ function atlasGeometry(view, { width, height }) {
   for (let tried = 1; list && tried <= count; tried++)
     if (sized(tried, Math.ceil(count / tried)) > sized(across, down)) [across, down] = [tried, Math.ceil(count / tried)];
   const wide = even(Math.min(Math.max(sized(across, down), SMALLEST), LARGEST), columns);
-  const most = Math.min(room(across, down)[1], wide * TALLER[view.mode]);
+  const most = Math.min(room(across, down)[1], wide * TALLER);
   const high = even(Math.max(Math.floor(most), wide), rows);
   return { left, top, wide, high, label, pitch: wide + GAP, tall: high + GAP + label, across, down, count, list };
 }

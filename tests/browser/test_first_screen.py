@@ -1,0 +1,88 @@
+"""Every view of every page in its window: the picture first on a desk, nothing beside the window on a phone.
+
+Covers `ui/frame.css`, `ui/views/*/*.py`.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page
+
+from bertviz_core.figures.registry import PAGES
+from tests.browser.conftest import until
+
+pytestmark = pytest.mark.browser
+FIGURES = ".stPlotlyChart, .st-key-attention_heads, .st-key-architecture_tree"
+"""What answers a page's question: a chart, the view of attention, the tree of modules."""
+LOWEST_START = 330
+"""Pixels from the top of the window at which the figure begins at the latest."""
+WINDOWS = ((1400, 900), (1366, 768))
+SETTLED = f"""document.querySelector('.stApp').dataset.testScriptState === 'notRunning'
+  && !document.querySelector('[data-testid=stSkeleton]')
+  && document.querySelector('{FIGURES}')
+  && [...document.querySelectorAll('.stPlotlyChart')].every((each) => each.querySelector('.main-svg'))"""
+FOR_A_PHONE = "[...document.querySelectorAll('.js-plotly-plot')].every((each) => each.layout.meta.pixels < 400)"
+GONE = """(each) => new Promise((done) => {
+  const look = () => (each.isConnected ? requestAnimationFrame(look) : done());
+  look();
+})"""
+PLACE = f"""() => {{ const {{top, bottom}} = document.querySelector('{FIGURES}').getBoundingClientRect();
+  return [Math.round(top), Math.round(bottom)]; }}"""
+
+
+COVERED = """() => {
+  const boxes = (names) => [...document.querySelectorAll(names)].map((each) => each.getBoundingClientRect());
+  const [title] = boxes(".stMainBlockContainer h1");
+  const above = boxes("[data-testid=stHeader] :is(button, img)").filter(({width}) => width);
+  return above.some(({left, right, top, bottom}) =>
+    left < title.right && title.left < right && top < title.bottom && title.top < bottom);
+}"""
+CONTROLS = "button, a, input, canvas, svg, [role=slider], [role=radio]"
+BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS})")].filter((each) => {{
+  const {{left, right, width}} = each.getBoundingClientRect();
+  return width && (left < -1 || right > innerWidth + 1) && each.checkVisibility({{visibilityProperty: true}});
+}}).map((each) => each.outerHTML.slice(0, 200))"""
+
+
+def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
+    """Names of a page's views, each shown when its name comes."""
+    page.goto(address)
+    until(page, settled)
+    radios = page.get_by_role("radiogroup", name="View").get_by_role("radio")
+    names = radios.all_inner_texts() or [""]
+    yield names[0]
+    for name in names[1:]:
+        before = radios.first.element_handle()
+        radios.get_by_text(name, exact=True).click()
+        # The server's answer draws the names anew.
+        before.evaluate(GONE)
+        until(page, settled)
+        yield name
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_figure_begins_high_and_ends_in_the_window(name: str, page: Page, server: str) -> None:
+    late = []
+    for view in views(page, f"{server}/{name if name != 'overview' else ''}"):
+        for width, height in WINDOWS:
+            page.set_viewport_size({"width": width, "height": height})
+            top, bottom = page.evaluate(PLACE)
+            if top >= LOWEST_START or bottom > height:
+                late.append(f"{view} at {width} x {height}: {top} to {bottom}")
+        page.set_viewport_size({"width": 1400, "height": 900})
+    assert not late
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_on_a_phone_nothing_lies_beside_the_window_or_on_the_title(name: str, page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    wrong = []
+    try:
+        for view in views(page, f"{server}/{name if name != 'overview' else ''}", f"{SETTLED} && {FOR_A_PHONE}"):
+            wide = page.evaluate("document.querySelector('.stMain').scrollWidth")
+            if wide > 390 or page.evaluate(COVERED):
+                wrong.append(f"{view}: {wide} px wide, title covered: {page.evaluate(COVERED)}")
+            wrong += [f"{view}: {each}" for each in page.evaluate(BESIDE)]
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+    assert not wrong

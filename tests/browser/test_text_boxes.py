@@ -1,0 +1,134 @@
+"""No word of a figure is cut at its edge or lies on another: boxes of letters as Chromium sets them.
+
+Covers `bertviz_core/figures/**/*.py`.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import plotly
+import plotly.graph_objects as go
+import pytest
+from playwright.sync_api import Browser, Page
+
+from bertviz_core.cli.figure.inputs import FigureInputs
+from bertviz_core.cli.figure.request import FigureRequest
+from bertviz_core.figures.base.export import font_face
+from bertviz_core.figures.base.style import FAMILY, WIDE, theme_named
+from bertviz_core.figures.registry import all_figures
+from ui.session import TEACHING_SIZES
+
+pytestmark = pytest.mark.browser
+MODEL = "all-MiniLM-L6-v2"
+PLACES = {1400: WIDE, 900: 520, 390: 355}
+"""Width of a window -> the width for which figures of a whole page are drawn in it, in the narrowest such place."""
+WORD = "python"
+TEXTS = {
+    "short": "I love my pet python.",
+    "17 tokens": "The animal did not cross the wide street because the python was tired.",
+    "128 tokens": " ".join(["Attention is all you need in transformers, dear python."] * 11),
+    "Arabic": "القطة الصغيرة python جلست على السجادة",
+}
+SENTENCES = (*TEXTS.values(), "One river.", "Two rivers.")
+PAGE_TEXTS: dict[str, tuple[str, ...]] = {
+    "models": TEACHING_SIZES,
+    **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
+}
+"""Figure -> texts that it shows instead of the one text of most."""
+VARIANTS = (
+    ("weights", "statistic", "mean"),
+    ("weights", "statistic", "largest"),
+    ("weights", "weights_scale", "powers of ten"),
+    ("memory", "holding", "Training"),
+    ("matrix", "cut", "pulled apart"),
+    ("matrix", "matrix", "output"),
+    ("tokens", "below", "token"),
+    ("atlas", "weights", "rollout"),
+    ("attention", "weights", "value-weighted"),
+    ("sentences", "measure", "euclidean"),
+    ("sentences", "order", "clustered"),
+    ("pair", "cells", "words"),
+)
+"""(figure, setting, value) of what looks unlike that with the settings of the page's beginning."""
+OTHER = dict.fromkeys(("changes", "change", "cosines", "divergences"), ("other", "itself, rounded to float8_e4m3fn"))
+NEEDED = {**OTHER, "query": ("query_sentence", "What is attention?"), "word": ("word", WORD)}
+"""Figure -> setting that it cannot do without."""
+MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
+
+
+@cache
+def inputs(texts: tuple[str, ...], settings: tuple[tuple[str, str], ...] = ()) -> FigureInputs:
+    """What figures of these texts are made of, each part made once."""
+    return FigureInputs(
+        FigureRequest(MODEL, texts, None, "", "", "sunburst", 3, 0, 0, "length", False, "", None, dict(settings))
+    )
+
+
+def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
+    """(text and window, pixels, figure as JSON) of all drawings of a figure of the bundled model that differ."""
+    figure = all_figures()[name]
+    seen: set[str] = set()
+    settings = (*more, *([NEEDED[name]] if name in NEEDED else []))
+    for text in texts:
+        words = (TEXTS[text], *((TEXTS["short"],) if name in ("pair", "word") else ()))
+        given = inputs(PAGE_TEXTS.get(name, words), settings)
+        spec = figure(*(getattr(given, each) for each in figure.inputs))
+        new = {
+            (window, pixels, drawn)
+            for window, pixels in PLACES.items()
+            if (drawn := spec.drawn(theme_named("light", pixels)).to_json()) not in seen
+        }
+        for window, pixels, drawn in sorted(new):
+            yield f"{text}, {window} wide", pixels, drawn
+        if not new:  # the text does not matter to it
+            return
+        seen |= {drawn for _, _, drawn in new}
+
+
+@pytest.fixture(scope="module")
+def board(browser: Browser) -> Iterator[Page]:
+    """A page with plotly and the typeface of figures, and nothing on it."""
+    plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    with browser.new_context(viewport={"width": 1400, "height": 900}) as context:
+        page = context.new_page()
+        page.set_content(f"<!DOCTYPE html><style>body{{margin:0}}{font_face()}</style><body></body>")
+        page.add_script_tag(content=plotly_js.read_text(encoding="utf-8"))
+        page.add_script_tag(content=MEASURE)
+        page.evaluate("(family) => loaded(family)", FAMILY)
+        yield page
+
+
+def faults(board: Page, drawn: Iterable[tuple[str, int, str]]) -> dict[str, list[str]]:
+    """Case -> what is wrong with its words, where something is."""
+    measured = "([drawn, pixels]) => faults(JSON.parse(drawn), pixels)"
+    return {case: found for case, pixels, json in drawn if (found := board.evaluate(measured, [json, pixels]))}
+
+
+@pytest.mark.parametrize("name", all_figures())
+def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
+    assert not faults(board, drawings(name, TEXTS))
+
+
+@pytest.mark.parametrize(("name", "setting", "value"), VARIANTS)
+def test_nor_with_other_settings(name: str, setting: str, value: str, board: Page) -> None:
+    assert not faults(board, drawings(name, ["short"], (setting, value)))
+
+
+def test_what_is_cut_or_covered_is_seen(board: Page) -> None:
+    """The measure itself: labels beyond the edge, in a plot that cuts them, and two in one place."""
+    note = {"showarrow": False, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+    layouts: dict[str, dict[str, Any]] = {
+        "cut": {"annotations": [{**note, "text": "far out", "x": 1.35}]},
+        "on the other": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 6}]},
+        "": {"annotations": [{**note, "text": "one"}, {**note, "text": "two", "yshift": 20}]},
+    }
+    for said, layout in layouts.items():
+        figure = go.Figure(layout={**layout, "height": 300, "xaxis": {"visible": False}, "yaxis": {"visible": False}})
+        found = faults(board, [("", 400, figure.to_json())]).get("", [])
+        assert (said in found[0]) if said else not found
+    inside = go.Figure(
+        go.Scatter(x=[0, 1], y=[0, 1], mode="text", text=["a long word", "b"]), {"xaxis": {"range": [0, 1]}}
+    )
+    assert "cut" in faults(board, [("", 400, inside.to_json())])[""][0]
