@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: help setup run test check bench load faults image-test
+.PHONY: help setup run test check families bench load faults image-test
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
 	@echo "make test   install what the tests need and run them all"
 	@echo "make check  format, lint, types, import contracts, tests"
+	@echo "make families count the parameters of every class of every text family in three ways (minutes)"
 	@echo "make bench  measure against the alternatives and print the table"
 	@echo "make load   25 visitors for a minute on one instance, twice; prints the table"
 	@echo "make faults break things around a running instance and print what its readers saw"
@@ -29,6 +30,9 @@ check: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(MAKE) test
+
+families: .venv/ready
+	$(BIN)/python -m tests.helpers.every_class
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks
