@@ -183,7 +183,7 @@ def _fused(
         raise _unknown(loaded, f"{heads} heads do not divide a projection of {total} rows")
     if order == "head by head":
         row_numbers = torch.arange(total).view(key_heads, heads // key_heads + 2, -1)
-        cuts = (row_numbers[:, :-2], row_numbers[:, -2], row_numbers[:, -1])
+        cuts: Sequence[torch.Tensor] = (row_numbers[:, :-2], row_numbers[:, -2], row_numbers[:, -1])
     else:
         size = total // (heads + 2 * key_heads)
         cuts = torch.arange(total).tensor_split((heads * size, (heads + key_heads) * size))
