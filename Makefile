@@ -5,7 +5,7 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test check fuzz audit sbom bench load load-replicas faults image-test
+.PHONY: help setup run test check fuzz families audit sbom bench load load-replicas faults image-test
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -14,6 +14,7 @@ help:
 	@echo "make check  format, lint, types, import contracts, known vulnerabilities, tests"
 	@echo "make audit  ask for known vulnerabilities of what the image installs"
 	@echo "make sbom   write sbom.cdx.json, the bill of materials of what serving needs"
+	@echo "make families  count the parameters of every class of every text family in three ways (minutes)"
 	@echo "make bench  measure against the alternatives and print the table"
 	@echo "make load   25 visitors for a minute on one instance, twice; 100 on three behind nginx; prints the tables"
 	@echo "make faults break things around a running instance and print what its readers saw"
@@ -44,6 +45,9 @@ audit: .venv/ready
 
 sbom: .venv/runs
 	$(BIN)/python deploy/sbom.py >sbom.cdx.json
+
+families: .venv/ready
+	$(BIN)/python -m tests.helpers.every_class
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks

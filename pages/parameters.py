@@ -7,7 +7,7 @@ from ui.cache import ledgers
 from ui.views.parameters import views as parameters_views
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import class_words, heading
+from ui.widgets.formatting import class_words, escape_markdown, heading
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Parameters", "Where are the parameters?")
@@ -24,6 +24,8 @@ with shown_to_user():
 classes = class_words("" if task else ledgers.saved_class(name), ledger.architecture)
 counted = "" if classes != ledger.architecture else ", counted"
 name_model(name, f"{classes}{counted} {SOURCES[ledger.source]}")
+if ledger.note:
+    st.warning(escape_markdown(ledger.note))
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     chosen = view_choice(["Tree", *views])

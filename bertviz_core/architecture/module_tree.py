@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.architecture.results import ModuleRow, ModuleTree, ModuleWeight
-from bertviz_core.models.skeleton import ENCODER, TASKS, build_skeleton, model_config, task_class
+from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.parameters.components import ATTENTION_PARTS
 from bertviz_core.parameters.ledger import module_ledger
 from bertviz_core.parameters.results import Ledger, Parameter
@@ -58,21 +58,6 @@ def printed(tree: ModuleTree) -> str:
             lines += [INDENT * (row.depth + row.closes) + line for line in row.extra]
             open_rows.append(row)
     return "\n".join(lines)
-
-
-def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> str:
-    """The task whose class of this family has this name, or "encoder"; "base" where none has.
-
-    Raises:
-        CheckpointError: the config cannot be used.
-    """
-    config_class = type(model_config(name, config))
-    for task in (*TASKS, ENCODER):
-        mapped = task_class(task)._model_mapping.get(config_class, None)
-        classes = mapped if isinstance(mapped, tuple) else (mapped,)
-        if any(candidate is not None and candidate.__name__ == architecture for candidate in classes):
-            return task
-    return "base"
 
 
 class _RowBuilder:

@@ -6,8 +6,8 @@ section 2.1; Vaswani et al. 2017, table 1). Additions of biases, normalisations,
 out: they grow with the vectors, not with their products.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,7 +93,53 @@ def terms_of(dry: DryModel, seen: Sequence[Window | None] = ()) -> OperationTerm
         for index, (path, widths) in enumerate(layers.items())
         if widths[0] and widths[1]
     )
+    left_out += _other_products(dry, set(rows), attention)
     return OperationTerms(dry.name, **sums, attention=attention, left_out=tuple(left_out))
+
+
+def _other_products(dry: DryModel, with_matrix: set[str], attention: Sequence[LayerAttention]) -> list[str]:
+    """Modules, with their class, in which matrices are multiplied or convolved in ways that no term tells."""
+    products = _products(dry, PROBE_TOKENS)
+    modules = dict(dry.model.named_modules())
+    for path in list(products):
+        if path in with_matrix and type(modules[path]).__name__ in LINEAR_CLASSES:
+            del products[path]
+    for layer in attention:
+        inside = [path for path in products if path == layer.path or path.startswith(f"{layer.path}.")]
+        if sum(products[path] for path in inside) == layer.width * PROBE_TOKENS**2 * layer.applications:
+            products = {path: count for path, count in products.items() if path not in inside}
+        elif not inside:  # it approximates the softmax without such products
+            products[layer.path] = 0
+    return [f"{path} ({type(modules[path]).__name__})" for path in products]
+
+
+def _products(dry: DryModel, seq: int) -> dict[str, int]:
+    """Multiply-adds of one run on seq tokens by the innermost module that asks for them."""
+    counts: dict[str, int] = {}
+    around: list[tuple[str, int]] = []
+    with _counting() as counter:
+
+        def enter(path: str) -> None:
+            around.append((path, counter.flops))
+
+        def leave(path: str) -> None:
+            _, before = around.pop()
+            inside = counter.flops - before
+            counts[path] = counts.get(path, 0) + inside
+            if around:
+                outer = around[-1][0]
+                counts[outer] = counts.get(outer, 0) - inside
+
+        hooks = []
+        for path, module in dry.model.named_modules():
+            hooks.append(module.register_forward_pre_hook(lambda *_, path=path: enter(path)))
+            hooks.append(module.register_forward_hook(lambda *_, path=path: leave(path)))
+        try:
+            dry.run(dry.inputs([plain_row(dry.model, seq)]))
+        finally:
+            for hook in hooks:
+                hook.remove()
+    return {path: count // 2 for path, count in counts.items() if count}
 
 
 def multiply_adds(terms: OperationTerms, lengths: Sequence[int]) -> MultiplyAdds:
@@ -155,6 +201,14 @@ def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int]) -> dic
 
 def counted_run(dry: DryModel, seq: int) -> int:
     """Multiply-adds of one run on one text of seq tokens."""
+    with _counting() as counter:
+        dry.run(dry.inputs([plain_row(dry.model, seq)]))
+    return int(counter.flops) // 2
+
+
+@contextmanager
+def _counting() -> Iterator[Any]:
+    """What adds up PyTorch's formulas, in its `flops`; FlopCounterMode itself hooks all modules of all threads."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import flop_registry
@@ -162,8 +216,6 @@ def counted_run(dry: DryModel, seq: int) -> int:
     mode: Any = TorchDispatchMode
 
     class _Counter(mode):  # type: ignore[misc]  # torch leaves the class without types
-        """Adds up PyTorch's formulas; FlopCounterMode itself hooks all modules of all threads."""
-
         flops = 0
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -178,10 +230,8 @@ def counted_run(dry: DryModel, seq: int) -> int:
                 self.flops += formula(*args, **(kwargs or {}), out_val=out)
             return out
 
-    inputs = dry.inputs([plain_row(dry.model, seq)])
     with torch.no_grad(), _Counter() as counter:
-        dry.run(inputs)
-    return int(counter.flops) // 2
+        yield counter
 
 
 def formula_covers(terms: OperationTerms, counts: Mapping[int, int]) -> bool:

@@ -34,7 +34,8 @@ def describe(source: ModelSource, ledger: Ledger, facts: ModelFacts | None = Non
         ledger: its parameters.
         facts: what a run of the class of these parameters tells; without it nothing is said of that.
     """
-    config = source.config
+    of_text = source.config.get("text_config")  # of a model that also sees or hears
+    config = {**of_text, **source.config} if isinstance(of_text, Mapping) else source.config
     sizes = {name: _size(config, words) for name, words in SIZES.items()}
     applications = layer_applications(config)
     if applications:

@@ -177,7 +177,9 @@ def _module_names(checkpoint: Checkpoint) -> dict[str, str]:
     facts = type_facts(checkpoint.model_type)
     tensors = checkpoint.header.tensors
     named = (
-        module_tensors(tensors, facts, base_only=False) if facts else [(tensor.name, (), tensor) for tensor in tensors]
+        module_tensors(tensors, facts.of_class(facts.base_class), base_only=False)
+        if facts
+        else [(tensor.name, (), tensor) for tensor in tensors]
     )
     times = Counter(tensor.name for _, _, tensor in named)
     return {tensor.name if times[tensor.name] > 1 else name: tensor.name for name, _, tensor in named}

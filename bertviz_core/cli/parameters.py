@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from bertviz_core.cli.options import JsonOption, ModelArgument, TaskOption, app
-from bertviz_core.cli.output import print_json, table
+from bertviz_core.cli.output import print_json, print_notices, table
 from bertviz_core.parameters.ledger import parameter_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.settings import Settings
@@ -14,6 +14,7 @@ from bertviz_core.settings import Settings
 def parameters(model: ModelArgument, task: TaskOption = None, as_json: JsonOption = False) -> None:
     """List every named parameter and how the counts add up."""
     ledger = parameter_ledger(model, Settings.from_environment(any_folder=True), task)
+    print_notices((ledger.note,) if ledger.note else ())
     if as_json:
         print_json(ledger_json(ledger))
     else:
@@ -29,6 +30,7 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
         "way": ledger.source,
         "total": ledger.total,
         "trainable": ledger.trainable,
+        "note": ledger.note,
         "tensors": ledger.tensors,
         "tied": ledger.tied,
         "bytes": ledger.nbytes,

@@ -4,8 +4,7 @@ Their names tell them (parameters/components.py); what differs is how they are k
 (ModernBERT, GPT-2, DeBERTa), transposed (GPT-2), as a convolution of width 1 (SqueezeBERT), as a bare tensor (XLNet).
 """
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bertviz_core.errors import UnsupportedModelError
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 HEAD_COUNT_ATTRIBUTES = ("num_attention_heads", "num_heads", "n_heads", "n_head")
+KEY_HEAD_COUNT_ATTRIBUTES = ("num_key_value_heads", "num_kv_heads", "kv_heads")
 CROSS_ATTENTION = ("crossattention", "cross_attn", "encoder_attn", "EncDecAttention")
 """Attention to another text, which an encoder has not got."""
 ProjectionNames = Mapping[str, list[str]]
@@ -67,9 +67,12 @@ def layer_projections(loaded: LoadedModel, layer: int) -> LayerProjections:
     users = _users(loaded, len(blocks))
     block = next(index for index, shared in enumerate(users) if layer in shared)
     names = blocks[block]
-    heads = _head_count(loaded, (names["query"] or names["query_key_value"] or names["key"])[0])
+    attention = _attention_modules(loaded, (names["query"] or names["query_key_value"] or names["key"])[0])
+    heads = _count(attention, HEAD_COUNT_ATTRIBUTES, 0)
+    if not heads:
+        raise _unknown(loaded, "neither the model nor its config says how many heads a layer has")
     if names["query_key_value"]:
-        query, key, value = _fused(loaded, names, heads)
+        query, key, value = _fused(loaded, names, heads, _count(attention, KEY_HEAD_COUNT_ATTRIBUTES, heads))
     else:
         query, key, value = (_projection(loaded, part, names[part]) for part in ("query", "key", "value"))
     head_dim, uneven = divmod(len(query.weight), heads)
@@ -108,23 +111,25 @@ def _users(loaded: LoadedModel, blocks: int) -> list[tuple[int, ...]]:
     layers = loaded.num_hidden_layers
     if blocks == layers:
         return [(layer,) for layer in range(layers)]
-    groups = getattr(loaded.model.config, "num_hidden_groups", None)
-    if groups != blocks:
+    config = loaded.model.config
+    groups, inner = getattr(config, "num_hidden_groups", None), getattr(config, "inner_group_num", 1)
+    if groups is None or groups * inner != blocks:
         raise _unknown(loaded, f"it stores {blocks} layers of projections for {layers} layers")
-    used = [int(layer / (layers / groups)) for layer in range(layers)]
-    return [tuple(layer for layer in range(layers) if used[layer] == group) for group in range(groups)]
+    used = [int(layer // inner / (layers / inner / groups)) * inner + layer % inner for layer in range(layers)]
+    return [tuple(layer for layer in range(layers) if used[layer] == block) for block in range(blocks)]
 
 
-def _head_count(loaded: LoadedModel, name: str) -> int:
-    """Heads of the layer, from the attention module itself; from the config where the module does not say."""
+def _attention_modules(loaded: LoadedModel, name: str) -> list[Any]:
+    """The modules around a projection, the nearest first, and the model's config, which tells what they do not."""
     path = name.split(".")
-    for depth in range(len(path) - 1, max(len(path) - 4, 0), -1):
-        module = loaded.model.get_submodule(".".join(path[:depth]))
-        for attribute in HEAD_COUNT_ATTRIBUTES:
-            count = getattr(module, attribute, None)
-            if isinstance(count, int) and count > 0:
-                return count
-    return int(loaded.model.config.num_attention_heads)
+    depths = range(len(path) - 1, max(len(path) - 4, 0), -1)
+    return [*(loaded.model.get_submodule(".".join(path[:depth])) for depth in depths), loaded.model.config]
+
+
+def _count(modules: list[Any], attributes: Sequence[str], default: int) -> int:
+    """The first count of heads that a module says."""
+    counts = (getattr(module, attribute, None) for module in modules for attribute in attributes)
+    return next((count for count in counts if isinstance(count, int) and count > 0), default)
 
 
 def _projection(loaded: LoadedModel, part: str, names: list[str], least_columns: int = 0) -> Projection:
@@ -164,23 +169,26 @@ def _matrix(module: Any, weight: "torch.Tensor", bare: bool, output: bool) -> "t
     return weight, "as stored"
 
 
-def _fused(loaded: LoadedModel, names: ProjectionNames, heads: int) -> tuple[Projection, Projection, Projection]:
-    """Query, key and value out of the one matrix that holds all three."""
+def _fused(
+    loaded: LoadedModel, names: ProjectionNames, heads: int, key_heads: int
+) -> tuple[Projection, Projection, Projection]:
+    """Query, key and value out of the one matrix that holds all three, in the order of the family."""
     import torch
 
     whole = _projection(loaded, "query_key_value", names["query_key_value"])
-    total = len(whole.weight)
-    if family(loaded.model_type).interleaved:
-        row_numbers = torch.arange(total).view(heads, 3, -1)
-        row_sets = [row_numbers[:, index].flatten() for index in range(3)]
-        forms = [f"{word} third of each head's rows" for word in ("first", "second", "last")]
+    total, order = len(whole.weight), family(loaded.model_type).fused
+    if not order:
+        raise _unknown(loaded, "it keeps query, key and value in one matrix, in an order that is not known")
+    if total % (heads + 2 * key_heads) or heads % key_heads:
+        raise _unknown(loaded, f"{heads} heads do not divide a projection of {total} rows")
+    if order == "head by head":
+        row_numbers = torch.arange(total).view(key_heads, heads // key_heads + 2, -1)
+        cuts: Sequence[torch.Tensor] = (row_numbers[:, :-2], row_numbers[:, -2], row_numbers[:, -1])
     else:
-        key_heads = int(getattr(loaded.model.config, "num_key_value_heads", None) or heads)
         size = total // (heads + 2 * key_heads)
-        bounds = [0, heads * size, (heads + key_heads) * size, total]
-        row_sets = [torch.arange(low, high) for low, high in pairwise(bounds)]
-        side = "columns" if whole.stored.form == "transposed" else "rows"
-        forms = [f"{side} {pick[0]:,} to {pick[-1]:,} of {total:,}" for pick in row_sets]
+        cuts = torch.arange(total).tensor_split((heads * size, (heads + key_heads) * size))
+    row_sets = [cut.flatten() for cut in cuts]
+    forms = _forms(row_sets, total, heads, key_heads, "columns" if whole.stored.form == "transposed" else "rows")
     parts = []
     for part, rows, form in zip(("query", "key", "value"), row_sets, forms, strict=True):
         # DeBERTa keeps the biases of query and value by themselves, behind the fused product.
@@ -189,6 +197,16 @@ def _fused(loaded: LoadedModel, names: ProjectionNames, heads: int) -> tuple[Pro
         stored = StoredMatrix(whole.stored.name, whole.stored.shape, form)
         parts.append(Projection(whole.weight[rows], bias, whole.module, False, rows, bool(own), stored))
     return parts[0], parts[1], parts[2]
+
+
+def _forms(row_sets: "Sequence[torch.Tensor]", total: int, heads: int, key_heads: int, side: str) -> list[str]:
+    """Where the queries, the keys and the values stand among the rows, in words."""
+    if all(int(rows[-1] - rows[0]) == len(rows) - 1 for rows in row_sets):
+        return [f"{side} {int(rows[0]):,} to {int(rows[-1]):,} of {total:,}" for rows in row_sets]
+    if key_heads == heads:
+        return [f"{word} third of each head's rows" for word in ("first", "second", "last")]
+    shares = ("all but the last two blocks", "last block but one", "last block")
+    return [f"{share} of each key head's {heads // key_heads + 2} blocks of rows" for share in shares]
 
 
 def _unknown(loaded: LoadedModel, reason: str) -> UnsupportedModelError:

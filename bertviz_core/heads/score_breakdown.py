@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.attention.probabilities import attention_rows, softmax
+from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.results import CellBreakdown, HeadOutput, HeadProjections, LayerRun, Positions, ScoreBreakdown
 from bertviz_core.heads.weights import head_projections, merge_columns
@@ -229,6 +230,7 @@ def _head_output(
         mix_difference = float(np.abs(difference).max())
         # What the family puts beside or behind the mixes; rounding alone is none of it.
         if mix_difference > ROUNDING_TOLERANCE.get(trace.dtype, 1e-4) * max(1.0, float(np.abs(model_mixes).max())):
+            _refuse_other_mixes(trace, mix_difference)
             rest = merge_columns(projections.output) @ difference
         rest = rest + projections.output_rest @ model_mixes[mixes.size :]
         bias = 0 if projections.output_bias is None else projections.output_bias
@@ -242,6 +244,20 @@ def _head_output(
         output_difference=output_difference,
         rest_norm=float(np.linalg.norm(rest)),
     )
+
+
+def _refuse_other_mixes(trace: Trace, difference: float) -> None:
+    """Refuse heads whose mixes are not what the model hands to W_o, unless the family is known to add to them.
+
+    Raises:
+        UnsupportedModelError: the projections were cut in another way than the family does, or it does more with them.
+    """
+    row = family(trace.model_type)
+    if not row.beside_heads:
+        raise UnsupportedModelError(
+            f"The heads of {row.title} cannot be broken down here: what its attention hands to the output projection "
+            f"is not the heads' mixes of value vectors (largest difference {difference:.2g}); choose another model."
+        )
 
 
 def _relation(

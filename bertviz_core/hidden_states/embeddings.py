@@ -1,26 +1,34 @@
 """How entry 0 of the hidden states is made: rows of the embedding tables, their sum, its normalisation, and a check."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.errors import SupersededError, UnsupportedModelError
 from bertviz_core.hidden_states.results import EmbeddingSum, NearestRows, PoolerCheck
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.arrays import to_numpy
-from bertviz_core.trace.inputs import input_table
+from bertviz_core.trace.forward import forward
+from bertviz_core.trace.inputs import input_table, model_inputs, reset_model_state
 from bertviz_core.trace.results import Trace
+from bertviz_core.trace.run import RUN_LOCK
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedModel
 
 CHUNK_ROWS = 16_384
 """Rows of the vocabulary table that are compared at once."""
 POSITION_TABLES = ("embeddings.position_embeddings", "position_embeddings", "embed_positions", "wpe")
-NORMS = ("embeddings.LayerNorm", "embeddings.layer_norm", "embeddings.norm", "layer_norm_emb", "layernorm_embedding")
+NORMS = (
+    *("embeddings.LayerNorm", "embeddings.layer_norm", "embeddings.norm"),
+    *("layer_norm_emb", "layernorm_embedding", "word_embeddings_layernorm"),
+)
 PROJECTIONS = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "embeddings.projection")
 """Where the common vocabulary of names has each part of the embedding block; the first that is there counts."""
 SUM_TOLERANCE = 1e-4
@@ -39,10 +47,12 @@ def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
     with torch.inference_mode():
         ids = torch.tensor(trace.tokens.input_ids, device=loaded.device)
         word = _word(loaded, ids)
-        position_ids, position = _position(loaded, ids)
+        position_ids, position = _position(loaded, trace)
         token_type = _token_type(loaded, trace, ids)
         other = _constant(loaded, row.constant_terms, word)
-        total = word + sum(part for part in (position, token_type, other) if part is not None)
+        total = word + sum(
+            part for part in (position, token_type, other) if part is not None and part.shape == word.shape
+        )
         normalized = _applied(_part(loaded, NORMS), total)
         output = _applied(_part(loaded, PROJECTIONS), normalized)
     recorded = trace.hidden_states[0]
@@ -127,21 +137,60 @@ def _word(loaded: LoadedModel, ids: "torch.Tensor") -> "torch.Tensor":
     return vectors if step is None else step(loaded.model, vectors, ids)
 
 
-def _position(loaded: LoadedModel, ids: "torch.Tensor") -> "tuple[Int[np.ndarray, ' seq'] | None, torch.Tensor | None]":
-    """Position ids and their rows; counted from behind the padding id, a padding token in a text keeps that id."""
-    import torch
+def _position(
+    loaded: LoadedModel, trace: Trace
+) -> "tuple[Int[np.ndarray, ' seq'] | None, Float[torch.Tensor, 'seq width'] | None]":
+    """Rows that a run looks up in the position table, and what the table gives for them; no ids for a computed one.
 
+    Which row the first token gets (0, 2, the one behind the padding id) is the family's affair and is not guessed.
+    """
     table = _part(loaded, POSITION_TABLES)
     if table is None:
         return None, None
-    first = family(loaded.model_type).first_position
-    if first == "pad + 1":
-        padding = int(getattr(loaded.model.config, "pad_token_id", None) or 0)
-        not_padding = (ids != padding).long()
-        position_ids = not_padding.cumsum(0) * not_padding + padding
-    else:
-        position_ids = torch.arange(len(ids), device=ids.device) + int(first)
-    return position_ids.cpu().numpy(), table.weight[position_ids].float()
+    given: list[torch.Tensor] = []
+    with RUN_LOCK, _listening(table, given) as row_numbers:
+        inputs = model_inputs(loaded, (trace.tokens,))
+        reset_model_state(loaded.model, len(trace.tokens))
+        with suppress(_TablePassedError):
+            forward(loaded, inputs)
+    if not given:
+        return None, None
+    seq = len(trace.tokens)
+    vectors = given[0].reshape(-1, given[0].shape[-1])[:seq].float()
+    rows = row_numbers[0].reshape(-1)[:seq] if row_numbers else None
+    return (None if rows is None else rows.cpu().numpy()), vectors
+
+
+class _TablePassedError(SupersededError):
+    """The table has been asked: the rest of the run is not needed."""
+
+
+@contextmanager
+def _listening(table: "torch.nn.Module", given: "list[torch.Tensor]") -> "Iterator[list[torch.Tensor]]":
+    """Put what a module gives first into `given` and end the run; what comes out are the rows looked up in it."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    row_numbers: list[torch.Tensor] = []
+    weight, thread = getattr(table, "weight", None), get_ident()
+
+    class _Lookups(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.nn.functional.embedding and weight is not None and args[1] is weight:
+                row_numbers.append(args[0])
+            return func(*args, **(kwargs or {}))
+
+    def hear(module: Any, args: tuple[Any, ...], output: Any) -> None:
+        if get_ident() == thread:
+            given.append(output[0] if isinstance(output, tuple) else output)
+            raise _TablePassedError
+
+    hook = table.register_forward_hook(hear)
+    try:
+        with _Lookups():
+            yield row_numbers
+    finally:
+        hook.remove()
 
 
 def _token_type(loaded: LoadedModel, trace: Trace, ids: "torch.Tensor") -> "torch.Tensor | None":
@@ -164,14 +213,31 @@ def _constant(loaded: LoadedModel, terms: tuple[tuple[str, int], ...], word: "to
     return sum(rows[1:], rows[0]).expand_as(word).clone() if rows else None
 
 
+def part_path(model: "PreTrainedModel", names: Sequence[str]) -> str:
+    """Path of the first of some modules in a model, or in the model within it that reads the text; "" for none."""
+    from transformers import PreTrainedModel
+
+    modules = dict(model.named_modules())
+    words = next((path for path, module in modules.items() if module is _input_module(model)), "")
+    around = [path for path, module in modules.items() if isinstance(module, PreTrainedModel)]
+    paths = (f"{path}.{name}".lstrip(".") for path in around if words.startswith(path) for name in names)
+    return next((path for path in paths if path in modules), "")
+
+
+def _input_module(model: "PreTrainedModel") -> Any:
+    try:
+        return model.get_input_embeddings()
+    except NotImplementedError:  # made of characters or hashes
+        return None
+
+
 def _part(loaded: LoadedModel, names: tuple[str, ...]) -> Any:
-    """The first of some modules that the model has; None if it has none."""
-    modules = dict(loaded.model.named_modules())
-    return next((modules[name] for name in names if name in modules), None)
+    path = part_path(loaded.model, names)
+    return loaded.model.get_submodule(path) if path else None
 
 
 def _applied(module: Any, vectors: "torch.Tensor") -> "torch.Tensor":
-    if module is None:
+    if module is None or getattr(module, "quant_mode", False):  # I-BERT's whole numbers need their scale beside them
         return vectors
     result = module(vectors.to(next(module.parameters()).dtype)[None])
     output: torch.Tensor = (result[0] if isinstance(result, tuple) else result)[0].float()

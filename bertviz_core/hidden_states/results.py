@@ -96,6 +96,16 @@ class EmbeddingSum:
     note: str
     """What else the family does; "" where the sum, the norm and the projection are all."""
 
+    @property
+    def inexact(self) -> str:
+        """That the sum is not all of what the family does, one sentence; "" where it is."""
+        if self.exact:
+            return ""
+        return (
+            "This family does more than the sum shows: its largest difference from the model's own embeddings is "
+            f"{self.max_difference:.2e}."
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolerCheck:

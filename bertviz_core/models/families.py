@@ -1,6 +1,6 @@
 """One table: model_type -> what is particular to a family; a type without a row gets the common case.
 
-The common case is BERT's: the first number in a parameter's name is its layer, position 0 comes first,
+The common case is BERT's: the first number in a parameter's name is its layer, all rows of the position table serve,
 output_attentions returns probabilities, padding changes nothing, and the embedding block is word + position + type,
 then a normalisation. What a run of the modules tells (bertviz_core.architecture.facts) has no row here.
 """
@@ -12,8 +12,8 @@ from typing import Literal
 AttentionMaps = Literal["probabilities", "scores", "band", "none"]
 """What output_attentions returns: weights after the softmax, scores before it, weights of the keys near the diagonal
 only, or nothing that is a map."""
-FirstPosition = Literal["0", "2", "pad + 1"]
-"""Row of the position table that the first token gets."""
+FusedOrder = Literal["", "one after the other", "head by head"]
+"""Order in a fused projection: all queries, keys, values; or of each key head its queries, its key and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Family:
     title: str
     """The family's name in prose."""
 
-    first_position: FirstPosition = "0"
-    """Row of the position table that the first token gets; "pad + 1" is the row after the padding id."""
+    positions_behind_padding: bool = False
+    """Whether the first token gets the row of the position table behind the padding id, so that fewer tokens fit."""
 
     layers: str = ""
     """Pattern with the layer's index (or block and index) as its groups; "" for the first number in the name."""
@@ -32,8 +32,10 @@ class Family:
     """(pattern of a name inside the layer, part), tried before the common vocabulary."""
     shared_layers: bool = False
     """Whether all layers apply the same weights."""
-    interleaved: bool = False
-    """Whether the fused projection holds query, key and value head by head instead of one after the other."""
+    fused: FusedOrder = ""
+    """How one projection of query, key and value holds them; "" where there is none such, or its order is not known."""
+    beside_heads: str = ""
+    """What is added to the heads' mixes of values before the output projection, in words; "" for nothing."""
 
     has_attention: bool = True
     """Whether tokens are mixed by attention at all."""
@@ -63,19 +65,19 @@ TYPES_ARE_WORDS = "Token types are rows of the vocabulary table, where the token
 
 FAMILIES: Mapping[str, Family] = {
     "albert": Family("ALBERT", layers=r"albert_layer_groups\.(\d+)\.albert_layers\.(\d+)\.", shared_layers=True),
-    "bart": Family("bart", first_position="2", own_softmax=True),
+    "bart": Family("bart", own_softmax=True),
     "bert": Family("BERT"),
     "big_bird": Family("BigBird", padding_acts="a text padded beyond a certain length is attended to in blocks"),
-    "biogpt": Family("biogpt", first_position="2"),
-    "bloom": Family("bloom", interleaved=True),
-    "camembert": Family("CamemBERT", first_position="pad + 1"),
+    "bloom": Family("bloom", fused="head by head"),
+    "camembert": Family("CamemBERT", positions_behind_padding=True),
     "canine": Family("canine", own_softmax=True),
     "convbert": Family("ConvBERT", padding_acts="its convolutions reach over the edge of the text"),
-    "data2vec-text": Family("data2vec text", first_position="pad + 1"),
+    "dbrx": Family("DBRX", fused="one after the other"),
+    "data2vec-text": Family("data2vec text", positions_behind_padding=True),
     "deberta": Family(
         "DeBERTa",
         parts=((r"attention\.self\.in_proj", "query_key_value"),),
-        interleaved=True,
+        fused="head by head",
         own_softmax=True,
         score_terms="content-to-position and position-to-content terms",
     ),
@@ -93,10 +95,11 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "esm": Family(
         "ESM",
-        first_position="pad + 1",
+        positions_behind_padding=True,
         embedding_note="Word vectors are scaled by 0.88 / (1 - share of masked tokens) where token_dropout is on.",
     ),
     "eurobert": Family("EuroBERT"),
+    "falcon": Family("Falcon", fused="head by head"),
     "flaubert": Family("flaubert", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
     "fnet": Family(
         "FNet",
@@ -107,10 +110,20 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "funnel": Family("Funnel Transformer", layers=r"encoder\.blocks\.(\d+)\.(\d+)\.", own_softmax=True),
     "gpt2": Family(
-        "gpt2", type_table="wte", embedding_note="Token types are rows of the vocabulary table, where given."
+        "gpt2",
+        fused="one after the other",
+        type_table="wte",
+        embedding_note="Token types are rows of the vocabulary table, where given.",
     ),
-    "gpt_neox": Family("gpt_neox", interleaved=True),
-    "ibert": Family("I-BERT", first_position="pad + 1", own_softmax=True),
+    "gpt_bigcode": Family("GPTBigCode", fused="head by head"),
+    "gpt_neox": Family("gpt_neox", fused="head by head"),
+    "gpt_neox_japanese": Family("GPT-NeoX Japanese", fused="head by head"),
+    "ibert": Family(
+        "I-BERT",
+        positions_behind_padding=True,
+        own_softmax=True,
+        embedding_note="With quant_mode on, tables, sum and normalisation are rounded to 8 bits; this sum is not.",
+    ),
     "jina_embeddings_v3": Family("Jina embeddings v3"),
     "layoutlm": Family(
         "LayoutLM",
@@ -120,15 +133,15 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "lilt": Family(
         "lilt",
-        first_position="pad + 1",
+        positions_behind_padding=True,
         score_terms="score of the layout",
         embedding_note="The layout goes through a stream of its own, which is not part of this sum.",
     ),
-    "longformer": Family("Longformer", first_position="pad + 1", attention_maps="band"),
-    "luke": Family("LUKE", first_position="pad + 1", own_softmax=True),
+    "longformer": Family("Longformer", positions_behind_padding=True, attention_maps="band"),
+    "luke": Family("LUKE", positions_behind_padding=True, own_softmax=True),
     "markuplm": Family(
         "markuplm",
-        first_position="pad + 1",
+        positions_behind_padding=True,
         own_softmax=True,
         embedding_note="A vector of the place in the page (XPath) is added; it is not part of this sum.",
     ),
@@ -139,11 +152,11 @@ FAMILIES: Mapping[str, Family] = {
         padding_acts="the last token's word vector is made with the token behind it",
         embedding_note="A word's vector is a linear map of three narrow ones: the next token's, its own, the previous.",
     ),
-    "modernbert": Family("ModernBERT"),
-    "mpnet": Family("MPNet", first_position="pad + 1", own_softmax=True, score_terms="relative position"),
+    "modernbert": Family("ModernBERT", fused="one after the other"),
+    "mpnet": Family("MPNet", positions_behind_padding=True, own_softmax=True, score_terms="relative position"),
+    "mpt": Family("MPT", fused="one after the other", own_softmax=True),
     "mra": Family(
         "MRA",
-        first_position="2",
         attention_maps="none",
         no_maps="MRA approximates attention on blocks of several resolutions and returns no map.",
     ),
@@ -151,13 +164,16 @@ FAMILIES: Mapping[str, Family] = {
     "nomic_bert": Family("Nomic BERT"),
     "nystromformer": Family(
         "Nyströmformer",
-        first_position="2",
         score_terms="approximation by landmarks",
+        beside_heads="convolution of the values",
         padding_acts="its landmarks and convolutions run over padding",
     ),
+    "openai-gpt": Family("OpenAI GPT", fused="one after the other", own_softmax=True),
+    "persimmon": Family("Persimmon", fused="head by head"),
+    "phi3": Family("Phi-3", fused="one after the other"),
     "rembert": Family("RemBERT", own_softmax=True),
-    "roberta": Family("RoBERTa", first_position="pad + 1"),
-    "roberta-prelayernorm": Family("RoBERTa, norm first", first_position="pad + 1"),
+    "roberta": Family("RoBERTa", positions_behind_padding=True),
+    "roberta-prelayernorm": Family("RoBERTa, norm first", positions_behind_padding=True),
     "roc_bert": Family(
         "RoCBert",
         embedding_note="A word's vector is a linear map of word, shape and pronunciation vectors put side by side.",
@@ -168,13 +184,12 @@ FAMILIES: Mapping[str, Family] = {
     "t5": Family("T5", parts=(("DenseReluDense", "feed_forward"),), own_softmax=True),
     "umt5": Family("umt5", own_softmax=True),
     "xlm": Family("XLM", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
-    "xlm-roberta": Family("XLM-RoBERTa", first_position="pad + 1"),
-    "xlm-roberta-xl": Family("XLM-RoBERTa XL", first_position="pad + 1"),
+    "xlm-roberta": Family("XLM-RoBERTa", positions_behind_padding=True),
+    "xlm-roberta-xl": Family("XLM-RoBERTa XL", positions_behind_padding=True),
     "xlnet": Family("XLNet", own_softmax=True, score_terms="relative position and segment"),
-    "xmod": Family("xmod", first_position="pad + 1"),
+    "xmod": Family("xmod", positions_behind_padding=True),
     "yoso": Family(
         "YOSO",
-        first_position="2",
         attention_maps="none",
         no_maps="YOSO estimates attention by hashing and returns no map.",
         padding_acts="its convolution runs over padding",

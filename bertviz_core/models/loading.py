@@ -2,7 +2,6 @@
 
 import copy
 import math
-import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.families import family
 from bertviz_core.models.files import weights_folder
+from bertviz_core.models.own_files import present
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
-from bertviz_core.models.safetensors.folder import read_header
+from bertviz_core.models.safetensors.folder import ADAPTER_CONFIG, read_header
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.untrusted.lent_files import lent_weights
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
 POOLER = "pooler."
-LAYER_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 def check_weights_complete(name: str, whole: "PreTrainedModel", missing: Set[str], model: "PreTrainedModel") -> None:
@@ -70,16 +69,37 @@ def encoder_only_notice(config: "PreTrainedConfig") -> tuple[str, ...]:
 
 
 def unused_tensors_notice(model: "PreTrainedModel", unexpected: set[str]) -> tuple[str, ...]:
-    """A notice where the file holds more of the base model than the config asks for, such as further layers."""
+    """A notice where the file holds more of the base model than its class has a place for.
+
+    Further layers, a table of relative positions, scales of a number format, adapters: what stands in a module of the
+    base model, or under its prefix. A task head is no part of it.
+    """
     prefix = f"{model.base_model_prefix}."
-    known = {LAYER_NUMBER.sub("*", name) for name, _ in model.named_parameters()}
-    extra = sorted(key for key in unexpected if LAYER_NUMBER.sub("*", key.removeprefix(prefix)) in known)
+    modules = {name for name, _ in model.named_children()}
+    extra = sorted(key for key in unexpected if key.removeprefix(prefix).partition(".")[0] in modules)
     if not extra:
         return ()
     return (
         f"The file holds {len(extra):,} tensors of the base model that its config does not ask for "
-        f"({quoted(extra[0])}, ...); they are not used.",
+        f"({quoted(extra[0])}, ...) or that {type(model).__name__} has no place for; they are not used.",
     )
+
+
+def adapter_notice(folder: Path) -> tuple[str, ...]:
+    """A notice where an adapter lies beside the weights."""
+    if not present(folder, ADAPTER_CONFIG):
+        return ()
+    return (f"The folder also holds an adapter ({ADAPTER_CONFIG}); it is not applied.",)
+
+
+def seed_hashing(model: "PreTrainedModel") -> tuple[str, ...]:
+    """Give layers that hash at random (Reformer) a seed, so that a text has one result; a notice where that was so."""
+    hashing = [module for module in model.modules() if getattr(module, "hash_seed", 0) is None]
+    for module in hashing:
+        setattr(module, "hash_seed", 0)  # noqa: B010  # not a module or a tensor
+    if not hashing:
+        return ()
+    return ("Its attention hashes tokens at random; here always with seed 0. Another seed gives other numbers.",)
 
 
 def not_finite_notice(model: "PreTrainedModel") -> tuple[str, ...]:
@@ -131,8 +151,9 @@ class LoadedModel:
 
     @property
     def num_hidden_layers(self) -> int:
-        """Layers of one pass by the config."""
-        return int(getattr(self.model.config, "num_hidden_layers", 1))
+        """Layers of one pass by the config; an ALBERT layer counts once for each of the layers in its group."""
+        config = self.model.config.get_text_config()
+        return int(getattr(config, "num_hidden_layers", 1)) * int(getattr(config, "inner_group_num", 1))
 
 
 def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> LoadedModel:
@@ -149,7 +170,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
     if source.kind == "bundled":
         verify_bundled()
-    if source.config.get("quantization_config") is not None:
+    if source.config.get("quantization_config"):
         raise CheckpointError(
             f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."
         )
@@ -165,7 +186,9 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         notices = (
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
+            *adapter_notice(folder),
             *not_finite_notice(model),
+            *seed_hashing(model),
         )
         attention_source = _attention_source(model, source.model_type)
         if attention_source == "recorded":

@@ -137,3 +137,18 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
             f"No {configured.model_type} model can be built from the config of {name!r}: {first_line(error)}"
         ) from error
     return model
+
+
+def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> str:
+    """The task whose class of this family has this name, or "encoder"; "base" where none has.
+
+    Raises:
+        CheckpointError: the config cannot be used.
+    """
+    config_class = type(model_config(name, config))
+    for task in (*TASKS, ENCODER):
+        mapped = task_class(task)._model_mapping.get(config_class, None)
+        classes = mapped if isinstance(mapped, tuple) else (mapped,)
+        if any(candidate is not None and candidate.__name__ == architecture for candidate in classes):
+            return task
+    return "base"

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.own_files import is_own_file, opened, present
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
+from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, refuse_adapter, weight_files
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
@@ -168,6 +168,7 @@ def folder_source(name: str, folder: Path) -> ModelSource:
         CheckpointError: the folder has no readable config.json that names a model type.
     """
     if not present(folder, CONFIG_FILE):
+        refuse_adapter(folder)
         raise CheckpointError(
             f"The folder {folder.name!r} has no {CONFIG_FILE}, so it is not a model folder; "
             "give a folder written by save_pretrained."

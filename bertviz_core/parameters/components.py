@@ -56,7 +56,7 @@ EMBEDDING = re.compile(
     r"(?!rel|query|key|value)([a-z0-9]+_)*(embed(dings?|s)?|embedder|emb|embedding_norm|wte|wpe|shared)"
     r"(_(tokens|positions|project|projection|layer_?norm|norm|scale|dropout))?"
 )
-STACK = re.compile(r"(encoder|decoder|transformer|layers?|blocks?|h|backbone|model|[a-z]*_model|[a-z]*tower)")
+STACK = re.compile(r"(([a-z]+_)?encoder|decoder|transformer|layers?|blocks?|h|backbone|model|[a-z]*_model|[a-z]*tower)")
 NORM = re.compile(r"(^|\.)(?!normal)[a-z0-9_]*(norm|norm\d|ln|ln_[a-z0-9]+|ln\d)(\.\d+)?\.(weight|bias|scale)$", re.I)
 ATTENTION = re.compile(r"att(n|ention)|rel_attn|mixer|fourier|_lin\b", re.I)
 ATTENTION_PART = (
@@ -72,6 +72,11 @@ FEED_FORWARD = re.compile(
     r"|block_sparse_moe|router|swiglu|gated_layers|wo)(_|\.|\d|$)",
     re.I,
 )
+
+
+def is_stack_or_embedding(module: str) -> bool:
+    """Whether a module of this name is a stack of layers, or of embeddings, in some family."""
+    return bool(STACK.fullmatch(module) or EMBEDDING.fullmatch(module))
 
 
 def component_of(path: str, prefix: str, wrapped: bool) -> str:

@@ -7,34 +7,45 @@ in memory. Tied parameters are listed and counted once, as torch's own parameter
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bertviz_core.errors import CheckpointError, HubError
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.safetensors.header import DTYPE_NBYTES
 from bertviz_core.models.safetensors.results import CheckpointHeader
+from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.components import COMPONENTS, PARTS, layer_applications, layer_numbers
 from bertviz_core.parameters.naming import (
     NameClassifier,
     NamedTensor,
+    foreign_prefix,
     left_out,
     module_tensors,
     reading_order,
     tie_pairs,
     ties_that_hold,
+    unsaved_rows,
 )
 from bertviz_core.parameters.results import Buffer, ComponentCount, LayerCount, Ledger, LedgerSource, Parameter
 from bertviz_core.settings import Settings
+from bertviz_core.text import escape_controls, quoted
 
 if TYPE_CHECKING:
     import torch
 
 MAX_TERMS = 6
+FOREIGN = (
+    "The file's names begin with {}, which the class does not know: they are counted without it, and transformers "
+    "would not load them so. The load report tells how to repair the file."
+)
 
 
 def component_arithmetic(layers: Sequence[int], outside: Sequence[Parameter]) -> str:
@@ -144,6 +155,8 @@ def _layers(sums: Mapping[tuple[str, int], dict[str, int]], config: Mapping[str,
     )
 
 
+PACKED_NAMES = (".qweight", ".qzeros", ".SCB", ".absmax", ".quant_map", ".weight_packed")
+"""Ends of names that GPTQ, AWQ, bitsandbytes and compressed tensors give to what stands for a weight."""
 WHOLE_NUMBERS = frozenset(("int64", "int32", "bool"))
 """Dtypes that no parameter has: a stored tensor of these is a buffer, such as a table of position ids."""
 
@@ -165,14 +178,43 @@ def parameter_ledger(name: str, settings: Settings, task: str | None = None) -> 
 def source_ledger(source: ModelSource, settings: Settings, task: str | None = None) -> Ledger:
     """The ledger of a resolved model; see parameter_ledger."""
     if task is None and source.has_weights and source.folder is not None:
-        return header_ledger(source.name, source.config, read_header(source.folder))
+        return stored_ledger(source.name, source.config, read_header(source.folder))
     if task is None and source.kind == "hub" and source.hub_id is not None:
         with suppress(HubError):  # unplugged since the config was fetched: the config still tells the shapes
             header = hub.fetch_header(source.hub_id, source.revision, settings.hub_endpoint)
-            return header_ledger(source.name, source.config, header)
+            return stored_ledger(source.name, source.config, header)
     if task is None and source.folder is not None and source.kind == "local":
         _refuse_broken_weights(source.folder)
     return config_ledger(source.name, source.config, task or "base")
+
+
+def stored_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:
+    """The ledger of a checkpoint by its header, or by its config where the file holds packed numbers.
+
+    Raises:
+        BertvizError: transformers does not know the model type, or cannot build the class that would be counted.
+    """
+    packing = packed_by(config, header)
+    if not packing:
+        return header_ledger(name, config, header)
+    architecture = (config.get("architectures") or [""])[0]
+    ledger = config_ledger(name, config, task_of_class(name, config, architecture))
+    whole = "" if ledger.architecture == architecture else f", without the head of {architecture}"
+    return replace(
+        ledger,
+        stored_tensors=len(header.tensors),
+        stored_nbytes=sum(tensor.nbytes for tensor in header.tensors),
+        note=f"The file is quantized ({packing}): it holds packed numbers, scales and offsets, not one number for each "
+        f"parameter. Counted is the model before that, {ledger.architecture} built from the config{whole}.",
+    )
+
+
+def packed_by(config: Mapping[str, Any], header: CheckpointHeader) -> str:
+    """The method by which a file is quantized, by the config or by names that only packed tensors have; "" if not."""
+    told = config.get("quantization_config")
+    if isinstance(told, Mapping) and told:
+        return escape_controls(str(told.get("quant_method") or "method not named"))[:40]
+    return "method not named" if any(tensor.name.endswith(PACKED_NAMES) for tensor in header.tensors) else ""
 
 
 def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader) -> Ledger:
@@ -186,21 +228,27 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         raise CheckpointError(f"{name!r}: transformers does not know the model type {config.get('model_type')!r}.")
     architecture = (config.get("architectures") or [facts.base_class])[0]
     base_only = architecture == facts.base_class
-    named = module_tensors(header.tensors, facts, base_only)
-    prefix = f"{facts.prefix}."
-    wrapped = bool(facts.prefix) and not base_only and any(path.startswith(prefix) for path, _, _ in named)
+    own = facts.of_class(architecture)
+    named = module_tensors(header.tensors, own, base_only and not facts.keeps_prefix)
+    foreign = foreign_prefix([path for path, _, _ in named], own.prefix)
+    if foreign:
+        bare = [msgspec.structs.replace(tensor, name=tensor.name.removeprefix(foreign)) for tensor in header.tensors]
+        whole = {each.name: tensor for each, tensor in zip(bare, header.tensors, strict=True)}
+        renamed = module_tensors(bare, own, base_only and not facts.keeps_prefix)
+        named = [(path, shape, whole[tensor.name]) for path, shape, tensor in renamed]
+    wrapped = bool(own.prefix) and not base_only and any(path.startswith(f"{own.prefix}.") for path, _, _ in named)
     pairs = tie_pairs(architecture, facts)
     tieable = {*pairs, *pairs.values()}
     names = {path for path, _, _ in named if path in tieable}
     ties = ties_that_hold(pairs, config, facts, names)
-    classifier = NameClassifier(facts.model_type, facts.prefix, wrapped)
+    classifier = NameClassifier(facts.model_type, own.prefix, wrapped)
     parameters, buffers = _header_rows(named, classifier, ties)
-    parameters += left_out(ties, parameters, names, classifier)
-    own = wrapped or base_only or any(source in names for source in facts.tied.get(architecture, {}).values())
+    parameters += left_out(ties, parameters, names, classifier) + unsaved_rows(own, config, parameters, classifier)
+    filled = wrapped or base_only or any(source in names for source in own.tied.values())
     both = config.get("is_encoder_decoder") or facts.defaults.get("is_encoder_decoder")  # T5EncoderModel saves False
     encoder_alone = bool(both) and not any(row.component == "decoder" for row in parameters)
-    shown = architecture if own or encoder_alone or not facts.base_class else facts.base_class
-    return balanced_ledger(
+    shown = architecture if filled or encoder_alone or not facts.base_class else facts.base_class
+    ledger = balanced_ledger(
         name,
         config,
         shown,
@@ -209,6 +257,7 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
         buffers,
         (len(header.tensors), sum(tensor.nbytes for tensor in header.tensors)),
     )
+    return replace(ledger, note=FOREIGN.format(quoted(foreign))) if foreign else ledger
 
 
 def _header_rows(
@@ -247,8 +296,6 @@ def config_ledger(name: str, config: Mapping[str, Any], task: str = "base") -> L
     Raises:
         BertvizError: no such model can be built.
     """
-    from bertviz_core.models.skeleton import build_skeleton
-
     return module_ledger(name, build_skeleton(name, config, task), source="config")
 
 

@@ -2,15 +2,24 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from bertviz_core.models import catalog
-from bertviz_core.models.catalog import TypeFacts
+from bertviz_core.models.catalog import ClassFacts
 from bertviz_core.models.safetensors.results import StoredTensor
-from bertviz_core.parameters.components import BLOCK, COMPONENTS, component_of, inside_layer, part_of, reading_rank
+from bertviz_core.parameters.components import (
+    BLOCK,
+    COMPONENTS,
+    component_of,
+    inside_layer,
+    is_stack_or_embedding,
+    part_of,
+    reading_rank,
+)
 from bertviz_core.parameters.results import Parameter
 
 LEGACY = (
@@ -20,6 +29,8 @@ LEGACY = (
 OLD_NAMES = (".gamma", ".beta")
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 """A number that stands for a layer or a group; the catalogue's names have * in its place."""
+OTHER_SENSES = re.compile(r"(^|\.)((vision|image|audio|speech)_(model|tower|encoder|backbone)|visual)\.")
+"""Where a model beside the text's stands; its layers are not the text's."""
 BUFFER = re.compile(
     r"(^|\.)(position_ids|token_type_ids|num_batches_tracked|running_mean|running_var|inv_freq|masked_bias"
     r"|final_logits_bias|dft_mat_hidden|dft_mat_seq"
@@ -30,13 +41,13 @@ NamedTensor = tuple[str, tuple[int, ...], StoredTensor]
 """Name in the module, shape, and the stored tensor that it is, or that it is an even slice of."""
 
 
-def module_tensors(tensors: Sequence[StoredTensor], facts: TypeFacts, base_only: bool) -> list[NamedTensor]:
+def module_tensors(tensors: Sequence[StoredTensor], facts: ClassFacts, base_only: bool) -> list[NamedTensor]:
     """The stored tensors under their names in the module.
 
     Args:
         tensors: what the header lists.
-        facts: what is known of the model type.
-        base_only: whether the config names the base class (or none), so that a prefix around everything goes away.
+        facts: what is known of the class.
+        base_only: whether it is a class without a prefix (or none is named), so that one around everything goes away.
     """
     if facts.renames or any(tensor.name.endswith(OLD_NAMES) for tensor in tensors):
         steps = (*facts.renames, *LEGACY)
@@ -47,6 +58,29 @@ def module_tensors(tensors: Sequence[StoredTensor], facts: TypeFacts, base_only:
     if base_only and facts.prefix and all(name.startswith(prefix) for name, _, _ in named):
         return [(name.removeprefix(prefix), shape, tensor) for name, shape, tensor in named]
     return named
+
+
+def foreign_prefix(names: Sequence[str], prefix: str) -> str:
+    """What a wrapper put before nearly all names ("module.", "net.", "_orig_mod.", "model.bert."); "" for nothing.
+
+    The class's own prefix is none, nor is a module that transformers' classes have there. "model." is one only where
+    the class's own prefix follows.
+
+    Args:
+        names: names in the file.
+        prefix: the class's own prefix.
+    """
+    taken, rest = "", list(names)
+    while True:
+        heads = Counter(name.partition(".")[0] for name in rest)
+        head, count = heads.most_common(1)[0] if rest else ("", 0)
+        own = head == prefix or is_stack_or_embedding(head)
+        wraps_own = head != prefix and any(name.startswith(f"{head}.{prefix}.") for name in rest)
+        if count < MOSTLY * len(names) or (own and not wraps_own) or head in rest:
+            leads_on = any(each == prefix or is_stack_or_embedding(each) for each in heads)
+            return taken if leads_on else ""
+        taken += f"{head}."
+        rest = [name.removeprefix(taken) for name in names if name.startswith(taken)]
 
 
 def _renamed(tensor: StoredTensor, steps: Sequence[Mapping[str, Any]]) -> list[NamedTensor]:
@@ -81,6 +115,8 @@ def _filled(target: str, match: re.Match[str]) -> str:
     return target.replace(r"\1", groups[0]) if groups and r"\1" in target else target
 
 
+MOSTLY = 0.9
+"""Share of a file's names that a wrapper's prefix stands before; its own tensors (a loss) need not have it."""
 MAX_FORMS = 10_000
 """Names, and forms of names, that are remembered; a stranger's file may have any number of them."""
 
@@ -149,7 +185,8 @@ def _classify(name: str, model_type: str, prefix: str, wrapped: bool) -> tuple[P
 def _role_of_form(form: str, model_type: str, prefix: str, wrapped: bool) -> ParameterRole:
     """The role of all names of a form, which is such a name with 0 for every number."""
     component = component_of(form, prefix, wrapped)
-    location = inside_layer(form, model_type) if component in ("encoder", "decoder") else None
+    of_text = component in ("encoder", "decoder") and not OTHER_SENSES.search(form)
+    location = inside_layer(form, model_type) if of_text else None
     spans, inside = location or ((), "")
     counters = tuple(form.count(".", 0, span.start) for span in spans)
     part = part_of(inside, form, model_type) if location else ""
@@ -164,11 +201,8 @@ def _role_of_form(form: str, model_type: str, prefix: str, wrapped: bool) -> Par
 
 def tie_pairs(architecture: str, facts: catalog.TypeFacts) -> dict[str, str]:
     """Names that the class can tie, and the base model in it, each with the name that it is tied to."""
-    inner = facts.tied.get(facts.base_class, {}).items()
-    return {
-        **{f"{facts.prefix}.{alias}": f"{facts.prefix}.{to}" for alias, to in inner},
-        **facts.tied.get(architecture, {}),
-    }
+    own, inner = facts.of_class(architecture), facts.of_class(facts.base_class).tied.items()
+    return {**{f"{own.prefix}.{alias}": f"{own.prefix}.{to}" for alias, to in inner}, **own.tied}
 
 
 def ties_that_hold(
@@ -178,6 +212,16 @@ def ties_that_hold(
     if not config.get("tie_word_embeddings", facts.defaults.get("tie_word_embeddings", False)):
         return {}
     return {alias: to for alias, to in pairs.items() if to in names}
+
+
+def unsaved_rows(
+    own: ClassFacts, config: Mapping[str, Any], rows: Sequence[Parameter], classifier: NameClassifier
+) -> list[Parameter]:
+    """Rows of the tables of positions that the class computes and never saves, as wide as the model's vectors."""
+    stored, dtype = {row.name for row in rows}, rows[0].dtype if rows else "float32"
+    shape = int(config.get("max_position_embeddings", 1024)), int(config.get("d_model", 1024))
+    absent = [name for name in own.unsaved if name not in stored]
+    return [classifier.named_row(name, shape, dtype, None, trainable=False) for name in absent]
 
 
 def left_out(

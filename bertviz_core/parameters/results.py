@@ -137,6 +137,8 @@ class Ledger:
     """Tensors in the checkpoint file, buffers and repeated ones included; None where no file was read."""
     stored_nbytes: int | None
     """Bytes of the values in the checkpoint file; None where no file was read."""
+    note: str = ""
+    """What a reader must know of these counts, one sentence; "" where they are as usual."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def position_limit(config: Mapping[str, Any]) -> TokenLimit | None:
     rows = next((config[key] for key in POSITION_KEYS if isinstance(config.get(key), int)), 0)
     if rows <= 0:
         return None
-    if family(str(config.get("model_type", ""))).first_position != "pad + 1":
+    if not family(str(config.get("model_type", ""))).positions_behind_padding:
         return TokenLimit(rows, f"the model has {rows:,} positions")
     unused = int(config.get("pad_token_id") or 0) + 1
     rest = max(rows - unused, 0)

@@ -6,10 +6,10 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from bertviz_core.architecture.module_tree import module_tree, printed, task_of_class, tree_of
+from bertviz_core.architecture.module_tree import module_tree, printed, tree_of
 from bertviz_core.architecture.results import ModuleTree
 from bertviz_core.models.catalog import find
-from bertviz_core.models.skeleton import build_skeleton
+from bertviz_core.models.skeleton import build_skeleton, task_of_class
 from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.parameters.ledger import config_ledger, parameter_ledger
 from bertviz_core.settings import Settings

@@ -49,9 +49,11 @@ def test_counts_without_weights_equal_flop_counter_mode_on_a_real_run(model_type
     dry = dry_tiny(model_type, encoder=True)
     found = counted_run(dry, 11)
     assert found == by_pytorch(model_type, 11)
-    costs = multiply_adds(terms_of(dry), [11])
+    terms = terms_of(dry)
+    costs = multiply_adds(terms, [11])
     formula = costs.total - costs.attention + costs.every_pair
     assert (formula[0] == found) == (model_type not in OF_ITS_OWN)
+    assert bool(terms.left_out) == (model_type in OF_ITS_OWN), "what the formula leaves out is named"
 
 
 @pytest.mark.parametrize("model_type", ["bert", "modernbert", "eurobert"])
@@ -84,7 +86,11 @@ def test_maps_that_also_meet_distances_count_once_for_every_token() -> None:
     terms = operation_terms("deberta-v2", config)
     assert terms.projections == 3 * 4 * 12 * 12
     assert [(each.width, each.applications) for each in terms.attention] == [(24, 1)] * 3
-    assert {path.rpartition(".")[2] for path in terms.left_out} == {"query_proj", "key_proj"}
+    assert {path.rpartition(".")[2] for path in terms.left_out} == {
+        "query_proj",
+        "key_proj",
+        "self (DisentangledSelfAttention)",
+    }
 
 
 def test_a_model_without_attention_has_no_crossing() -> None:

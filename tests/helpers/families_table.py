@@ -47,7 +47,7 @@ COLUMNS = (
     "family", "model type", "parameters", "tokens", "hidden states", "embedding sum", "pooler", "attention", "q/k/v",
     "padding changes", "remarks",
 )  # fmt: skip
-POSITIONS = {"0": "all positions", "2": "all positions", "pad + 1": "positions - (padding id + 1)"}
+POSITIONS = {False: "all positions", True: "positions - (padding id + 1)"}
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,9 @@ def _cells(run: FamilyRun) -> list[str]:
 
 
 def _tokens(run: FamilyRun) -> str:
-    return POSITIONS[family(run.model_type).first_position] if "positions" in run.tokenizer.limit.reason else "-"
+    return (
+        POSITIONS[family(run.model_type).positions_behind_padding] if "positions" in run.tokenizer.limit.reason else "-"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Norms, cosines, paths and one word's vectors: laws on arrays, and on traces of tiny models.
 
-Covers `bertviz_core/hidden_states/archive.py`, `bertviz_core/hidden_states/embeddings.py`.
+Covers `bertviz_core/hidden_states/archive.py`.
 """
 
 from io import BytesIO
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import zscore
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.hidden_states.archive import hidden_states_npz
@@ -117,6 +118,16 @@ def test_outlier_dimensions_by_the_rule(tokens: int, named: bool) -> None:
     assert found.peak[0] > 6
     for author in ("Kovaleva", "Timkey", "6 standard deviations", "25%"):
         assert author in found.rule
+
+
+def test_peaks_and_shares_are_scipys_standard_scores() -> None:
+    states = np.random.default_rng(1).normal(size=(4, 9, 200)).astype(np.float32)
+    states[:, :, [7, 150]] *= 20
+    scores = np.abs(zscore(states.astype(np.float64), axis=-1))
+    found = outlier_dimensions(states)
+    assert len(found.dimensions) > 0
+    np.testing.assert_allclose(found.peak, scores.max(axis=(0, 1))[found.dimensions], rtol=1e-4)
+    np.testing.assert_allclose(found.share, (scores > 6).mean(axis=1)[:, found.dimensions], atol=1e-7)
 
 
 def test_no_outliers_in_equal_or_few_values() -> None:

@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, T5EncoderModel
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+    ReformerConfig,
+    ReformerModel,
+    T5EncoderModel,
+)
 from transformers.utils import logging
 
 from bertviz_core.errors import CheckpointError
@@ -22,9 +28,23 @@ from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers.made_traces import tokens_of
 from tests.helpers.tiny_models import HIDDEN, LAYERS, TEXT, save_tiny, tiny_config, tiny_model, tiny_tokenizer
 
 SETTINGS = Settings.from_environment()
+REFORMER: dict[str, Any] = {
+    "hidden_size": 12,
+    "attn_layers": ["lsh"],
+    "axial_pos_embds": False,
+    "num_attention_heads": 2,
+    "attention_head_size": 6,
+    "feed_forward_size": 14,
+    "is_decoder": False,
+    "num_buckets": 4,
+    "lsh_attn_chunk_length": 4,
+    "max_position_embeddings": 32,
+    "vocab_size": 37,
+}
 
 
 def load(folder: Path, **options: Any) -> LoadedModel:
@@ -71,6 +91,44 @@ def test_number_format(tmp_path: Path, stored: torch.dtype, wanted: Any) -> None
     found = trace(loaded, tokenize(load_tokenizer(folder_source("tiny", folder), SETTINGS), TEXT))
     assert found.dtype == wanted
     assert {array.dtype for array in (found.hidden_states, found.pooler_output, *found.query)} == {np.dtype("float32")}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "encoder.layer.0.attention.self.distance_embedding.weight",
+        "bert.encoder.layer.0.attention.self.query.weight_scale",
+        "embeddings.adapter.weight",
+    ],
+)
+def test_tensors_of_the_base_model_without_a_place_are_told(bert: Path, name: str) -> None:
+    rewrite(bert, lambda tensors: {**tensors, name: torch.ones(3)})
+    (notice,) = load(bert).notices
+    assert "1 tensors of the base model" in notice
+    assert f"'{name}'" in notice
+
+
+def test_an_adapter_beside_the_weights_is_told(bert: Path) -> None:
+    (bert / "adapter_config.json").write_text("{}")
+    assert load(bert).notices == ("The folder also holds an adapter (adapter_config.json); it is not applied.",)
+
+
+def test_an_adapter_alone_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    for config in (None, tiny_config("bert").to_json_string()):
+        if config is not None:
+            (tmp_path / "config.json").write_text(config)
+        with pytest.raises(CheckpointError, match="holds an adapter .* and no model: .*merge_and_unload"):
+            load(tmp_path)
+
+
+def test_random_hashing_has_a_seed(tmp_path: Path) -> None:
+    """Kitaev et al. 2020, section 2: tokens are hashed by random rotations, and without a seed each run has its own."""
+    ReformerModel(ReformerConfig(**REFORMER)).save_pretrained(tmp_path)
+    loaded = load(tmp_path)
+    assert any("hashes tokens at random; here always with seed 0" in notice for notice in loaded.notices)
+    first, second = (trace(loaded, tokens_of(16)).hidden_states for _ in range(2))
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("auto_class", [AutoModelForMaskedLM, AutoModelForSequenceClassification])

@@ -12,12 +12,12 @@ import pytest
 import transformers
 
 from bertviz_core.models import catalog
-from bertviz_core.models.catalog.generate import TABLE, TEXT_TASKS, model_type_row, model_type_ties, table_bytes
+from bertviz_core.models.catalog.generate import TABLE, TEXT_TASKS, model_type_classes, model_type_row, table_bytes
 from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.parameters.components import component_of, part_of
 from bertviz_core.parameters.ledger import header_ledger
-from bertviz_core.parameters.naming import module_tensors
+from bertviz_core.parameters.naming import foreign_prefix, module_tensors
 
 
 def stored(name: str, *shape: int, dtype: str = "float32") -> StoredTensor:
@@ -32,7 +32,7 @@ def facts(model_type: str) -> catalog.TypeFacts:
 
 def test_gamma_and_beta_become_weight_and_bias() -> None:
     tensors = [stored("embeddings.LayerNorm.gamma", 3), stored("embeddings.LayerNorm.beta", 3)]
-    named = module_tensors(tensors, facts("bert"), base_only=True)
+    named = module_tensors(tensors, facts("bert").of_class("BertModel"), base_only=True)
     assert [(name, tensor.name) for name, _, tensor in named] == [
         ("embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma"),
         ("embeddings.LayerNorm.bias", "embeddings.LayerNorm.beta"),
@@ -41,12 +41,41 @@ def test_gamma_and_beta_become_weight_and_bias() -> None:
 
 def test_a_prefix_around_everything_goes_away_only_for_the_base_class() -> None:
     tensors = [stored("bert.pooler.dense.bias", 3)]
-    assert module_tensors(tensors, facts("bert"), base_only=True)[0][0] == "pooler.dense.bias"
-    assert module_tensors(tensors, facts("bert"), base_only=False)[0][0] == "bert.pooler.dense.bias"
+    assert module_tensors(tensors, facts("bert").of_class("BertModel"), base_only=True)[0][0] == "pooler.dense.bias"
+    assert (
+        module_tensors(tensors, facts("bert").of_class("BertModel"), base_only=False)[0][0] == "bert.pooler.dense.bias"
+    )
+
+
+@pytest.mark.parametrize("wrapper", ["module.", "net.", "_orig_mod.", "module._orig_mod.", "model.", "student.model."])
+@pytest.mark.parametrize("own", ["bert.encoder.layer.0.a.weight", "bert.embeddings.b.weight"])
+def test_what_a_wrapper_put_before_the_names_is_known(wrapper: str, own: str) -> None:
+    names = [f"{wrapper}{name}" for name in (own, *(f"bert.encoder.layer.{n}.b" for n in range(20)), "classifier.bias")]
+    assert foreign_prefix([*names, "loss.weight"], "bert") == wrapper
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["bert.encoder.layer.0.a", "classifier.bias"],
+        ["model.layers.0.mlp.a", "model.embed_tokens.weight"],
+        ["encoder.layer.0.a", "embeddings.b.weight"],
+        ["transformer.h.0.a", "transformer.wte.weight"],
+        ["something.else.weight", "something.more.bias"],
+        ["weight"],
+        [],
+    ],
+)
+def test_a_class_of_its_own_modules_has_no_wrapper(names: list[str]) -> None:
+    assert foreign_prefix(names, "bert") == ""
 
 
 def test_a_fused_projection_is_cut_as_its_class_cuts_it() -> None:
-    named = module_tensors([stored("encoder.layers.1.attn.Wqkv.weight", 12, 4)], facts("nomic_bert"), base_only=True)
+    named = module_tensors(
+        [stored("encoder.layers.1.attn.Wqkv.weight", 12, 4)],
+        facts("nomic_bert").of_class("NomicBertModel"),
+        base_only=True,
+    )
     assert [(name, shape) for name, shape, _ in named] == [
         (f"layers.1.self_attn.{part}_proj.weight", (4, 4)) for part in "qkv"
     ]
@@ -129,7 +158,7 @@ def test_the_packaged_table_is_that_of_the_installed_library() -> None:
     assert table["transformers"] == transformers.__version__
     for model_type in ("bert", "roformer", "nomic_bert", "t5", "gpt2", "modernbert", "deberta-v2", "albert"):
         assert table["types"][model_type] == orjson.loads(orjson.dumps(model_type_row(model_type)))
-        assert model_type_ties(model_type).items() <= table["tied"].items()
+        assert orjson.loads(orjson.dumps(model_type_classes(model_type))).items() <= table["classes"].items()
     assert TABLE.read_bytes() == table_bytes(table)
 
 
@@ -144,13 +173,15 @@ def test_text_models_are_packaged_and_nothing_else() -> None:
 def test_what_is_packaged_is_what_would_be_asked(model_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """tests/parameters/test_three_ways.py counts a type that is not packaged: pegasus."""
     packaged = facts(model_type)
-    empty = {"types": {}, "tied": {}, "other_types": [model_type]}
+    empty = {"types": {}, "classes": {}, "other_types": [model_type]}
     monkeypatch.setattr(catalog, "_library", lambda: empty)
     asked = catalog.type_facts.__wrapped__(model_type)
     assert asked is not None
-    assert {**asdict(asked), "tied": {}} == {**asdict(packaged), "tied": {}}
-    assert asked.tied
-    assert asked.tied.items() <= packaged.tied.items()
+    told, written = asdict(asked), asdict(packaged)
+    classes = told.pop("classes")
+    assert classes
+    assert classes.items() <= written.pop("classes").items()
+    assert told == written
 
 
 def test_a_name_is_known_or_not_without_the_library() -> None:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cophenet
 from scipy.spatial.distance import cdist, squareform
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.decomposition import PCA
 
 from bertviz_core.errors import SupersededError, UnsupportedModelError
 from bertviz_core.sentences import similarity
@@ -109,6 +111,22 @@ def test_the_order_puts_groups_together_and_the_joins_are_average_linkage(vector
     across = 1 - matrix[::2, 1::2]
     assert found.linkage[-1, 2] == pytest.approx(float(across.mean()), abs=1e-6)
     assert squareform(cophenet(found.linkage.astype(np.float64)))[0, 1] == pytest.approx(float(across.mean()), abs=1e-6)
+
+
+def test_the_joins_are_those_of_scikit_learn(vectors: Any) -> None:
+    matrix = similarity_matrix(vectors)
+    own = AgglomerativeClustering(1, metric="precomputed", linkage="average", compute_distances=True)
+    own.fit(np.clip(1 - matrix.astype(np.float64), 0, None))
+    found = cluster_order(matrix).linkage
+    np.testing.assert_allclose(found[:, 2], own.distances_, atol=1e-6)
+    np.testing.assert_array_equal(np.sort(found[:, :2], axis=1), np.sort(own.children_, axis=1))
+
+
+def test_the_map_is_scikit_learns_up_to_the_signs(vectors: Any) -> None:
+    own = PCA(2, svd_solver="full").fit(vectors.astype(np.float64))
+    found = sentence_map(vectors)
+    np.testing.assert_allclose(found.explained, own.explained_variance_ratio_, atol=1e-6)
+    np.testing.assert_allclose(np.abs(found.points), np.abs(own.transform(vectors)), atol=1e-4)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])

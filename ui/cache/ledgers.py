@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from bertviz_core.architecture.facts.bundled import facts_of
-from bertviz_core.architecture.module_tree import task_of_class
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.errors import BertvizError
 from bertviz_core.models.catalog import type_facts
+from bertviz_core.models.skeleton import task_of_class
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger, TreeNode

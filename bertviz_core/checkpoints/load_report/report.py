@@ -186,7 +186,7 @@ def source_load_report(source: ModelSource, task: str, settings: Settings, num_l
             f"{source.model_type} models have no class for the task {task!r} in transformers; "
             f"they have {', '.join(facts.tasks)}."
         )
-    if source.config.get("quantization_config") is not None:
+    if source.config.get("quantization_config"):
         raise UnsupportedModelError(
             f"The weights of {source.name!r} are quantized, so that its file does not hold the shapes of its "
             "parameters; give the checkpoint in float32 or bfloat16."

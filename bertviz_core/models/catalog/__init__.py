@@ -45,6 +45,8 @@ class TypeFacts:
     """Class of the model without a task head; "" where transformers has none."""
     prefix: str
     """Name under which a class with a task head keeps the base model."""
+    keeps_prefix: bool
+    """Whether the model without a task head has all its parameters under that name, too (DPR)."""
     tasks: tuple[str, ...]
     """Tasks that transformers has a class of this type for."""
     records_attention: bool
@@ -57,8 +59,26 @@ class TypeFacts:
     """Parameters that are never trained, digits as *."""
     buffers: tuple[str, ...]
     """Buffers that a file keeps, digits as *."""
-    tied: Mapping[str, Mapping[str, str]]
-    """Tied names by class: alias -> the parameter whose values it shares."""
+    classes: Mapping[str, "ClassFacts"]
+    """What is particular to single classes, by name."""
+
+    def of_class(self, name: str) -> "ClassFacts":
+        """What is particular to a class; for one that has nothing, what holds of the type."""
+        return self.classes.get(name) or ClassFacts({}, self.prefix, self.renames)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassFacts:
+    """What transformers says of one class of a type."""
+
+    tied: Mapping[str, str]
+    """Tied names: alias -> the parameter whose values it shares."""
+    prefix: str
+    """Name under which it keeps the base model."""
+    renames: tuple[Mapping[str, Any], ...]
+    """Changes of name between file and module, as those of its type."""
+    unsaved: tuple[str, ...] = ()
+    """Parameters that it computes and never saves: tables of sines (Marian)."""
 
 
 @cache
@@ -92,22 +112,33 @@ def type_facts(model_type: str) -> TypeFacts | None:
     if not is_known(model_type):
         return None
     library = _library()
-    row, tied = library["types"].get(model_type), library["tied"]
+    row, particular = library["types"].get(model_type), library["classes"]
     if row is None:
-        from bertviz_core.models.catalog.generate import model_type_row, model_type_ties
+        from bertviz_core.models.catalog.generate import model_type_classes, model_type_row
 
-        row, tied = model_type_row(model_type) or {}, {**tied, **model_type_ties(model_type)}
+        row, particular = model_type_row(model_type) or {}, {**particular, **model_type_classes(model_type)}
+    prefix, renames = row.get("prefix", ""), tuple(row.get("renames", ()))
+    classes = {
+        name: ClassFacts(
+            own.get("tied", {}),
+            own.get("prefix", prefix),
+            tuple(own.get("renames", renames)),
+            tuple(own.get("unsaved", ())),
+        )
+        for name, own in particular.items()
+    }
     return TypeFacts(
         model_type=model_type,
         base_class=row.get("class", ""),
-        prefix=row.get("prefix", ""),
+        prefix=prefix,
+        keeps_prefix=row.get("keeps_prefix", False),
         tasks=tuple(row.get("tasks", ())),
         records_attention=row.get("attention", False),
         defaults=row.get("defaults", {}),
-        renames=tuple(row.get("renames", ())),
+        renames=renames,
         frozen=tuple(row.get("frozen", ())),
         buffers=tuple(row.get("buffers", ())),
-        tied=tied,
+        classes=classes,
     )
 
 

@@ -33,21 +33,21 @@ LITERAL_NAME = re.compile(r"[A-Za-z0-9_.]+")
 
 
 def library_table() -> dict[str, Any]:
-    """The table: of every text model its row, the names of all other types, and the tied names of each class."""
+    """The table: of every text model its row, the names of other types, and what single classes have of their own."""
     import_library()
     import transformers
     from transformers.models.auto import configuration_auto, modeling_auto
 
     types: dict[str, dict[str, Any]] = {}
-    tied: dict[str, dict[str, str]] = {}
+    classes: dict[str, dict[str, Any]] = {}
     for model_type in sorted(modeling_auto.MODEL_MAPPING_NAMES):
         row = None if TEXT_TASKS.isdisjoint(_tasks(model_type)) else model_type_row(model_type)
         if row is not None:
             types[model_type] = row
-            tied |= model_type_ties(model_type)
+            classes |= model_type_classes(model_type)
     others = sorted(set(configuration_auto.CONFIG_MAPPING_NAMES) - set(types))
     version = transformers.__version__
-    return {"transformers": version, "types": types, "tied": dict(sorted(tied.items())), "other_types": others}
+    return {"transformers": version, "types": types, "classes": dict(sorted(classes.items())), "other_types": others}
 
 
 def table_bytes(table: Mapping[str, Any]) -> bytes:
@@ -71,10 +71,11 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
     if config_class is None or base is None or not _is_model_class(base):
         return None
     with BUILD_LOCK, quietly():  # the library warns of its own defaults
-        defaults, (frozen, buffers) = _defaults(config_class), _not_trained(base, config_class)
+        defaults, (frozen, buffers, names) = _defaults(config_class), _not_trained(base, config_class)
     row = {
         "class": name,
         "prefix": base.base_model_prefix,
+        "keeps_prefix": bool(names) and all(each.startswith(f"{base.base_model_prefix}.") for each in names),
         "defaults": defaults,
         "attention": bool(getattr(base, "_supports_attention_backend", False)),
         "tasks": _tasks(model_type),
@@ -82,20 +83,35 @@ def model_type_row(model_type: str) -> dict[str, Any] | None:
         "frozen": frozen,
         "buffers": buffers,
     }
-    return {key: value for key, value in row.items() if value not in ([], {})}
+    return {key: value for key, value in row.items() if value not in ([], {}, False) or key == "attention"}
 
 
-def model_type_ties(model_type: str) -> dict[str, dict[str, str]]:
-    """Tied names of a type's classes: class -> alias -> the parameter whose values it shares; none without ties."""
+def model_type_classes(model_type: str) -> dict[str, dict[str, Any]]:
+    """What a type's classes have of their own, by class: tied names, and a prefix or renames other than the type's.
+
+    tied maps an alias to the parameter whose values it shares.
+    """
     import_library()
     import transformers
     from transformers.models.auto import modeling_auto
 
     found = [getattr(modeling_auto, table).get(model_type, ()) for table in TASK_TABLES]
-    base = getattr(transformers, _base_class(model_type), None)
+    base_name = _base_class(model_type)
+    base: Any = getattr(transformers, base_name, None)
     beside = getattr(sys.modules[base.__module__], "__all__", ()) if _is_model_class(base) else ()
-    classes = {_base_class(model_type), *beside, *(name for names in found for name in _several(names))}
-    return {name: ties for name in sorted(classes) if (ties := _ties(name))}
+    rows = {}
+    for name in sorted({base_name, *beside, *(name for names in found for name in _several(names))}):
+        model_class: Any = getattr(transformers, name, None)
+        if _is_model_class(model_class):
+            row: dict[str, Any] = {"tied": _ties(model_class), "renames": _renames(name, model_type)}
+            if unsaved := list(model_class._keys_to_ignore_on_save or ()):
+                row["unsaved"] = unsaved
+            if model_class.base_model_prefix != getattr(base, "base_model_prefix", ""):
+                row["prefix"] = model_class.base_model_prefix
+            if row["renames"] == _renames(base_name, model_type):
+                del row["renames"]
+            rows[name] = {key: value for key, value in row.items() if value != {}}
+    return {name: row for name, row in rows.items() if row}
 
 
 def _base_class(model_type: str) -> str:
@@ -153,20 +169,20 @@ def _renames(*identifiers: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _not_trained(base: Any, config_class: Any) -> tuple[list[str], list[str]]:
-    """Names (digits as *) of parameters that are never trained and of buffers that a file keeps."""
+def _not_trained(base: Any, config_class: Any) -> tuple[list[str], list[str], list[str]]:
+    """Names (digits as *) of parameters that are never trained, of buffers that a file keeps, and of all it keeps."""
     import torch
 
     try:
         with torch.device("meta"):
             model = base(config_class())
     except Exception:  # needs a package or a config of its own: its checkpoints are read without this
-        return [], []
+        return [], [], []
     frozen = {_starred(name) for name, parameter in model.named_parameters() if not parameter.requires_grad}
     buffers = {_starred(name) for name in model.state_dict()} - {
         _starred(name) for name, _ in model.named_parameters(remove_duplicate=False)
     }
-    return sorted(frozen), sorted(buffers)
+    return sorted(frozen), sorted(buffers), sorted(model.state_dict())
 
 
 def _is_model_class(value: Any) -> bool:
@@ -180,12 +196,7 @@ def _starred(name: str) -> str:
     return re.sub(r"(?<=\.)\d+(?=\.)", "*", name)
 
 
-def _ties(name: str) -> dict[str, str]:
-    import transformers
-
-    model_class: Any = getattr(transformers, name, None)
-    if not _is_model_class(model_class):
-        return {}
+def _ties(model_class: Any) -> dict[str, str]:
     ties = {_literal(alias): _literal(source) for alias, source in (model_class._tied_weights_keys or {}).items()}
     return {alias: source for alias, source in ties.items() if alias and source}
 

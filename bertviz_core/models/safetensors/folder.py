@@ -11,6 +11,7 @@ from bertviz_core.text import quoted
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
+ADAPTER_CONFIG = "adapter_config.json"
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 
 
@@ -60,6 +61,7 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     if len(unindexed) == 1:
         own_file(folder, unindexed[0])
         return (unindexed[0],)
+    refuse_adapter(folder)
     pickles = [name for name in names if name.endswith(PICKLE_SUFFIXES) and name != "training_args.bin"]
     if pickles and not unindexed:
         raise CheckpointError(
@@ -71,6 +73,19 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     raise CheckpointError(
         f"{folder.name!r} has {description}; expected {SINGLE_FILE}, or {INDEX_FILE} with its shards."
     )
+
+
+def refuse_adapter(folder: Path) -> None:
+    """Refuse a folder that holds an adapter and no model.
+
+    Raises:
+        CheckpointError: says how the two become one.
+    """
+    if present(folder, ADAPTER_CONFIG):
+        raise CheckpointError(
+            f"{folder.name!r} holds an adapter ({ADAPTER_CONFIG}) and no model: only what was changed in another one. "
+            "Put both together where peft is installed, with merge_and_unload() and then save_pretrained(FOLDER)."
+        )
 
 
 def _indexed_files(folder: Path) -> tuple[str, ...]:

@@ -48,10 +48,7 @@ def embedding_view(trace: Trace) -> None:
             f"**{parts.max_difference:.2e}**."
         )
     else:
-        words.warning(
-            f"This family does more than the sum shows: its largest difference from the model's own embeddings is "
-            f"{parts.max_difference:.2e}."
-        )
+        words.warning(parts.inexact)
     if parts.note:
         words.caption(escape_markdown(parts.note))
 

@@ -1,8 +1,8 @@
 """What the representations page says: how its numbers are made, and the lines of Python that reproduce them."""
 
-from collections.abc import Sequence
+from functools import partial
 
-from bertviz_core.hidden_states.embeddings import NORMS, POSITION_TABLES
+from bertviz_core.hidden_states.embeddings import NORMS, POSITION_TABLES, part_path
 from bertviz_core.hidden_states.results import EmbeddingSum
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
@@ -94,11 +94,7 @@ def input_code(loaded: LoadedModel, parts: EmbeddingSum, first: int, stop: int) 
 
     A family that does more than add rows and normalise them is left with what the block hands on.
     """
-    modules = dict(loaded.model.named_modules())
-
-    def path(names: Sequence[str]) -> str:
-        return next((name for name in names if name in modules), "")
-
+    path = partial(part_path, loaded.model)
     if parts.other is not None or not parts.exact or parts.output.shape != parts.word.shape:
         return f"print(h[0][0, {first}:{stop}].norm(dim=-1))   # what the embedding block hands to layer 0\n"
     lines = ["with torch.inference_mode():", '    word = model.get_input_embeddings()(inputs["input_ids"][0])']
@@ -109,7 +105,7 @@ def input_code(loaded: LoadedModel, parts: EmbeddingSum, first: int, stop: int) 
         lines.append(f"    position = model.get_submodule({path(POSITION_TABLES)!r}).weight[list({written})]")
         added.append("position")
     if parts.token_type is not None:
-        table = f"model.get_submodule({family(loaded.model_type).type_table!r}).weight"
+        table = f"model.get_submodule({path((family(loaded.model_type).type_table,))!r}).weight"
         lines.append('    types = inputs.get("token_type_ids", torch.zeros_like(inputs["input_ids"]))[0]')
         lines.append(f"    token_type = {table}[types]")
         added.append("token_type")

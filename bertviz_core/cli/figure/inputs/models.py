@@ -8,7 +8,7 @@ from bertviz_core.architecture.dry_run import module_shapes
 from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.layer_flow import layer_flow
 from bertviz_core.architecture.layer_modules import layer_paths
-from bertviz_core.architecture.module_tree import module_tree, task_of_class
+from bertviz_core.architecture.module_tree import module_tree
 from bertviz_core.architecture.multiply_adds import (
     BATCHES,
     STATED_TOKENS,
@@ -36,7 +36,7 @@ from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
 from bertviz_core.figures.parameters.tree import FORMS, TreeForm
-from bertviz_core.models.skeleton import build_skeleton, model_config
+from bertviz_core.models.skeleton import build_skeleton, model_config, task_of_class
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import config_ledger, source_ledger
 from bertviz_core.parameters.results import Ledger, TreeNode

@@ -148,7 +148,9 @@ class RunInputs(ModelInputs):
     @cached_property
     def input_lengths(self) -> Mapping[str, Float[np.ndarray, " seq"]]:
         """Lengths of the vectors that make the input of the tokens drawn."""
-        return embedding_lengths(embedding_sum(self.loaded, self.trace), slice(*self._span(SHOWN_TOKENS)))
+        parts = embedding_sum(self.loaded, self.trace)
+        self.notices += tuple(each for each in (parts.inexact, parts.note) if each)
+        return embedding_lengths(parts, slice(*self._span(SHOWN_TOKENS)))
 
     @cached_property
     def picked_tokens(self) -> list[int]:
