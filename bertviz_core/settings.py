@@ -18,6 +18,8 @@ MAX_STORE_BYTES = 2 * 1024**3
 MAX_SENTENCES = 50_000
 MAX_QUEUED_RUNS = 100
 MAX_TABLE_BYTES = 128 * 1024**2
+MAX_LAYERS = 2048
+MAX_LABELS = 100_000
 CHILD_BYTES = 1024**3
 CHILD_SECONDS = 20
 FORMER_NAMES = {
@@ -65,6 +67,10 @@ class Settings:
     """Runs that may wait for their turn; one runs at a time."""
     max_table_bytes: int = MAX_TABLE_BYTES
     """Bytes that the sentences of an uploaded file, and the other columns of any file, may take in memory."""
+    max_layers: int = MAX_LAYERS
+    """Layers, blocks, groups or experts that a config may ask for in one entry."""
+    max_labels: int = MAX_LABELS
+    """Labels that a config may name."""
     child_bytes: int = CHILD_BYTES
     """Bytes of memory that a process may ask for which reads a stranger's file."""
     child_seconds: int = CHILD_SECONDS
@@ -102,6 +108,8 @@ class Settings:
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
             max_queued_runs=_limit("INSIDE_BERT_MAX_QUEUED_RUNS", MAX_QUEUED_RUNS),
             max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
+            max_layers=_limit("INSIDE_BERT_MAX_LAYERS", MAX_LAYERS),
+            max_labels=_limit("INSIDE_BERT_MAX_LABELS", MAX_LABELS),
             child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),
             child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS),
             max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores()),

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.untrusted.config import harmless_config
+from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.settings import Settings
 from bertviz_core.text import first_line
 
 if TYPE_CHECKING:
@@ -64,8 +66,6 @@ def task_class(task: str) -> Any:
     return getattr(transformers, name)
 
 
-MAX_LAYERS = 10_000
-"""A config that asks for more is a slip or an attack: each layer is a Python object even on the meta device."""
 BUILD_LOCK = Lock()
 """transformers switches global state (default dtype, initialisation) while it builds or loads a model."""
 
@@ -95,11 +95,7 @@ def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
     import_library()
     from transformers import CONFIG_MAPPING
 
-    for key, value in config.items():
-        if "layer" in key and isinstance(value, int) and value > MAX_LAYERS:
-            raise CheckpointError(
-                f"The config of {name!r} asks for {value:,} in {key}; at most {MAX_LAYERS:,} are built."
-            )
+    check_entries(name, config, Settings.from_environment())
     harmless = harmless_config(name, copy.deepcopy(dict(config)))
     try:
         with unplugged():
