@@ -67,6 +67,8 @@ class Settings:
     """Runs that may wait for their turn; one runs at a time."""
     max_table_bytes: int = MAX_TABLE_BYTES
     """Bytes that the sentences of an uploaded file, and the other columns of any file, may take in memory."""
+    isolate_models: bool = False
+    """Whether models that are neither bundled nor in the catalogue are read and tried in processes of their own."""
     max_layers: int = MAX_LAYERS
     """Layers, blocks, groups or experts that a config may ask for in one entry."""
     max_labels: int = MAX_LABELS
@@ -108,6 +110,7 @@ class Settings:
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
             max_queued_runs=_limit("INSIDE_BERT_MAX_QUEUED_RUNS", MAX_QUEUED_RUNS),
             max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
+            isolate_models=_switch("INSIDE_BERT_ISOLATE_MODELS", default=not any_folder),
             max_layers=_limit("INSIDE_BERT_MAX_LAYERS", MAX_LAYERS),
             max_labels=_limit("INSIDE_BERT_MAX_LABELS", MAX_LABELS),
             child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),

@@ -1,6 +1,7 @@
 """A model without its values: built from a config on torch's meta device, in milliseconds and without memory."""
 
 import copy
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -27,7 +28,8 @@ def import_library() -> None:
     module without its names.
     """
     with _LOCK:
-        import_module("torch")
+        if sys.modules.get("torch", "") is not None:  # None in a child that reads tokenizers alone
+            import_module("torch")
         library = import_module("transformers")
         for name in ("CONFIG_MAPPING", "AutoModel", "AutoTokenizer"):  # each imports its module when it is asked for
             getattr(library, name)

@@ -271,6 +271,9 @@ def _notices(
 def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     """The tokenizer of a model; its weights need not be there.
 
+    That of a model which is neither bundled nor in the catalogue works in a process of its own, where the settings say
+    so (bertviz_core.trace.isolated).
+
     Raises:
         CheckpointError: the tokenizer is missing, damaged, or needs code or a package that is not here.
     """
@@ -278,23 +281,47 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     if source.kind == "bundled":
         verify_bundled(TOKENIZER_NAMES)
     config = model_config(source.name, source.config)
-    with BUILD_LOCK, quietly(), lent_tokenizer(folder, source.config) as lent:
-        backend = _from_pretrained(source, lent, config)
-        vocabulary = set(type(backend).vocab_files_names.values())
-        if vocabulary and not any(present(lent, name) for name in {*vocabulary, "tokenizer.json"}):
-            # transformers 5 makes an empty tokenizer where the vocabulary is missing; its every token would be [UNK].
-            raise CheckpointError(
-                f"{source.name!r} has no vocabulary for its tokenizer ({type(backend).__name__}): "
-                f"none of {', '.join(sorted(vocabulary))} is there; put in what tokenizer.save_pretrained writes."
-            )
+    backend: Any
+    if settings.isolate_models and source.kind not in ("bundled", "catalogue"):
+        from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
+
+        backend = IsolatedTokenizer(source, folder, settings)
+    else:
+        backend = read_backend(source.name, folder, source.config)
     limit = token_limit(config.to_dict(), int(backend.model_max_length), settings.max_tokens)
     return TextTokenizer(source.name, backend, limit, settings.max_characters)
 
 
-def _from_pretrained(source: ModelSource, folder: Path, config: "PreTrainedConfig") -> "PreTrainedTokenizerBase":
+def read_backend(name: str, folder: Path, raw_config: Mapping[str, Any]) -> "PreTrainedTokenizerBase":
+    """Transformers' tokenizer of a folder, read from cleaned copies of its files.
+
+    Args:
+        name: the model's name, for messages.
+        folder: the model's own folder.
+        raw_config: its config.json.
+
+    Raises:
+        CheckpointError: the tokenizer is damaged, or needs code or a package that is not here.
+    """
+    config = model_config(name, raw_config)
+    with BUILD_LOCK, quietly(), lent_tokenizer(folder, raw_config) as lent:
+        backend = _from_pretrained(name, raw_config, lent, config)
+        vocabulary = set(type(backend).vocab_files_names.values())
+        if vocabulary and not any(present(lent, file) for file in {*vocabulary, "tokenizer.json"}):
+            # transformers 5 makes an empty tokenizer where the vocabulary is missing; its every token would be [UNK].
+            raise CheckpointError(
+                f"{name!r} has no vocabulary for its tokenizer ({type(backend).__name__}): "
+                f"none of {', '.join(sorted(vocabulary))} is there; put in what tokenizer.save_pretrained writes."
+            )
+    return backend
+
+
+def _from_pretrained(
+    name: str, raw_config: Mapping[str, Any], folder: Path, config: "PreTrainedConfig"
+) -> "PreTrainedTokenizerBase":
     from transformers import AutoTokenizer
 
-    _set_base_model(config, source.config.get("_name_or_path"))
+    _set_base_model(config, raw_config.get("_name_or_path"))
     try:
         with unplugged():
             backend: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
@@ -302,12 +329,12 @@ def _from_pretrained(source: ModelSource, folder: Path, config: "PreTrainedConfi
             )
     except ImportError as error:
         raise CheckpointError(
-            f"The tokenizer of {source.name!r} needs a package that is not installed here: {first_line(error)}"
+            f"The tokenizer of {name!r} needs a package that is not installed here: {first_line(error)}"
         ) from error
     except Exception as error:  # the library raises whatever a damaged file leads to
-        why = first_line(error, {str(folder): source.name})
+        why = first_line(error, {str(folder): name})
         raise CheckpointError(
-            f"The tokenizer of {source.name!r} cannot be read: {why} "
+            f"The tokenizer of {name!r} cannot be read: {why} "
             "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
         ) from error
     return backend

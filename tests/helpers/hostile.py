@@ -80,6 +80,65 @@ MODULES = [
 ]
 
 
+AT_WORK = "a" * 64 + "!"
+"""A text on which a tokenizer made for that never ends."""
+SLOW, GROWS = r"^(?:(?:a|aa|a?)+)+$", {"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"}
+
+
+def set_tokenizer(folder: Path, **parts: Any) -> Path:
+    """Exchange parts of a tokenizer.json."""
+    set_json(folder, "tokenizer.json", **parts)
+    return folder
+
+
+def _split(folder: Path) -> None:
+    pattern = {"type": "Split", "pattern": {"Regex": SLOW}, "behavior": "Isolated", "invert": False}
+    set_tokenizer(folder, pre_tokenizer=pattern)
+
+
+def _replaces(folder: Path) -> None:
+    set_tokenizer(folder, normalizer={"type": "Replace", "pattern": {"Regex": SLOW}, "content": ""})
+
+
+def _grows(folder: Path) -> None:
+    set_tokenizer(folder, normalizer={"type": "Sequence", "normalizers": [GROWS] * 20})
+
+
+def _template(folder: Path) -> None:
+    piece = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}
+    single = [piece] * 30_000 + [{"Sequence": {"id": "A", "type_id": 0}}]
+    pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}]
+    special = {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
+    template = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": special}
+    set_tokenizer(folder, post_processor=template)
+
+
+def _sparse(folder: Path) -> None:
+    with open(folder / "tokenizer.json", "r+b") as file:
+        file.truncate(20 * 1024**3)
+
+
+def _pipe(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    os.mkfifo(folder / "tokenizer.json")
+
+
+def _longest(folder: Path) -> None:
+    set_json(folder, "tokenizer_config.json", model_max_length=[1])
+
+
+TOKENIZERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a pattern that never ends": (_split, "broke off|seconds"),
+    "a normaliser that never ends": (_replaces, "broke off|seconds"),
+    "a normaliser that grows": (_grows, "memory|seconds|broke off|tokens of"),
+    "a template of thirty thousand tokens": (_template, "tokens of|seconds"),
+    "a file of 20 GB without content": (_sparse, "the limit for this kind of file"),
+    "a pipe": (_pipe, "not an ordinary file"),
+    "a list as the longest": (_longest, "no number as 'model_max_length'"),
+}
+"""What is wrong with a tokenizer -> how a folder gets it, and what the sentence says."""
+
+
 def model_folder(folder: Path) -> Path:
     """A tiny BERT that works, with sentence modules, read from vocab.txt."""
     save_tiny("bert", folder)
