@@ -20,6 +20,7 @@ MAX_QUEUED_RUNS = 100
 MAX_TABLE_BYTES = 128 * 1024**2
 MAX_LAYERS = 2048
 MAX_LABELS = 100_000
+MAX_MODULES = 20_000
 CHILD_BYTES = 1024**3
 CHILD_SECONDS = 20
 FORMER_NAMES = {
@@ -73,6 +74,8 @@ class Settings:
     """Layers, blocks, groups or experts that a config may ask for in one entry."""
     max_labels: int = MAX_LABELS
     """Labels that a config may name."""
+    max_modules: int = MAX_MODULES
+    """Modules that are built from a config."""
     child_bytes: int = CHILD_BYTES
     """Bytes of memory that a process may ask for which reads a stranger's file."""
     child_seconds: int = CHILD_SECONDS
@@ -113,6 +116,7 @@ class Settings:
             isolate_models=_switch("INSIDE_BERT_ISOLATE_MODELS", default=not any_folder),
             max_layers=_limit("INSIDE_BERT_MAX_LAYERS", MAX_LAYERS),
             max_labels=_limit("INSIDE_BERT_MAX_LABELS", MAX_LABELS),
+            max_modules=_limit("INSIDE_BERT_MAX_MODULES", MAX_MODULES),
             child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),
             child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS),
             max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores()),

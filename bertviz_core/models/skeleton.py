@@ -12,6 +12,7 @@ from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.untrusted.config import harmless_config
 from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.models.untrusted.trial import check_buildable
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line
 
@@ -113,12 +114,13 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
 
     Raises:
         UnsupportedModelError: the family has no class for the task, or cannot be built without more than a config.
-        CheckpointError: the config's values do not fit together.
+        CheckpointError: the config's values do not fit together, or ask for more than may be built.
     """
     import torch
 
     auto_class = task_class(task)
     configured = model_config(name, config)
+    check_buildable(name, config, task)
     if type(configured) not in auto_class._model_mapping:
         raise UnsupportedModelError(
             f"{configured.model_type} models have no class for the task {task!r} in transformers."

@@ -238,6 +238,11 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
     return Offer(name, "hub" if settings.allow_hub else "structure", parameters)
 
 
+def trusted_configs() -> tuple[Mapping[str, Any], ...]:
+    """The configs that no stranger wrote: those of the catalogue and of the bundled model."""
+    return *(entry.config for entry in catalog.entries().values()), _bundled().config
+
+
 def _bundled() -> ModelSource:
     folder = bundled_folder()
     verify_bundled([CONFIG_FILE])

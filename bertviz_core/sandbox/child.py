@@ -8,7 +8,13 @@ from importlib import import_module
 
 from bertviz_core.errors import BertvizError
 
-TASKS = frozenset({"bertviz_core.sentences.reading.table.answered", "bertviz_core.trace.isolated.child.answered"})
+TASKS = frozenset(
+    {
+        "bertviz_core.architecture.facts.trial.answered",
+        "bertviz_core.sentences.reading.table.answered",
+        "bertviz_core.trace.isolated.child.answered",
+    }
+)
 """The functions that may be asked for by name: bytes in, bytes out."""
 ANSWER, REFUSAL, OUT_OF_MEMORY, TOO_LARGE, OTHER = b"A", b"R", b"M", b"L", b"X"
 """The first byte that a child writes: what the rest is."""

@@ -25,8 +25,11 @@ from bertviz_core.settings import Settings
 STEP_S = 0.1
 """How often a waiting parent asks whether the answer is still wanted."""
 CHUNK_NBYTES = 1 << 16
-PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
-"""Of the server's environment, which may hold secrets, the child gets what an interpreter needs to start."""
+PASSED_VARIABLES = (
+    *("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"),
+    *("INSIDE_BERT_MAX_LAYERS", "INSIDE_BERT_MAX_LABELS"),
+)
+"""Of the server's environment, which may hold secrets, the child gets what an interpreter and our own checks need."""
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",

@@ -35,7 +35,7 @@ def answered(request: bytes) -> bytes:
 def _load(asked: Loading) -> TokenizerFacts:
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # a third of the time and of the memory
     tempfile.tempdir = asked.scratch
-    from bertviz_core.trace.tokenization import read_backend
+    from bertviz_core.trace.isolated.backend import read_backend
 
     backend: Any = read_backend(asked.name, Path(asked.folder), asked.config)
     longest = backend.model_max_length

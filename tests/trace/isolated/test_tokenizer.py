@@ -1,7 +1,7 @@
 """A tokenizer in a process of its own gives what it gives here, and a hostile one takes that process alone.
 
-Covers `bertviz_core/trace/isolated/child.py`, `bertviz_core/trace/isolated/messages.py`,
-`bertviz_core/trace/isolated/tokenizer.py`.
+Covers `bertviz_core/trace/isolated/backend.py`, `bertviz_core/trace/isolated/child.py`,
+`bertviz_core/trace/isolated/messages.py`, `bertviz_core/trace/isolated/tokenizer.py`.
 """
 
 import dataclasses
