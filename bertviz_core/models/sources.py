@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.own_files import is_own_file, opened, present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
@@ -240,7 +240,11 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
 
 def trusted_configs() -> tuple[Mapping[str, Any], ...]:
     """The configs that no stranger wrote: those of the catalogue and of the bundled model."""
-    return *(entry.config for entry in catalog.entries().values()), _bundled().config
+    known = tuple(entry.config for entry in catalog.entries().values())
+    try:
+        return *known, _bundled().config
+    except BertvizError:  # said where that model is opened
+        return known
 
 
 def _bundled() -> ModelSource:

@@ -55,6 +55,10 @@ KINDS: Mapping[str, str] = {
 """Letter of entry_kinds.json -> what it stands for."""
 
 
+TYPES: Mapping[str, Any] = {"b": bool, "s": str, "d": Mapping, "l": list | tuple}
+"""Letter -> Python's type of it, where that says all."""
+
+
 class Entry(NamedTuple):
     """An entry of a config, or of a config inside it."""
 
@@ -150,7 +154,7 @@ def _is(value: Any, kind: str) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if kind == "S":
         return _is_list(value, lambda item: isinstance(item, str) and len(item) <= MAX_TEXT)
-    return isinstance(value, {"b": bool, "s": str, "d": Mapping, "l": list | tuple}[kind])
+    return isinstance(value, TYPES[kind])
 
 
 def _is_whole(value: Any) -> bool:

@@ -22,6 +22,8 @@ from bertviz_core.trace.isolated.messages import Encoded, Encoding, Loading, Spe
 
 TASK = "bertviz_core.trace.isolated.child.answered"
 ANSWER_NBYTES = 64 * 1024**2
+LEAST_NBYTES = 1024**3
+"""Address space without which the largest known vocabularies, of a quarter of a million words, cannot be read."""
 REFUSALS_KEPT = 256
 _REFUSED: "OrderedDict[tuple[str, str, Settings], str]" = OrderedDict()
 _REFUSED_LOCK = Lock()
@@ -46,7 +48,9 @@ class IsolatedTokenizer:
         self._name = source.name
         self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
         loading = Loading(source.name, str(folder), self._scratch.name, dict(source.config))
-        limits = replace(Limits.of(settings, ANSWER_NBYTES), file_nbytes=VOCABULARY_NBYTES)
+        limits = Limits.of(settings, ANSWER_NBYTES)
+        memory = max(limits.memory_nbytes, LEAST_NBYTES)
+        limits = replace(limits, memory_nbytes=memory, file_nbytes=VOCABULARY_NBYTES)
         self._worker = Worker(TASK, msgspec.msgpack.encode(loading), limits)
         self._facts = self._loaded((str(folder), source.revision, settings))
 
