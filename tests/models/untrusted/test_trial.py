@@ -39,7 +39,9 @@ def test_what_passed_is_built_and_what_did_not_is_one_sentence_at_once(monkeypat
         monkeypatch.setattr(Worker, "ask", lambda *_: pytest.fail("tried again"))
     assert refusals[0] == refusals[1]
     build_skeleton("small", {**small, "id2label": {"0": "yes", "1": "no"}})
-    build_skeleton("known", dict(catalog.entries()["bert-tiny"].config))
+    known = catalog.find("bert-tiny")
+    assert known is not None
+    build_skeleton("known", known.config)
 
 
 @pytest.mark.usefixtures("required")
