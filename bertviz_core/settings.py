@@ -19,6 +19,9 @@ MAX_STORE_BYTES = 2 * 1024**3
 MAX_SENTENCES = 50_000
 MAX_QUEUED_RUNS = 100
 MAX_TABLE_BYTES = 128 * 1024**2
+MAX_LAYERS = 2048
+MAX_LABELS = 100_000
+MAX_MODULES = 20_000
 CHILD_BYTES = 1024**3
 CHILD_SECONDS = 20
 MAX_CHILD_SECONDS, MAX_CHILDREN = 3600, 64
@@ -71,6 +74,14 @@ class Settings:
     """Runs that may wait for their turn; one runs at a time."""
     max_table_bytes: int = MAX_TABLE_BYTES
     """Bytes that the sentences of an uploaded file, and the other columns of any file, may take in memory."""
+    isolate_models: bool = False
+    """Whether models that are neither bundled nor in the catalogue are read and tried in processes of their own."""
+    max_layers: int = MAX_LAYERS
+    """Layers, blocks, groups or experts that a config may ask for in one entry."""
+    max_labels: int = MAX_LABELS
+    """Labels that a config may name."""
+    max_modules: int = MAX_MODULES
+    """Modules that are built from a config."""
     child_bytes: int = CHILD_BYTES
     """Bytes of memory that a process may ask for which reads a stranger's file."""
     child_seconds: int = CHILD_SECONDS
@@ -113,6 +124,10 @@ class Settings:
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
             max_queued_runs=_limit("INSIDE_BERT_MAX_QUEUED_RUNS", MAX_QUEUED_RUNS),
             max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
+            isolate_models=_switch("INSIDE_BERT_ISOLATE_MODELS", default=not any_folder),
+            max_layers=_limit("INSIDE_BERT_MAX_LAYERS", MAX_LAYERS),
+            max_labels=_limit("INSIDE_BERT_MAX_LABELS", MAX_LABELS),
+            max_modules=_limit("INSIDE_BERT_MAX_MODULES", MAX_MODULES),
             child_bytes=_limit("INSIDE_BERT_CHILD_BYTES", CHILD_BYTES),
             child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS, MAX_CHILD_SECONDS),
             max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores(), MAX_CHILDREN),

@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size, read_file
-from bertviz_core.models.safetensors.header import json_object, listed_tensors
+from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_size
+from bertviz_core.models.safetensors.folder import read_json
+from bertviz_core.models.safetensors.header import listed_tensors
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.models.untrusted.offline import guard_requests
 
@@ -45,7 +46,7 @@ def fetch_config(hub_id: str, revision: str | None, endpoint: str) -> tuple[dict
         _check_remote(hub_id, "config.json", revision, endpoint, CONFIG_NBYTES)
         path = hf_hub_download(hub_id, "config.json", revision=revision, endpoint=endpoint, etag_timeout=TIMEOUT_S)
     folder = Path(path).parent
-    return json_object("config.json", read_file(folder, "config.json", CONFIG_NBYTES)), folder.name
+    return read_json(folder, "config.json"), folder.name
 
 
 def _check_remote(hub_id: str, file: str, revision: str | None, endpoint: str, limit: int) -> None:

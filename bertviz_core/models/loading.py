@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,7 @@ from bertviz_core.models.files import weights_folder
 from bertviz_core.models.own_files import present
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import ADAPTER_CONFIG, read_header
-from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
+from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.models.untrusted.lent_files import lent_weights
 from bertviz_core.models.untrusted.offline import unplugged
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
 POOLER = "pooler."
+SPARE_NUMBERS = 10_000_000
+"""Numbers that a config may ask for beside twice those of the files: a pooler, of the largest model."""
 
 
 def check_weights_complete(name: str, whole: "PreTrainedModel", missing: Set[str], model: "PreTrainedModel") -> None:
@@ -174,6 +177,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         raise CheckpointError(
             f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."
         )
+    _check_belongs(source, settings)
     config = model_config(source.name, source.config)
     with BUILD_LOCK, quietly(), unplugged():
         with lent_weights(folder) as lent:
@@ -250,6 +254,31 @@ def _check_size(name: str, nbytes: int, dtype: Dtype, settings: Settings) -> Non
             f"The weights of {name!r} need {nbytes:,} bytes in {dtype}; this instance loads at most "
             f"{settings.max_model_bytes:,} (INSIDE_BERT_MAX_MODEL_BYTES). Its parameters can be shown without loading."
         )
+
+
+def _check_belongs(source: ModelSource, settings: Settings) -> None:
+    """Refuse a config that asks for far more numbers than the files hold, before memory is taken for them.
+
+    Raises:
+        CheckpointError: with both counts; or the config cannot be built.
+    """
+    if source.kind == "bundled":
+        return
+    with suppress(UnsupportedModelError):  # said where the class is chosen
+        task = ENCODER if _has_encoder_class(source) else "base"
+        asked = sum(each.numel() for each in build_skeleton(source.name, source.config, task).parameters())
+        held = sum(math.prod(tensor.shape) for tensor in read_header(weights_folder(source, settings)).tensors)
+        if asked > 2 * held + SPARE_NUMBERS:
+            raise CheckpointError(
+                f"The config of {source.name!r} asks for {asked:,} numbers, its files hold {held:,}: they do not "
+                "belong together. Check the sizes in config.json."
+            )
+
+
+def _has_encoder_class(source: ModelSource) -> bool:
+    from transformers import AutoModelForTextEncoding
+
+    return type(model_config(source.name, source.config)) in AutoModelForTextEncoding._model_mapping
 
 
 def _from_pretrained(

@@ -18,6 +18,8 @@ from bertviz_core.text import quoted
 
 CONFIG_NBYTES = 8 * 1024**2
 """Most bytes of a config: a million labels fit, and nothing that fills the memory when it is parsed."""
+MAX_VALUES = 500_000
+"""Most values of a small JSON file: each takes ten times its bytes in memory, and empty lists need two."""
 INDEX_NBYTES = 64 * 1024**2
 """Most bytes of a list of shards."""
 VOCABULARY_NBYTES = 64 * 1024**2
@@ -108,6 +110,20 @@ def check_size(name: str, size: int, limit: int) -> None:
     if size > limit:
         raise CheckpointError(
             f"{quoted(name)} has {size:,} bytes; the limit for this kind of file is {limit:,}. Use a smaller file."
+        )
+
+
+def check_values(name: str, raw: bytes) -> None:
+    """Refuse JSON of more values than a small file ever has, before any of it is parsed.
+
+    Raises:
+        CheckpointError: with both counts; signs inside texts count too.
+    """
+    count = sum(map(raw.count, (b",", b"[", b"{")))
+    if count > MAX_VALUES:
+        raise CheckpointError(
+            f"{quoted(name)} lists about {count:,} values; the limit for this kind of file is {MAX_VALUES:,}. "
+            "Use a smaller file."
         )
 
 

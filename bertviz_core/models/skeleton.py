@@ -1,6 +1,7 @@
 """A model without its values: built from a config on torch's meta device, in milliseconds and without memory."""
 
 import copy
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.untrusted.config import harmless_config
+from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.models.untrusted.trial import check_buildable
+from bertviz_core.settings import Settings
 from bertviz_core.text import first_line
 
 if TYPE_CHECKING:
@@ -25,7 +29,8 @@ def import_library() -> None:
     module without its names.
     """
     with _LOCK:
-        import_module("torch")
+        if sys.modules.get("torch", "") is not None:  # None in a child that reads tokenizers alone
+            import_module("torch")
         library = import_module("transformers")
         for name in ("CONFIG_MAPPING", "AutoModel", "AutoTokenizer"):  # each imports its module when it is asked for
             getattr(library, name)
@@ -64,8 +69,6 @@ def task_class(task: str) -> Any:
     return getattr(transformers, name)
 
 
-MAX_LAYERS = 10_000
-"""A config that asks for more is a slip or an attack: each layer is a Python object even on the meta device."""
 BUILD_LOCK = Lock()
 """transformers switches global state (default dtype, initialisation) while it builds or loads a model."""
 
@@ -95,11 +98,7 @@ def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
     import_library()
     from transformers import CONFIG_MAPPING
 
-    for key, value in config.items():
-        if "layer" in key and isinstance(value, int) and value > MAX_LAYERS:
-            raise CheckpointError(
-                f"The config of {name!r} asks for {value:,} in {key}; at most {MAX_LAYERS:,} are built."
-            )
+    check_entries(name, config, Settings.from_environment())
     harmless = harmless_config(name, copy.deepcopy(dict(config)))
     try:
         with unplugged():
@@ -115,12 +114,13 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
 
     Raises:
         UnsupportedModelError: the family has no class for the task, or cannot be built without more than a config.
-        CheckpointError: the config's values do not fit together.
+        CheckpointError: the config's values do not fit together, or ask for more than may be built.
     """
     import torch
 
     auto_class = task_class(task)
     configured = model_config(name, config)
+    check_buildable(name, config, task)
     if type(configured) not in auto_class._model_mapping:
         raise UnsupportedModelError(
             f"{configured.model_type} models have no class for the task {task!r} in transformers."

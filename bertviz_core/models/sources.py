@@ -14,10 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from bertviz_core.errors import CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.models import catalog, hub
 from bertviz_core.models.own_files import is_own_file, opened, present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, refuse_adapter, weight_files
+from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
@@ -148,7 +149,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         return _bundled()
     local = _local_folder(name, settings)
     if local is not None:
-        return folder_source(name, local)
+        return folder_source(name, local, settings)
     entry = catalog.find(name)
     if entry is not None:
         shown_name = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
@@ -161,11 +162,16 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     return _hub_source(name, settings)
 
 
-def folder_source(name: str, folder: Path) -> ModelSource:
+def folder_source(name: str, folder: Path, settings: Settings | None = None) -> ModelSource:
     """The model in a folder.
 
+    Args:
+        name: what it is called.
+        folder: where its files are.
+        settings: how much its config may ask for; those of this process where they are not given.
+
     Raises:
-        CheckpointError: the folder has no readable config.json that names a model type.
+        CheckpointError: the folder has no readable config.json that names a model type, or an entry cannot be used.
     """
     if not present(folder, CONFIG_FILE):
         refuse_adapter(folder)
@@ -174,15 +180,15 @@ def folder_source(name: str, folder: Path) -> ModelSource:
             "give a folder written by save_pretrained."
         )
     config = read_json(folder, CONFIG_FILE)
-    check_config(name, config)
+    check_config(name, config, settings)
     return ModelSource(name, "local", config, folder, None, _digest(folder), _readable_weights(folder))
 
 
-def check_config(name: str, config: Mapping[str, Any]) -> None:
-    """Refuse a config that names no model type, or one that transformers does not know.
+def check_config(name: str, config: Mapping[str, Any], settings: Settings | None = None) -> None:
+    """Refuse a config that names no model type, or one that transformers does not know, or of unfit entries.
 
     Raises:
-        CheckpointError: with the type that was found.
+        CheckpointError: with the type that was found, or the entry.
     """
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
@@ -195,6 +201,7 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
             f"The {CONFIG_FILE} of {quoted(name)} names the model type {quoted(model_type)}, "
             f"which transformers does not know.{custom}"
         )
+    check_entries(name, config, settings or Settings.from_environment())
 
 
 def local_names(settings: Settings) -> tuple[str, ...]:
@@ -230,6 +237,15 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
     if HUB_NAME.fullmatch(hub_id) and hub.cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
         return Offer(name, "ready", parameters)
     return Offer(name, "hub" if settings.allow_hub else "structure", parameters)
+
+
+def trusted_configs() -> tuple[Mapping[str, Any], ...]:
+    """The configs that no stranger wrote: those of the catalogue and of the bundled model."""
+    known = tuple(entry.config for entry in catalog.entries().values())
+    try:
+        return *known, _bundled().config
+    except BertvizError:  # said where that model is opened
+        return known
 
 
 def _bundled() -> ModelSource:
@@ -283,7 +299,7 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
     hub_id, _, revision = name.partition("@")
     cached = hub.cached_folder(hub_id, revision or None, (CONFIG_FILE,))
     if cached is not None:
-        source = folder_source(name, cached)
+        source = folder_source(name, cached, settings)
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         return ModelSource(name, kind, source.config, cached, hub_id, cached.name, source.has_weights)
     if not settings.allow_hub:
@@ -292,7 +308,7 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
         config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
     except (ModelNotFoundError, HubError) as error:
         raise type(error)(f"{error}{_closest(name, settings)}") from error
-    check_config(name, config)
+    check_config(name, config, settings)
     return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)
 
 

@@ -2,20 +2,29 @@
 
 import os
 import sys
+import time
 from contextlib import suppress
 from importlib import import_module
 
 from bertviz_core.errors import BertvizError
 
-TASKS = frozenset({"bertviz_core.sentences.reading.table.answered"})
+TASKS = frozenset(
+    {
+        "bertviz_core.architecture.facts.trial.answered",
+        "bertviz_core.sentences.reading.table.answered",
+        "bertviz_core.trace.isolated.child.answered",
+    }
+)
 """The functions that may be asked for by name: bytes in, bytes out."""
 ANSWER, REFUSAL, OUT_OF_MEMORY, TOO_LARGE, OTHER = b"A", b"R", b"M", b"L", b"X"
 """The first byte that a child writes: what the rest is."""
 NICE, OPEN_FILES = 10, 64
+SERVE, FRAME = "serve", 8
+"""The argument of a child that answers more than once; the bytes that tell the length of a request or an answer."""
 
 
-def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int) -> None:
-    """Bind this process for good."""
+def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: bool = False) -> None:
+    """Bind this process for good; the seconds of one that serves are set anew for each request."""
     import resource
 
     os.nice(NICE)
@@ -29,7 +38,7 @@ def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int) -> None:
         (resource.RLIMIT_AS, memory_nbytes),
     ):
         _bind(limit, most, most)
-    _bind(resource.RLIMIT_CPU, processor_s, processor_s + 1)
+    _bind(resource.RLIMIT_CPU, processor_s, resource.RLIM_INFINITY if serves else processor_s + 1)
 
 
 def _bind(limit: int, soft: int, hard: int) -> None:
@@ -38,34 +47,53 @@ def _bind(limit: int, soft: int, hard: int) -> None:
 
     _, most = resource.getrlimit(limit)
     if most != resource.RLIM_INFINITY:
-        soft, hard = min(soft, most), min(hard, most)
+        soft, hard = min(soft, most), most if hard == resource.RLIM_INFINITY else min(hard, most)
     resource.setrlimit(limit, (soft, hard))
 
 
-def run(task: str, answer_nbytes: int) -> bytes:
-    """What a task answers to all of standard input, its kind in front."""
+def run(task: str, request: bytes, answer_nbytes: int) -> bytes:
+    """What a task answers to a request, its kind in front."""
     try:
         module, _, name = task.rpartition(".") if task in TASKS else ("", "", "")
-        answer: bytes = getattr(import_module(module), name)(sys.stdin.buffer.read())
+        answer: bytes = getattr(import_module(module), name)(request)
     except BertvizError as error:
         return REFUSAL + f"{type(error).__name__}\0{error}".encode("utf-8", "replace")[:answer_nbytes]
     except MemoryError:
         return OUT_OF_MEMORY
-    except Exception as error:  # a stranger's file may lead to anything; the parent says so in a sentence
+    except BaseException as error:  # a stranger's file may lead to anything; the parent says so in a sentence
         return OTHER + type(error).__name__.encode()
     return ANSWER + answer if len(answer) <= answer_nbytes else TOO_LARGE
+
+
+def serve(task: str, answer_nbytes: int, processor_s: int, target: int) -> None:
+    """Answer one request after the other until there are no more; each is its length in eight bytes, and itself."""
+    import resource
+
+    while len(length := sys.stdin.buffer.read(FRAME)) == FRAME:
+        request = sys.stdin.buffer.read(int.from_bytes(length, "big"))
+        _bind(resource.RLIMIT_CPU, int(time.process_time()) + 1 + processor_s, resource.RLIM_INFINITY)
+        answer = run(task, request, answer_nbytes)
+        _write(target, len(answer).to_bytes(FRAME, "big") + answer)
+
+
+def _write(target: int, answer: bytes) -> None:
+    written = memoryview(answer)
+    while written:
+        written = written[os.write(target, written) :]
 
 
 def main() -> None:
     """Run the task that the arguments name; what libraries print goes nowhere."""
     task, memory_nbytes, processor_s, answer_nbytes, file_nbytes = sys.argv[1], *map(int, sys.argv[2:6])
-    set_limits(memory_nbytes, processor_s, file_nbytes)
+    serves = sys.argv[6:] == [SERVE]
+    set_limits(memory_nbytes, processor_s, file_nbytes, serves)
     target = os.dup(1)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
-    written = memoryview(run(task, answer_nbytes))
-    while written:
-        written = written[os.write(target, written) :]
+    if serves:
+        serve(task, answer_nbytes, processor_s, target)
+    else:
+        _write(target, run(task, sys.stdin.buffer.read(), answer_nbytes))
     os._exit(0)  # nothing of a stranger's is taken apart in an orderly way, which could take long
 
 

@@ -25,8 +25,11 @@ from bertviz_core.settings import Settings
 STEP_S = 0.1
 """How often a waiting parent asks whether the answer is still wanted."""
 CHUNK_NBYTES = 1 << 16
-PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
-"""Of the server's environment, which may hold secrets, the child gets what an interpreter needs to start."""
+PASSED_VARIABLES = (
+    *("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"),
+    *("INSIDE_BERT_MAX_LAYERS", "INSIDE_BERT_MAX_LABELS"),
+)
+"""Of the server's environment, which may hold secrets, the child gets what an interpreter and our own checks need."""
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -35,6 +38,9 @@ ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
 }
 Wanted = Callable[[], bool]
 
@@ -87,7 +93,7 @@ def run_limited(task: str, request: bytes, limits: Limits, still_wanted: Wanted 
     slots = _slots(limits.children)
     _acquire_slot(slots, limits, wanted)
     try:
-        return _read(*_exchange(task, request, limits, wanted), limits)
+        return answer_of(*_exchange(task, request, limits, wanted), limits)
     finally:
         slots.release()
 
@@ -108,19 +114,17 @@ def _acquire_slot(slots: BoundedSemaphore, limits: Limits, wanted: Wanted) -> No
             )
 
 
-def _command(task: str, limits: Limits) -> list[str]:
+def command(task: str, limits: Limits) -> list[str]:
+    """The command of a child for one of our functions under limits."""
     numbers = limits.memory_nbytes, limits.processor_s, limits.answer_nbytes, limits.file_nbytes
     return [sys.executable, "-s", "-m", "bertviz_core.sandbox.child", task, *map(str, numbers)]
 
 
-def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
-    """What a child wrote, and its exit status; None where it had to be killed.
-
-    Two threads write and read, so that neither side waits for the other with its pipe full.
-    """
+def started(command: list[str]) -> "subprocess.Popen[bytes]":
+    """A child of ours, in a session of its own so that all of it can be ended, with pipes to it and from it."""
     environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | ENVIRONMENT
-    child = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module, no word of a stranger
-        _command(task, limits),
+    return subprocess.Popen(  # noqa: S603  # our own interpreter and our own module, no word of a stranger
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -128,6 +132,21 @@ def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tupl
         env=environment,
         start_new_session=True,
     )
+
+
+def ended(child: "subprocess.Popen[bytes]") -> None:
+    """End a child and what it may have started, if it has not ended."""
+    with suppress(OSError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
+    """What a child wrote, and its exit status; None where it had to be killed.
+
+    Two threads write and read, so that neither side waits for the other with its pipe full.
+    """
+    child = started(command(task, limits))
     answer = bytearray()
     threads = [
         Thread(target=_write, args=(child, request), daemon=True),
@@ -142,9 +161,7 @@ def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tupl
                 child.wait(1)
         status = child.poll()
     finally:
-        with suppress(OSError):  # the whole group: what it may have started goes with it
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        ended(child)
         for thread in threads:
             thread.join()
         for pipe in (child.stdin, child.stdout):
@@ -160,9 +177,12 @@ def _watch(reader: Thread, until: float, limits: Limits, wanted: Wanted) -> None
         if not wanted():
             raise errors.SupersededError
         if reader.is_alive() and monotonic() > until:
-            raise ChildError(
-                f"that takes more than {limits.wall_s:,.0f} seconds (three times INSIDE_BERT_CHILD_SECONDS)"
-            )
+            raise too_long(limits)
+
+
+def too_long(limits: Limits) -> ChildError:
+    """The error for a child that takes too long by the clock."""
+    return ChildError(f"that takes more than {limits.wall_s:,.0f} seconds (three times INSIDE_BERT_CHILD_SECONDS)")
 
 
 def _write(child: "subprocess.Popen[bytes]", request: bytes) -> None:
@@ -181,7 +201,7 @@ def _collect(child: "subprocess.Popen[bytes]", answer: bytearray, most: int) -> 
         answer += chunk
 
 
-def _read(written: bytes, status: int | None, limits: Limits) -> bytes:
+def answer_of(written: bytes, status: int | None, limits: Limits) -> bytes:
     """The answer in what a child wrote.
 
     Raises:

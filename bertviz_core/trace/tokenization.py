@@ -2,28 +2,25 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.errors import TextError
 from bertviz_core.models.families import family
 from bertviz_core.models.files import tokenizer_folder
-from bertviz_core.models.own_files import present
-from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
+from bertviz_core.models.skeleton import model_config
 from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bundled
-from bertviz_core.models.untrusted.lent_files import lent_tokenizer
-from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.settings import Settings
-from bertviz_core.text import counted, first_line, repair_surrogates
+from bertviz_core.text import counted, repair_surrogates
+from bertviz_core.trace.isolated.backend import read_backend
+from bertviz_core.trace.isolated.tokenizer import IsolatedTokenizer
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.words import own_span
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 
 def longest_piece(tokens: Tokens) -> int:
@@ -291,6 +288,9 @@ def _notices(
 def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     """The tokenizer of a model; its weights need not be there.
 
+    That of a model which is neither bundled nor in the catalogue works in a process of its own, where the settings say
+    so (bertviz_core.trace.isolated).
+
     Raises:
         CheckpointError: the tokenizer is missing, damaged, or needs code or a package that is not here.
     """
@@ -298,44 +298,10 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     if source.kind == "bundled":
         verify_bundled(TOKENIZER_NAMES)
     config = model_config(source.name, source.config)
-    with BUILD_LOCK, quietly(), lent_tokenizer(folder, source.config) as lent:
-        backend = _from_pretrained(source, lent, config)
-        vocabulary = set(type(backend).vocab_files_names.values())
-        if vocabulary and not any(present(lent, name) for name in {*vocabulary, "tokenizer.json"}):
-            # transformers 5 makes an empty tokenizer where the vocabulary is missing; its every token would be [UNK].
-            raise CheckpointError(
-                f"{source.name!r} has no vocabulary for its tokenizer ({type(backend).__name__}): "
-                f"none of {', '.join(sorted(vocabulary))} is there; put in what tokenizer.save_pretrained writes."
-            )
+    backend: Any
+    if settings.isolate_models and source.kind not in ("bundled", "catalogue"):
+        backend = IsolatedTokenizer(source, folder, settings)
+    else:
+        backend = read_backend(source.name, folder, source.config)
     limit = token_limit(config.to_dict(), int(backend.model_max_length), settings.max_tokens)
     return TextTokenizer(source.name, backend, limit, settings.max_characters)
-
-
-def _from_pretrained(source: ModelSource, folder: Path, config: "PreTrainedConfig") -> "PreTrainedTokenizerBase":
-    from transformers import AutoTokenizer
-
-    _set_base_model(config, source.config.get("_name_or_path"))
-    try:
-        with unplugged():
-            backend: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
-                str(folder), config=config, local_files_only=True, trust_remote_code=False
-            )
-    except ImportError as error:
-        raise CheckpointError(
-            f"The tokenizer of {source.name!r} needs a package that is not installed here: {first_line(error)}"
-        ) from error
-    except Exception as error:  # the library raises whatever a damaged file leads to
-        why = first_line(error, {str(folder): source.name})
-        raise CheckpointError(
-            f"The tokenizer of {source.name!r} cannot be read: {why} "
-            "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
-        ) from error
-    return backend
-
-
-def _set_base_model(config: "PreTrainedConfig", base: Any) -> None:
-    """Name the model that a config was made from where transformers knows that its tokenizer is of another class."""
-    from transformers.models.auto.tokenization_auto import MODEL_IDS_TO_TOKENIZERS_BACKEND
-
-    if isinstance(base, str) and any(fnmatch(base.lower(), known) for known in MODEL_IDS_TO_TOKENIZERS_BACKEND):
-        config._name_or_path = base

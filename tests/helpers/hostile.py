@@ -33,11 +33,110 @@ NAMES = (
     *("1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "sentence_bert_config.json"),
     *("config_sentence_transformers.json", "model.safetensors.index.json"),
 )
+MILLION = 10**6
+REPEATS: dict[str, dict[str, Any]] = {
+    "bert": {"num_hidden_layers": MILLION},
+    "albert": {"num_hidden_groups": MILLION},
+    "distilbert": {"n_layers": MILLION},
+    "funnel": {"block_sizes": [2, MILLION]},
+    "gpt_neo": {"attention_types": [[["global", "local"], MILLION]]},
+    "bart": {"decoder_layers": MILLION},
+    "swin": {"depths": [2, 2, MILLION]},
+    "switch_transformers": {"num_experts": MILLION},
+    "clip": {"text_config": {"num_hidden_layers": MILLION}},
+    "modernbert": {"layer_types": ["full_attention"] * 5000},
+    "mixtral": {"num_local_experts": MILLION},
+}
+"""Family -> how its config asks for a part of the model a million times."""
+CONFIGS: dict[str, tuple[str, str]] = {
+    "text for a number": ('"hidden_size": "many"', "'many' as 'hidden_size'; a whole number is needed"),
+    "fraction for a number": ('"num_attention_heads": 2.5', "2.5 as 'num_attention_heads'; a whole number is needed"),
+    "yes for a number": ('"num_hidden_layers": true', "true as 'num_hidden_layers'; a whole number is needed"),
+    "number for a text": ('"hidden_act": 3', "3 as 'hidden_act'; a text is needed"),
+    "object for a list": ('"architectures": {"a": 1}', "an object as 'architectures'; a list of texts is needed"),
+    "texts without end": (f'"architectures": ["{"a" * 20_000}"]', "a list of texts is needed"),
+    "list for a number": ('"vocab_size": [1, 2]', "a list of 2 as 'vocab_size'; a whole number is needed"),
+    "text for a switch": ('"is_decoder": "no"', "'no' as 'is_decoder'; true or false is needed"),
+    "NaN": ('"layer_norm_eps": NaN', "JSON cannot be read"),
+    "infinity": ('"layer_norm_eps": Infinity', "JSON cannot be read"),
+    "beyond every number": ('"layer_norm_eps": 1e400', "JSON cannot be read"),
+    "negative": ('"num_hidden_layers": -3', "a number of 0 or more is needed"),
+    "negative size": ('"hidden_size": -64', "a number of -1 or more is needed"),
+    "huge": ('"vocab_size": 1000000000000', "at most 100,000,000 are read"),
+    "of thirty digits": (f'"num_hidden_layers": {10**30}', "a whole number is needed"),
+    "ten million labels": ('"num_labels": 10000000', "at most 100,000 are read .INSIDE_BERT_MAX_LABELS"),
+    "a list of names as labels": ('"num_labels": "three"', "a whole number is needed"),
+    "duplicate keys": ('"num_hidden_layers": 2, "num_hidden_layers": 1000000', "at most 2,048 are read"),
+    "deep lists": (f'"other": {"[" * 400}{"]" * 400}', "more than 32 levels deep"),
+    "deep objects": ('"other": ' + '{"a": ' * 60 + "1" + "}" * 60, "more than 32 levels deep"),
+    "deeper than JSON": (f'"other": {"[" * 100_000}', "JSON cannot be read"),
+    "a million lists": (f'"other": [{"[]," * MILLION}[]]', "lists about"),
+}
+"""What is wrong with a config -> the entry of its JSON, and what the sentence says."""
 MODULES = [
     {"type": "sentence_transformers.models.Transformer", "path": ""},
     {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
     {"type": "sentence_transformers.models.Dense", "path": "2_Dense"},
 ]
+
+
+AT_WORK = "a" * 64 + "!"
+"""A text on which a tokenizer made for that never ends."""
+SLOW, GROWS = r"^(?:(?:a|aa|a?)+)+$", {"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"}
+
+
+def set_tokenizer(folder: Path, **parts: Any) -> Path:
+    """Exchange parts of a tokenizer.json."""
+    set_json(folder, "tokenizer.json", **parts)
+    return folder
+
+
+def _split(folder: Path) -> None:
+    pattern = {"type": "Split", "pattern": {"Regex": SLOW}, "behavior": "Isolated", "invert": False}
+    set_tokenizer(folder, pre_tokenizer=pattern)
+
+
+def _replaces(folder: Path) -> None:
+    set_tokenizer(folder, normalizer={"type": "Replace", "pattern": {"Regex": SLOW}, "content": ""})
+
+
+def _grows(folder: Path) -> None:
+    set_tokenizer(folder, normalizer={"type": "Sequence", "normalizers": [GROWS] * 20})
+
+
+def _template(folder: Path) -> None:
+    piece = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}
+    single = [piece] * 30_000 + [{"Sequence": {"id": "A", "type_id": 0}}]
+    pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}]
+    special = {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
+    template = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": special}
+    set_tokenizer(folder, post_processor=template)
+
+
+def _sparse(folder: Path) -> None:
+    with open(folder / "tokenizer.json", "r+b") as file:
+        file.truncate(20 * 1024**3)
+
+
+def _pipe(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    os.mkfifo(folder / "tokenizer.json")
+
+
+def _longest(folder: Path) -> None:
+    set_json(folder, "tokenizer_config.json", model_max_length=[1])
+
+
+TOKENIZERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a pattern that never ends": (_split, "broke off|seconds"),
+    "a normaliser that never ends": (_replaces, "broke off|seconds"),
+    "a normaliser that grows": (_grows, "memory|seconds|broke off|tokens of"),
+    "a template of thirty thousand tokens": (_template, "tokens of|seconds"),
+    "a file of 20 GB without content": (_sparse, "the limit for this kind of file"),
+    "a pipe": (_pipe, "not an ordinary file"),
+    "a list as the longest": (_longest, "no number as 'model_max_length'"),
+}
+"""What is wrong with a tokenizer -> how a folder gets it, and what the sentence says."""
 
 
 def model_folder(folder: Path) -> Path:

@@ -4,6 +4,7 @@ Covers `bertviz_core/models/files.py`.
 """
 
 import json
+import resource
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -331,3 +332,16 @@ def test_the_device_is_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> Non
     assert best_device() == "mps"
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert best_device() == "cpu"
+
+
+def test_a_config_that_asks_for_far_more_than_its_files_hold_takes_no_memory(bert: Path) -> None:
+    set_config(bert, vocab_size=50_000_000)
+    before = max_rss()
+    with pytest.raises(CheckpointError, match="numbers, its files hold"):
+        load(bert)
+    assert max_rss() - before < 100 * 1024**2
+
+
+def max_rss() -> int:
+    """Most bytes that this process ever had in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -19,7 +19,7 @@ SET = "import sys, os, time; from bertviz_core.sandbox.child import set_limits; 
 
 def child(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the child run this code under its limits."""
-    monkeypatch.setattr(run, "_command", lambda task, limits: [sys.executable, "-c", SET + code])
+    monkeypatch.setattr(run, "command", lambda task, limits: [sys.executable, "-c", SET + code])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from bertviz_core.models.skeleton import build_skeleton, import_library
-from bertviz_core.models.sources import resolve
+from bertviz_core.models.sources import resolve, trusted_configs
+from bertviz_core.models.untrusted.trial import require_trials
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from ui.session import first_page_sent
 
@@ -19,6 +20,7 @@ COLLECT_EVERY_S = 10.0
 @contextlib.asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     """Start the background work, which the health check does not wait for; it ends with the server."""
+    require_trials(Settings.from_environment(), trusted_configs())
     ended = threading.Event()
     threading.Thread(target=_import_and_collect, args=(ended,), name="preload", daemon=True).start()
     yield {}

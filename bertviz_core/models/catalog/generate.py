@@ -1,12 +1,18 @@
 """What transformers says of its classes, by type; run as a program, it writes the text models' to library.json.
 
+What each entry of a config may be goes, for all models, to entry_kinds.json.
+
 A checkpoint of a type in that file is read without importing transformers; of any other it is asked when it is needed.
 Run again after a change of the pinned transformers: `python -m bertviz_core.models.catalog.generate`.
 """
 
+import dataclasses
 import re
 import sys
-from collections.abc import Mapping
+import types
+import typing
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +21,9 @@ import orjson
 from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, quietly, task_class
 
 TABLE = Path(__file__).with_name("library.json")
+KINDS_TABLE = Path(__file__).parents[1] / "untrusted" / "entry_kinds.json"
+KINDS: Mapping[Any, str] = {int: "i", float: "f", bool: "b", str: "s", list: "l", tuple: "l", dict: "d", type(None): ""}
+"""A type of Python -> its letter in entry_kinds.json; an entry may be empty whatever its type."""
 TEXT_TASKS = frozenset(("masked-lm", "next-sentence", "token-classification", "question-answering", "multiple-choice"))
 """A type with a class for one of these works on the tokens of a text, and is packaged; classes for pretraining and for
 the base model alone are had by what sees and hears, too."""
@@ -57,6 +66,68 @@ def table_bytes(table: Mapping[str, Any]) -> bytes:
         for key, value in table.items()
     ]
     return b"{\n" + b",\n".join(parts) + b"\n}\n"
+
+
+def entry_kinds_table() -> dict[str, Any]:
+    """What each entry of a config may be: letters by entry, "kinds" as most types have it, "others" where one differs.
+
+    i: a whole number, f: any number, b: true or false, s: a text, d: an object, l: a list, I: a list of whole numbers,
+    S: a list of texts. An entry that may be anything, or something that JSON has not, is left out.
+    """
+    import_library()
+    import torch
+    from transformers import CONFIG_MAPPING, PreTrainedConfig, configuration_utils
+
+    common = typing.get_type_hints(PreTrainedConfig, {**vars(configuration_utils), "torch": torch})
+    found: dict[str, dict[str, str]] = {}
+    for model_type, config_class in sorted(CONFIG_MAPPING.items()):
+        for field in dataclasses.fields(config_class):
+            letters = _letters(common.get(field.name) if isinstance(field.type, str) else field.type)
+            if letters:
+                found.setdefault(field.name, {})[model_type] = letters
+    for model_type, entry, letter in _written():  # what the library itself writes is right, whatever it is annotated
+        letters = found.get(entry, {}).get(model_type, "")
+        if entry in found and not {letter, "f" if letter == "i" else "l"} & {*letters}:
+            found[entry][model_type] = "".join(sorted({*letters, letter}))
+    kinds = {entry: Counter(by_type.values()).most_common(1)[0][0] for entry, by_type in sorted(found.items())}
+    others: dict[str, dict[str, str]] = {}
+    for entry, by_type in found.items():
+        for model_type, letters in by_type.items():
+            if letters != kinds[entry]:
+                others.setdefault(model_type, {})[entry] = letters
+    return {"kinds": kinds, "others": dict(sorted(others.items())), "types": sorted(CONFIG_MAPPING)}
+
+
+def _written() -> Iterator[tuple[str, str, str]]:
+    """Type, entry and letter of each value in the configs that transformers writes."""
+    from transformers import CONFIG_MAPPING
+
+    for model_type, config_class in sorted(CONFIG_MAPPING.items()):
+        try:
+            with quietly():
+                written = orjson.loads(config_class().to_json_string(use_diff=False))
+        except Exception:  # a composite that has no default
+            written = {}
+        for entry, value in written.items():
+            if value is not None:
+                inside = {type(item) for item in value} if isinstance(value, list) else set()
+                yield model_type, entry, {(int,): "I", (str,): "S"}.get(tuple(inside)) or KINDS[type(value)]
+
+
+def _letters(annotation: Any) -> str:
+    """The letters of an annotated type; "" where it may be something else."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        parts = [_letters(each) for each in arguments if each is not type(None)]
+        return "".join(sorted(set("".join(parts)))) if all(parts) else ""
+    if origin is typing.Literal:
+        return "".join(sorted({KINDS[type(each)] for each in arguments}))
+    if origin in (list, tuple):
+        inside = {_letters(each) for each in arguments if each is not Ellipsis}
+        return {"i": "I", "s": "S"}.get("".join(inside), "l")
+    if isinstance(annotation, type) and hasattr(annotation, "model_type"):
+        return "d"  # a config inside the config
+    return KINDS.get(origin or annotation, "")
 
 
 def model_type_row(model_type: str) -> dict[str, Any] | None:
@@ -209,3 +280,4 @@ def _literal(pattern: str) -> str:
 
 if __name__ == "__main__":
     TABLE.write_bytes(table_bytes(library_table()))
+    KINDS_TABLE.write_bytes(table_bytes(entry_kinds_table()))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, own_file, present, read_file
+from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_values, own_file, present, read_file
 from bertviz_core.models.safetensors.header import json_object, read_file_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.text import quoted
@@ -39,7 +39,9 @@ def read_json(folder: Path, name: str, limit: int = CONFIG_NBYTES) -> dict[str, 
     Raises:
         CheckpointError: the file is not the folder's own, is too large for what it should be, or is no JSON object.
     """
-    return json_object(name, read_file(folder, name, limit))
+    raw = read_file(folder, name, limit)
+    check_values(name, raw)
+    return json_object(name, raw)
 
 
 def weight_files(folder: Path) -> tuple[str, ...]:

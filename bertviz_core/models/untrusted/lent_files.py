@@ -13,7 +13,15 @@ from typing import Any
 import orjson
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import INDEX_NBYTES, VOCABULARY_NBYTES, own_file, parsed_json, present, read_file
+from bertviz_core.models.own_files import (
+    INDEX_NBYTES,
+    VOCABULARY_NBYTES,
+    check_size,
+    own_file,
+    parsed_json,
+    present,
+    read_file,
+)
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
 from bertviz_core.models.safetensors.header import json_object
 from bertviz_core.models.untrusted.tokenizer import check_serialized, harmless_added_tokens, harmless_tokenizer_config
@@ -29,6 +37,17 @@ VOCABULARIES = (
     *("word_shape.json", "word_pronunciation.json"),
 )
 """The vocabulary files of transformers' tokenizer classes."""
+
+
+def check_tokenizer_files(folder: Path) -> None:
+    """Refuse a tokenizer by the kinds and sizes of its files; none is opened.
+
+    Raises:
+        CheckpointError: a file is not the folder's own, no regular one, or larger than a tokenizer's ever is.
+    """
+    for name in (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES):
+        if present(folder, name):
+            check_size(name, own_file(folder, name).stat().st_size, VOCABULARY_NBYTES)
 
 
 @contextmanager

@@ -1,0 +1,91 @@
+"""Models made to bring a server down: each is one sentence for its own reader, and the others hardly notice."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.fault_cases import one_sentence, row, told, went_well
+from benchmarks.load_server import ROOT, Server, running
+from benchmarks.load_visitor import Seen, Visitor, visiting
+from benchmarks.timing import Row
+
+MAKE = """
+import json, sys
+from pathlib import Path
+from tests.helpers.hostile import CONFIGS, MILLION, REPEATS, TOKENIZERS, set_json
+from tests.helpers.tiny_models import save_tiny
+home, names = Path(sys.argv[1]), {}
+def folder(words, kind):
+    name = f"m{len(names)}"
+    names[name] = (kind, words)
+    (home / name).mkdir(parents=True)
+    return home / name
+for words, (entries, _) in CONFIGS.items():
+    (folder(words, "config") / "config.json").write_text('{"model_type": "bert", ' + entries + "}")
+for family, entries in REPEATS.items():
+    path = folder(f"{family}: a million times {next(iter(entries))}", "config")
+    (path / "config.json").write_text(json.dumps({"model_type": family, **entries}))
+layers = {"model_type": "bert", "num_hidden_layers": 2000}
+(folder("2,000 layers, as many as an entry may ask for", "modules") / "config.json").write_text(json.dumps(layers))
+towers = {"model_type": "switch_transformers", "num_experts": 2000, "num_layers": 200, "num_sparse_encoder_layers": 200}
+(folder("2,000 experts in each of 200 layers", "modules") / "config.json").write_text(json.dumps(towers))
+for words, (make, _) in TOKENIZERS.items():
+    make(save_tiny("bert", folder(words, "tokenizer")))
+print(json.dumps(names))
+"""
+PAGES = {"config": ("", "parameters", "tokens"), "modules": ("architecture", "parameters"), "tokenizer": ("tokens",)}
+TEXT = "a" * 64 + "!"
+WAITS_S, GROWS = 1.0, 50 * 1024**2
+ALONE = 10
+FIRST = 60 * 1024**2
+"""What the first trial leaves in the server beside what it tries: the library's own modules."""
+
+
+def rows(home: Path) -> list[Row]:
+    """The lines of the hostile models."""
+    models = home / "models"
+    made = subprocess.run([sys.executable, "-c", MAKE, str(models)], cwd=ROOT, check=True, capture_output=True)
+    names: dict[str, tuple[str, str]] = json.loads(made.stdout.splitlines()[-1])
+    with running(home, {"INSIDE_BERT_CHILD_SECONDS": "10"}) as server:
+        return asyncio.run(_all(server, names))
+
+
+async def _all(server: Server, names: dict[str, tuple[str, str]]) -> list[Row]:
+    async with visiting(server.url) as innocent:
+        alone = max([(await _look(innocent, number)).seconds for number in range(ALONE)][1:])
+        found = []
+        for name, (kind, words) in names.items():
+            found.append(await _opened(server, innocent, name, kind, words, alone))
+    return found
+
+
+async def _opened(server: Server, innocent: Visitor, name: str, kind: str, words: str, alone: float) -> Row:
+    """One reader opens a hostile model; another goes on reading the bundled one meanwhile."""
+    before, seen, number = server.rss, [], 0
+    opening = asyncio.create_task(_pages(server, name, kind))
+    while not opening.done():
+        number += 1
+        seen.append(await _look(innocent, f"{name} {number}"))
+    pages = await opening
+    waited, grown = max((each.seconds for each in seen), default=0.0) - alone, server.rss - before
+    refused = all(one_sentence(page) for page in pages)
+    holds = refused and waited <= WAITS_S and all(map(went_well, seen)) and grown <= GROWS + FIRST
+    holds = holds and server.alive and not server.tracebacks()
+    return row(
+        f"{kind}: {words}",
+        told(pages),
+        f"another reader waits {max(waited, 0):.1f} s longer at most; {max(grown, 0) / 1e6:,.0f} MB more",
+        f"one sentence, <= {WAITS_S:.0f} s, <= {(GROWS + FIRST) / 1e6:.0f} MB",
+        holds,
+    )
+
+
+async def _pages(server: Server, name: str, kind: str) -> list[Seen]:
+    async with visiting(server.url) as visitor:
+        return [await visitor.visit(page, model=name, text=TEXT) for page in PAGES[kind]]
+
+
+async def _look(visitor: Visitor, number: object) -> Seen:
+    return await visitor.visit("tokens", text=f"another text {number}")

@@ -1,0 +1,1 @@
+"""A tokenizer that a stranger made, at work in a process of its own under limits of memory and time."""

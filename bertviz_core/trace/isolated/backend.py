@@ -1,0 +1,72 @@
+"""Transformers' tokenizer of a model's folder, from cleaned copies of its files: read here, or in a child."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.errors import CheckpointError
+from bertviz_core.models.own_files import present
+from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
+from bertviz_core.models.untrusted.lent_files import lent_tokenizer
+from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.text import first_line
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+
+
+def read_backend(name: str, folder: Path, raw_config: Mapping[str, Any]) -> "PreTrainedTokenizerBase":
+    """Transformers' tokenizer of a folder, read from cleaned copies of its files.
+
+    Args:
+        name: the model's name, for messages.
+        folder: the model's own folder.
+        raw_config: its config.json.
+
+    Raises:
+        CheckpointError: the tokenizer is damaged, or needs code or a package that is not here.
+    """
+    config = model_config(name, raw_config)
+    with BUILD_LOCK, quietly(), lent_tokenizer(folder, raw_config) as lent:
+        backend = _from_pretrained(name, raw_config, lent, config)
+        vocabulary = set(type(backend).vocab_files_names.values())
+        if vocabulary and not any(present(lent, file) for file in {*vocabulary, "tokenizer.json"}):
+            # transformers 5 makes an empty tokenizer where the vocabulary is missing; its every token would be [UNK].
+            raise CheckpointError(
+                f"{name!r} has no vocabulary for its tokenizer ({type(backend).__name__}): "
+                f"none of {', '.join(sorted(vocabulary))} is there; put in what tokenizer.save_pretrained writes."
+            )
+    return backend
+
+
+def _from_pretrained(
+    name: str, raw_config: Mapping[str, Any], folder: Path, config: "PreTrainedConfig"
+) -> "PreTrainedTokenizerBase":
+    from transformers import AutoTokenizer
+
+    _set_base_model(config, raw_config.get("_name_or_path"))
+    try:
+        with unplugged():
+            backend: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+                str(folder), config=config, local_files_only=True, trust_remote_code=False
+            )
+    except ImportError as error:
+        raise CheckpointError(
+            f"The tokenizer of {name!r} needs a package that is not installed here: {first_line(error)}"
+        ) from error
+    except Exception as error:  # the library raises whatever a damaged file leads to
+        why = first_line(error, {str(folder): name})
+        raise CheckpointError(
+            f"The tokenizer of {name!r} cannot be read: {why} "
+            "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
+        ) from error
+    return backend
+
+
+def _set_base_model(config: "PreTrainedConfig", base: Any) -> None:
+    """Name the model that a config was made from where transformers knows that its tokenizer is of another class."""
+    from transformers.models.auto.tokenization_auto import MODEL_IDS_TO_TOKENIZERS_BACKEND
+
+    if isinstance(base, str) and any(fnmatch(base.lower(), known) for known in MODEL_IDS_TO_TOKENIZERS_BACKEND):
+        config._name_or_path = base

@@ -1,0 +1,85 @@
+"""What the process of a tokenizer does: it reads the tokenizer, and encodes texts with it. torch is never imported."""
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.trace.isolated.messages import Encoded, Encoding, Loading, Request, Row, Spelling, TokenizerFacts
+
+TOKENS_PER_CHARACTER, FURTHER_TOKENS = 8, 20_000
+"""More tokens than these for each character of a text, and these, are made by no tokenizer of a language."""
+ID_NAMES = tuple(f"{role}_token_id" for role in ("unk", "bos", "eos", "cls", "sep", "pad", "mask"))
+_BACKEND: list[Any] = []
+
+
+def answered(request: bytes) -> bytes:
+    """The packed answer to a packed request; the first one names the tokenizer.
+
+    Raises:
+        CheckpointError: the tokenizer cannot be read.
+        TextError: a text becomes tokens without end.
+    """
+    asked = msgspec.msgpack.decode(request, type=Request)
+    if isinstance(asked, Loading):
+        return msgspec.msgpack.encode(_load(asked))
+    if isinstance(asked, Spelling):
+        return msgspec.msgpack.encode(_BACKEND[0].convert_ids_to_tokens(asked.ids))
+    return msgspec.msgpack.encode(_encode(_BACKEND[0], asked))
+
+
+def _load(asked: Loading) -> TokenizerFacts:
+    modules: Any = sys.modules
+    modules.setdefault("torch", None)  # without it the process takes a third of the time and of the memory
+    tempfile.tempdir = asked.scratch
+    from bertviz_core.trace.isolated.backend import read_backend
+
+    backend: Any = read_backend(asked.name, Path(asked.folder), asked.config)
+    longest = backend.model_max_length
+    if isinstance(longest, bool) or not isinstance(longest, int | float):
+        raise CheckpointError(
+            f"The tokenizer of {asked.name!r} has no number as 'model_max_length'; correct tokenizer_config.json."
+        )
+    _BACKEND[:] = [backend]
+    try:
+        _encode(backend, Encoding(["A trial."], "With a pair.", single=True, options={"verbose": False}))
+    except TextError as error:
+        raise CheckpointError(f"The tokenizer of {asked.name!r} cannot be used: {error}.") from error
+    return TokenizerFacts(
+        is_fast=bool(backend.is_fast),
+        count=len(backend),
+        model_max_length=min(float(longest), 1e30),
+        truncation_side=str(getattr(backend, "truncation_side", "right")),
+        special_tokens_map={str(role): str(token) for role, token in backend.special_tokens_map.items()},
+        all_special_ids=[int(each) for each in backend.all_special_ids],
+        ids={name: getattr(backend, name, None) for name in ID_NAMES},
+    )
+
+
+def _encode(backend: Any, asked: Encoding) -> Encoded:
+    texts: Any = asked.texts[0] if asked.single else asked.texts
+    encoding = backend(texts, asked.pair, **asked.options)
+    given = sum(map(len, asked.texts)) + len(asked.pair or "")
+    _check_count(encoding, given, len(asked.texts), asked.single)
+    by_text = {name: [values] if asked.single else values for name, values in encoding.items()}
+    columns = {name: rows for name, rows in by_text.items() if all(map(_is_whole_numbers, rows))}
+    if not asked.single or not backend.is_fast:
+        return Encoded(columns, None)
+    rows = encoding.encodings[0]
+    return Encoded(columns, Row(list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets)))
+
+
+def _check_count(encoding: Mapping[str, Any], characters: int, texts: int, single: bool) -> None:
+    ids = encoding["input_ids"]
+    count = len(ids) if single else sum(map(len, ids))
+    most = TOKENS_PER_CHARACTER * characters + FURTHER_TOKENS * texts
+    if count > most:
+        raise TextError(f"it makes {count:,} tokens of {characters:,} characters; at most {most:,} are read")
+
+
+def _is_whole_numbers(row: Any) -> bool:
+    return isinstance(row, list) and all(isinstance(value, int) for value in row)

@@ -1,0 +1,67 @@
+"""What is said to the process of a tokenizer, and what it answers: plain values, checked by type where they arrive."""
+
+from typing import Any
+
+import msgspec
+
+
+class Loading(msgspec.Struct, frozen=True, tag=True):
+    """Which tokenizer to read."""
+
+    name: str
+    """The model's name, for messages."""
+    folder: str
+    """Its own folder."""
+    scratch: str
+    """A folder for copies, which the asking process removes."""
+    config: dict[str, Any]
+    """Its config.json."""
+
+
+class Encoding(msgspec.Struct, frozen=True, tag=True):
+    """Texts to cut into tokens."""
+
+    texts: list[str]
+    pair: str | None
+    single: bool
+    """Whether there is one text, and its places in the text are wanted."""
+    options: dict[str, bool | int | None]
+
+
+class Spelling(msgspec.Struct, frozen=True, tag=True):
+    """Ids whose spelling is asked for."""
+
+    ids: list[int]
+
+
+Request = Loading | Encoding | Spelling
+
+
+class TokenizerFacts(msgspec.Struct, frozen=True):
+    """What a tokenizer says of itself."""
+
+    is_fast: bool
+    count: int
+    """Entries of its vocabulary."""
+    model_max_length: float
+    truncation_side: str
+    special_tokens_map: dict[str, str]
+    all_special_ids: list[int]
+    ids: dict[str, int | None]
+    """Name, such as pad_token_id -> the id."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Where the tokens of one text, or one pair, come from."""
+
+    sequence_ids: list[int | None]
+    word_ids: list[int | None]
+    offsets: list[tuple[int, int]]
+
+
+class Encoded(msgspec.Struct, frozen=True):
+    """The tokens of one text, or of each of several."""
+
+    columns: dict[str, list[list[int]]]
+    """Name, such as input_ids -> for each text its whole numbers."""
+    row: Row | None

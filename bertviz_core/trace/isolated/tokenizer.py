@@ -1,0 +1,110 @@
+"""A tokenizer in a process of its own, with as much of transformers' interface as is used of one here."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+
+from bertviz_core.errors import BertvizError, CheckpointError
+from bertviz_core.models.own_files import VOCABULARY_NBYTES
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.models.untrusted.lent_files import check_tokenizer_files
+from bertviz_core.sandbox.run import ChildError, Limits
+from bertviz_core.sandbox.worker import Worker
+from bertviz_core.settings import Settings
+from bertviz_core.trace.isolated.messages import Encoded, Encoding, Loading, Spelling, TokenizerFacts
+
+TASK = "bertviz_core.trace.isolated.child.answered"
+ANSWER_NBYTES = 64 * 1024**2
+LEAST_NBYTES = 1024**3
+"""Address space without which the largest known vocabularies, of a quarter of a million words, cannot be read."""
+REFUSALS_KEPT = 256
+_REFUSED: "OrderedDict[tuple[str, str, Settings], str]" = OrderedDict()
+_REFUSED_LOCK = Lock()
+
+
+class IsolatedEncoding(dict[str, Any]):
+    """Columns of an encoding by name, as transformers' BatchEncoding; encodings where the places are known."""
+
+    encodings: list[Any] | None = None
+
+
+class IsolatedTokenizer:
+    """A model's tokenizer at work in a process of its own, which can be ended and comes back."""
+
+    def __init__(self, source: ModelSource, folder: Path, settings: Settings) -> None:
+        """Read the tokenizer and try it once; a refusal is kept while the model's files are the same.
+
+        Raises:
+            CheckpointError: it is missing, damaged, or takes more time or memory than a tokenizer does.
+        """
+        check_tokenizer_files(folder)
+        self._name = source.name
+        self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
+        loading = Loading(source.name, str(folder), self._scratch.name, dict(source.config))
+        limits = Limits.of(settings, ANSWER_NBYTES)
+        memory = max(limits.memory_nbytes, LEAST_NBYTES)
+        limits = replace(limits, memory_nbytes=memory, file_nbytes=VOCABULARY_NBYTES)
+        self._worker = Worker(TASK, msgspec.msgpack.encode(loading), limits)
+        self._facts = self._loaded((str(folder), source.revision, settings))
+
+    def __call__(
+        self, text: str | Sequence[str], pair: str | None = None, **options: bool | int | None
+    ) -> IsolatedEncoding:
+        """The encoding of a text or a pair, or of several texts, as transformers gives it.
+
+        Raises:
+            ChildError: it takes more time or memory than a text may.
+        """
+        single = isinstance(text, str)
+        asked = Encoding([text] if isinstance(text, str) else list(text), pair, single, options)
+        encoded = msgspec.msgpack.decode(self._worker.ask(msgspec.msgpack.encode(asked)), type=Encoded)
+        encoding = IsolatedEncoding({name: rows[0] if single else rows for name, rows in encoded.columns.items()})
+        if encoded.row is not None:
+            encoding.encodings = [SimpleNamespace(**msgspec.structs.asdict(encoded.row))]
+        return encoding
+
+    def __len__(self) -> int:
+        """Entries of the vocabulary."""
+        return self._facts.count
+
+    def __getattr__(self, name: str) -> Any:
+        """What the tokenizer says of itself: is_fast, model_max_length, pad_token_id and the like."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._facts.ids[name] if name in self._facts.ids else getattr(self._facts, name)
+
+    def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
+        """The vocabulary's spelling of some ids; None for a row that it has not.
+
+        Raises:
+            CheckpointError: the vocabulary takes too long to look them up.
+        """
+        try:
+            answer = self._worker.ask(msgspec.msgpack.encode(Spelling(list(ids))))
+        except ChildError as error:
+            raise CheckpointError(f"The tokenizer of {self._name!r} could not be asked: {error}.") from error
+        return msgspec.msgpack.decode(answer, type=list[str | None])
+
+    def _loaded(self, key: tuple[str, str, Settings]) -> TokenizerFacts:
+        with _REFUSED_LOCK:
+            refused = _REFUSED.get(key)
+        if refused is not None:
+            raise CheckpointError(refused)
+        try:
+            return msgspec.msgpack.decode(self._worker.prepared(), type=TokenizerFacts)
+        except ChildError as error:
+            words = f"The tokenizer of {self._name!r} could not be read: {error}."
+        except BertvizError as error:
+            words = str(error)
+        with _REFUSED_LOCK:
+            _REFUSED[key] = words
+            while len(_REFUSED) > REFUSALS_KEPT:
+                _REFUSED.popitem(last=False)
+        raise CheckpointError(words)
