@@ -111,7 +111,8 @@ def _written() -> Iterator[tuple[str, str, str]]:
         for entry, value in written.items():
             if value is not None:
                 inside = {type(item) for item in value} if isinstance(value, list) else set()
-                yield model_type, entry, {(int,): "I", (str,): "S"}.get(tuple(inside)) or KINDS[type(value)]
+                lists = "I" if inside == {int} else "S" if inside == {str} else ""
+                yield model_type, entry, lists or KINDS[type(value)]
 
 
 def _letters(annotation: Any) -> str:
