@@ -38,7 +38,7 @@ COVERED = """() => {
     left < title.right && title.left < right && top < title.bottom && title.top < bottom);
 }"""
 CONTROLS = "button, a, input, canvas, svg, [role=slider], [role=radio]"
-BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS})")].filter((each) => {{
+BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS}):not(.stDataFrame *)")].filter((each) => {{
   const {{left, right, width}} = each.getBoundingClientRect();
   return width && (left < -1 || right > innerWidth + 1) && each.checkVisibility({{visibilityProperty: true}});
 }}).map((each) => each.outerHTML.slice(0, 200))"""
