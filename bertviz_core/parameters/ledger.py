@@ -247,7 +247,8 @@ def header_ledger(name: str, config: Mapping[str, Any], header: CheckpointHeader
     filled = wrapped or base_only or any(source in names for source in own.tied.values())
     both = config.get("is_encoder_decoder") or facts.defaults.get("is_encoder_decoder")  # T5EncoderModel saves False
     encoder_alone = bool(both) and not any(row.component == "decoder" for row in parameters)
-    shown = architecture if filled or encoder_alone or not facts.base_class else facts.base_class
+    headless = architecture.endswith("Model") and "Head" not in architecture  # FunnelBaseModel beside FunnelModel
+    shown = architecture if filled or encoder_alone or headless or not facts.base_class else facts.base_class
     ledger = balanced_ledger(
         name,
         config,

@@ -32,7 +32,7 @@ MORE_TYPES = (
     *("pegasus_x", "plbart", "prophetnet", "switch_transformers", "visual_bert", "xglm"),
 )
 """Types beside those of library.json, which have tasks of understanding."""
-HIDDEN, MOST_PARAMETERS = 24, 30_000_000
+HIDDEN, VOCABULARY, MOST_PARAMETERS = 24, 120, 30_000_000
 WIDTHS = (
     *("hidden_size", "d_model", "n_embd", "dim", "emb_dim", "embedding_size", "intermediate_size", "d_ff", "ffn_dim"),
     *("d_inner", "n_inner", "hidden_dim", "dff", "encoder_ffn_dim", "decoder_ffn_dim", "word_embed_proj_dim"),
@@ -84,6 +84,8 @@ def smallest(config: Any) -> Any:
 
 
 def _size(key: str, value: int) -> int:
+    if key.endswith("token_id"):
+        return value if value < VOCABULARY else 5
     if key in WIDTHS:
         return HIDDEN
     if key in HEAD_WIDTHS:
@@ -95,7 +97,7 @@ def _size(key: str, value: int) -> int:
     if key.endswith(("layers", "n_layer")) and not key.startswith("first"):
         return 2
     if key.endswith(("vocab_size", "n_words", "hash_buckets")):
-        return 120
+        return VOCABULARY
     return 4 if "experts" in key and "tok" not in key else value
 
 

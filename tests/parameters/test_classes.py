@@ -73,6 +73,7 @@ CLASSES: dict[str, dict[str, Any]] = {
                 "DPRContextEncoder",
                 "DPRQuestionEncoder",
                 "DPRReader",
+                "FunnelBaseModel",
                 "GPTNeoXForCausalLM",
                 "LlamaForQuestionAnswering",
             ),
