@@ -12,7 +12,7 @@ from bertviz_core.models.untrusted.trial import BuildRequest
 
 
 def answered(request: bytes) -> bytes:
-    """The count of modules of a packed BuildRequest; an empty request only imports the libraries.
+    """Word that a packed BuildRequest was built; an empty request only imports the libraries.
 
     Raises:
         CheckpointError: there are too many modules, or the config's values do not fit together.
