@@ -8,11 +8,11 @@ import msgspec
 from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.skeleton import build_skeleton, import_library
-from bertviz_core.models.untrusted.trial import Trial
+from bertviz_core.models.untrusted.trial import BuildRequest
 
 
 def answered(request: bytes) -> bytes:
-    """The count of modules of a packed Trial; an empty request only imports the libraries.
+    """Word that a packed BuildRequest was built; an empty request only imports the libraries.
 
     Raises:
         CheckpointError: there are too many modules, or the config's values do not fit together.
@@ -21,7 +21,7 @@ def answered(request: bytes) -> bytes:
     import_library()
     if not request:
         return b""
-    trial = msgspec.msgpack.decode(request, type=Trial)
+    trial = msgspec.msgpack.decode(request, type=BuildRequest)
     with _at_most(trial.max_modules):
         build_skeleton(trial.name, trial.config, trial.task)
     with suppress(BertvizError):  # a family that cannot be run without weights; its modules can be looked at

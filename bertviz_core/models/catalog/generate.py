@@ -79,19 +79,19 @@ def entry_kinds_table() -> dict[str, Any]:
     from transformers import CONFIG_MAPPING, PreTrainedConfig, configuration_utils
 
     common = typing.get_type_hints(PreTrainedConfig, {**vars(configuration_utils), "torch": torch})
-    found: dict[str, dict[str, str]] = {}
+    allowed: dict[str, dict[str, str]] = {}
     for model_type, config_class in sorted(CONFIG_MAPPING.items()):
         for field in dataclasses.fields(config_class):
             letters = _letters(common.get(field.name) if isinstance(field.type, str) else field.type)
             if letters:
-                found.setdefault(field.name, {})[model_type] = letters
+                allowed.setdefault(field.name, {})[model_type] = letters
     for model_type, entry, letter in _written():  # what the library itself writes is right, whatever it is annotated
-        letters = found.get(entry, {}).get(model_type, "")
-        if entry in found and not {letter, "f" if letter == "i" else "l"} & {*letters}:
-            found[entry][model_type] = "".join(sorted({*letters, letter}))
-    kinds = {entry: Counter(by_type.values()).most_common(1)[0][0] for entry, by_type in sorted(found.items())}
+        letters = allowed.get(entry, {}).get(model_type, "")
+        if entry in allowed and not {letter, "f" if letter == "i" else "l"} & {*letters}:
+            allowed[entry][model_type] = "".join(sorted({*letters, letter}))
+    kinds = {entry: Counter(by_type.values()).most_common(1)[0][0] for entry, by_type in sorted(allowed.items())}
     others: dict[str, dict[str, str]] = {}
-    for entry, by_type in found.items():
+    for entry, by_type in allowed.items():
         for model_type, letters in by_type.items():
             if letters != kinds[entry]:
                 others.setdefault(model_type, {})[entry] = letters

@@ -59,7 +59,7 @@ TYPES: Mapping[str, Any] = {"b": bool, "s": str, "d": Mapping, "l": list | tuple
 """Letter -> Python's type of it, where that says all."""
 
 
-class Entry(NamedTuple):
+class ConfigEntry(NamedTuple):
     """An entry of a config, or of a config inside it."""
 
     place: str
@@ -102,13 +102,13 @@ def described(value: Any) -> str:
     return f"a list of {len(value):,}" if isinstance(value, list) else "an object"
 
 
-def _entries(name: str, config: Mapping[str, Any], place: str, depth: int, typed: bool = True) -> Iterator[Entry]:
+def _entries(name: str, config: Mapping[str, Any], place: str, depth: int, typed: bool = True) -> Iterator[ConfigEntry]:
     """The entries of a config and of what is inside it; only those of configs have a known type."""
     model_type = config.get("model_type")
     kinds = _kinds(model_type if isinstance(model_type, str) and model_type in _known() else "") if typed else {}
     for key, value in config.items():
         _check_depth(name, value, depth + 1)
-        yield Entry(f"{place}{key}", key, value, kinds.get(key, ""))
+        yield ConfigEntry(f"{place}{key}", key, value, kinds.get(key, ""))
         if isinstance(value, Mapping) and key not in LABELS:
             inner = typed and (CONFIG.fullmatch(key) is not None or "model_type" in value)
             yield from _entries(name, value, f"{place}{key}.", depth + 1, inner)
@@ -125,7 +125,7 @@ def _check_depth(name: str, value: Any, depth: int) -> None:
                 _check_depth(name, item, depth + 1)
 
 
-def _fault(entry: Entry, settings: Settings) -> str:
+def _fault(entry: ConfigEntry, settings: Settings) -> str:
     """What is needed in the place of an entry; "" where it fits."""
     key, value = entry.key, entry.value
     if value is None:
@@ -197,7 +197,7 @@ def _known() -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _kinds(model_type: str) -> Mapping[str, str]:
-    """Entry -> letters of what it may be, in a config of a type; of any type for a config that names none."""
+    """ConfigEntry -> letters of what it may be, in a config of a type; of any type for a config that names none."""
     table = _table()
     kinds = {**table["kinds"], **ALWAYS}
     if model_type:

@@ -31,7 +31,7 @@ KEPT = 1024
 LABELS = ("id2label", "label2id", "num_labels")
 
 
-class Trial(msgspec.Struct, frozen=True):
+class BuildRequest(msgspec.Struct, frozen=True):
     """What to build."""
 
     name: str
@@ -79,7 +79,7 @@ class Trials:
             known = key in self._verdicts
             verdict = self._verdicts.get(key)
         if not known:
-            verdict = self._tried(Trial(name, dict(config), task, self._max_modules))
+            verdict = self._tried(BuildRequest(name, dict(config), task, self._max_modules))
             with self._lock:
                 self._verdicts[key] = verdict
                 while len(self._verdicts) > KEPT:
@@ -87,7 +87,7 @@ class Trials:
         if verdict is not None:
             raise type(verdict)(*verdict.args)
 
-    def _tried(self, trial: Trial) -> errors.BertvizError | None:
+    def _tried(self, trial: BuildRequest) -> errors.BertvizError | None:
         worker = self._workers.get()
         try:
             worker.ask(msgspec.msgpack.encode(trial))

@@ -9,7 +9,16 @@ from typing import Any
 import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.trace.isolated.messages import Encoded, Encoding, Loading, Request, Row, Spelling, TokenizerFacts
+from bertviz_core.trace.isolated.backend import read_backend
+from bertviz_core.trace.isolated.messages import (
+    Encoded,
+    Encoding,
+    Loading,
+    Request,
+    Spelling,
+    TokenizerFacts,
+    TokenPlaces,
+)
 
 TOKENS_PER_CHARACTER, FURTHER_TOKENS = 8, 20_000
 """More tokens than these for each character of a text, and these, are made by no tokenizer of a language."""
@@ -36,8 +45,6 @@ def _load(asked: Loading) -> TokenizerFacts:
     modules: Any = sys.modules
     modules.setdefault("torch", None)  # without it the process takes a third of the time and of the memory
     tempfile.tempdir = asked.scratch
-    from bertviz_core.trace.isolated.backend import read_backend
-
     backend: Any = read_backend(asked.name, Path(asked.folder), asked.config)
     longest = backend.model_max_length
     if isinstance(longest, bool) or not isinstance(longest, int | float):
@@ -70,7 +77,7 @@ def _encode(backend: Any, asked: Encoding) -> Encoded:
     if not asked.single or not backend.is_fast:
         return Encoded(columns, None)
     rows = encoding.encodings[0]
-    return Encoded(columns, Row(list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets)))
+    return Encoded(columns, TokenPlaces(list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets)))
 
 
 def _check_count(encoding: Mapping[str, Any], characters: int, texts: int, single: bool) -> None:

@@ -51,7 +51,7 @@ class TokenizerFacts(msgspec.Struct, frozen=True):
     """Name, such as pad_token_id -> the id."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class TokenPlaces(msgspec.Struct, frozen=True):
     """Where the tokens of one text, or one pair, come from."""
 
     sequence_ids: list[int | None]
@@ -64,4 +64,4 @@ class Encoded(msgspec.Struct, frozen=True):
 
     columns: dict[str, list[list[int]]]
     """Name, such as input_ids -> for each text its whole numbers."""
-    row: Row | None
+    row: TokenPlaces | None
