@@ -17,8 +17,8 @@ NUMBERS = frozenset(
 """Names of the controls that hold a number, or two of them as the ends of a part."""
 TYPED = frozenset(("text", "pair", "word", "first", "second", "sentences", "query_sentence"))
 """Names of what a reader typed; the model's own limit is theirs."""
-MOST_DIGITS, MOST_CHARACTERS, MOST_VALUES = 9, 2_000, 100
-"""Of a number; of another value, as long as every browser lets a whole address be; of values under one name."""
+MOST_DIGITS, MOST_CHARACTERS, MOST_VALUES = 9, 10_000, 100
+"""Of a number; of another value, far more than any control has a use for; of values under one name."""
 SHOWN_CHARACTERS, SHOWN_NAMES = 20, 3
 NUMBER = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}")
 
