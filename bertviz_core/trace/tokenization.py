@@ -276,7 +276,7 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     """
     folder = tokenizer_folder(source, settings)
     if source.kind == "bundled":
-        verify_bundled(TOKENIZER_NAMES)
+        verify_bundled(source.name, TOKENIZER_NAMES)
     config = model_config(source.name, source.config)
     with BUILD_LOCK, quietly(), lent_tokenizer(folder, source.config) as lent:
         backend = _from_pretrained(source, lent, config)

@@ -38,9 +38,7 @@ def source(name: str) -> ModelSource:
 
 def place(source: ModelSource) -> str:
     """What from_pretrained is given for a model: its id on the Hub, or its folder."""
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
+    return source.pretrained_name
 
 
 def saved_class(name: str) -> str:

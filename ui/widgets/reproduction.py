@@ -12,10 +12,7 @@ LONGEST = 300
 
 def model_name_in_code(name: str) -> str:
     """What from_pretrained must be given to load a model: a folder, or an id on the Hub."""
-    source = ledgers.source(name)
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
+    return ledgers.source(name).pretrained_name
 
 
 def model_lines(name: str, tokens: Tokens | None = None) -> str:

@@ -10,9 +10,7 @@ META = 'with torch.device("meta"):   # shapes without values\n'
 
 def where_from(source: ModelSource) -> str:
     """What from_pretrained is given for a model."""
-    if source.kind == "bundled":
-        return f"sentence-transformers/{source.name}"
-    return source.hub_id or str(source.folder or source.name)
+    return source.pretrained_name
 
 
 def stack_code(name: str, ledger: Ledger) -> str:
