@@ -1,6 +1,6 @@
 """From a name to a model: the order of the places, and every refusal in one sentence.
 
-Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`.
+Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`, `bertviz_core/models/catalog/bundled.py`.
 """
 
 import dataclasses
