@@ -21,6 +21,7 @@ COMMANDS = {
     "similarity": "sentences",
     "embed": "sentences",
     "compare": "compare",
+    "predict": "predict",
     "figure": "figure.command",
 }
 """Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""

@@ -172,7 +172,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     folder = weights_folder(source, settings)
     _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
     if source.kind == "bundled":
-        verify_bundled()
+        verify_bundled(source.name)
     if source.config.get("quantization_config"):
         raise CheckpointError(
             f"The weights of {source.name!r} are quantized; give the checkpoint in float32 or bfloat16."
@@ -181,7 +181,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     config = model_config(source.name, source.config)
     with BUILD_LOCK, quietly(), unplugged():
         with lent_weights(folder) as lent:
-            whole, info = _from_pretrained(source.name, lent, config, dtype)
+            whole, info = read_weights(source.name, lent, config, dtype, _base_class(config))
         model = _text_encoder(source, whole, config)
         missing = info["missing_keys"]
         check_weights_complete(source.name, whole, missing, model)
@@ -281,10 +281,12 @@ def _has_encoder_class(source: ModelSource) -> bool:
     return type(model_config(source.name, source.config)) in AutoModelForTextEncoding._model_mapping
 
 
-def _from_pretrained(
-    name: str, folder: Path, config: "PreTrainedConfig", dtype: Dtype
-) -> "tuple[PreTrainedModel, Mapping[str, Any]]":
-    import torch
+def _base_class(config: "PreTrainedConfig") -> Any:
+    """The auto class of the base model.
+
+    Raises:
+        UnsupportedModelError: there is none that reads a text.
+    """
     from transformers import AutoModel, AutoModelForTextEncoding
 
     # T5 and its kin have a class of the encoder alone, which a checkpoint without decoder loads into.
@@ -292,7 +294,28 @@ def _from_pretrained(
     auto_class: Any = encoder_class if type(config) in encoder_class._model_mapping else AutoModel
     if type(config) not in auto_class._model_mapping:
         raise UnsupportedModelError(f"{config.model_type} models have no base class in transformers that reads a text.")
-    if auto_class is encoder_class:
+    return auto_class
+
+
+def read_weights(
+    name: str, folder: Path, config: "PreTrainedConfig", dtype: Dtype, auto_class: Any
+) -> "tuple[PreTrainedModel, Mapping[str, Any]]":
+    """A model whose weights are a map of the file, and what transformers says of missing and unexpected keys.
+
+    Args:
+        name: name of the model, for messages.
+        folder: what `lent_weights` lends.
+        config: its config.
+        dtype: number format of the weights.
+        auto_class: one of transformers' auto classes that knows the config.
+
+    Raises:
+        CheckpointError: the file is damaged or does not fit the config, or a package is missing.
+    """
+    import torch
+    from transformers import AutoModelForTextEncoding
+
+    if auto_class is AutoModelForTextEncoding:
         config = copy.deepcopy(config)
         config.is_encoder_decoder = False  # T5Gemma's class of the encoder asks for it; the others set it themselves
     try:

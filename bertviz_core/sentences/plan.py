@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.own_files import CONFIG_NBYTES, parsed_json, present, read_file
 from bertviz_core.models.safetensors.folder import read_json
-from bertviz_core.models.sources import SMALL_SHA256, ModelSource, verify_bundled
+from bertviz_core.models.sources import ModelSource, verify_bundled
 from bertviz_core.sentences.pooling import dense_layer
 from bertviz_core.sentences.results import DenseLayer, Pooling, SentencePlan
 from bertviz_core.settings import Settings
@@ -97,7 +98,7 @@ def recommended(source: ModelSource, settings: Settings) -> SentencePlan:
     """
     folder = weights_folder(source, settings)
     if source.kind == "bundled":
-        verify_bundled(SMALL_SHA256)
+        verify_bundled(source.name, BUNDLED[source.name].small_files)
     modules = _modules(folder)
     if modules is None:
         return SentencePlan("mean", reason=NO_PLAN_REASON.format(why=f"it has no {MODULES_FILE}"))

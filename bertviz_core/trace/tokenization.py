@@ -296,7 +296,7 @@ def load_tokenizer(source: ModelSource, settings: Settings) -> TextTokenizer:
     """
     folder = tokenizer_folder(source, settings)
     if source.kind == "bundled":
-        verify_bundled(TOKENIZER_NAMES)
+        verify_bundled(source.name, TOKENIZER_NAMES)
     config = model_config(source.name, source.config)
     backend: Any
     if settings.isolate_models and source.kind not in ("bundled", "catalogue"):

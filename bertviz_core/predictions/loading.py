@@ -1,0 +1,182 @@
+"""A task head, put around a base model that is in memory already: only the head's own weights are added.
+
+A head that is not wholly in the checkpoint would answer with random numbers, so it is refused.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.checkpoints.load_report.report import source_load_report
+from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
+from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.files import weights_folder
+from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
+from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.models.untrusted.lent_files import lent_weights
+from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.settings import Settings
+from bertviz_core.text import counted, quoted
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+PREDICTED = (
+    "masked-lm",
+    "sequence-classification",
+    "token-classification",
+    "question-answering",
+    "next-sentence",
+)
+"""Tasks whose answers are shown, in the order in which a class that holds several heads is asked."""
+WITHOUT_POOLER = ("masked-lm", "token-classification", "question-answering")
+"""Tasks whose heads read the tokens' states and never the pooler, even where their class has one."""
+
+
+@dataclass(slots=True, eq=False)
+class HeadModel:
+    """A model with a task head; its base is the base model in memory, not a second copy."""
+
+    name: str
+    """Name under which it was requested."""
+    task: str
+    """One of PREDICTED."""
+    base: LoadedModel
+    """The base model, as every other view runs it."""
+    model: "PreTrainedModel"
+    """The class with the head, in eval mode; the base model is inside it."""
+    base_path: str
+    """Where the base is in it, such as "bert"; "" where it has modules of its own that share the base's weights."""
+    notices: tuple[str, ...]
+    """What a reader must know about its answers, one sentence each."""
+
+    @property
+    def model_class(self) -> str:
+        """The class, such as "BertForMaskedLM"."""
+        return type(self.model).__name__
+
+
+def stored_task(source: ModelSource) -> str:
+    """The task whose head a checkpoint was saved with, by the class that its config names.
+
+    Raises:
+        UnsupportedModelError: the config names no class, or one without a head whose answers are shown.
+    """
+    named = (source.config.get("architectures") or [""])[0]
+    config = model_config(source.name, source.config)
+    for task in PREDICTED:
+        class_names = _class_names(task, config)
+        several = task == "masked-lm" and class_names and named in _class_names("pretraining", config)
+        if named in class_names or several:
+            return task
+    if not named:
+        what = f"The config of {source.name!r} does not say which head it has"
+    elif named in _class_names("base", config):
+        what = f"{source.name!r} holds a base model ({named}) and no task head, so it predicts nothing"
+    else:
+        what = f"The head of {source.name!r} ({quoted(str(named), 60)}) is none whose predictions are shown"
+    raise UnsupportedModelError(f"{what}; name a task that its file holds a head for: {', '.join(PREDICTED)}.")
+
+
+def load_head(
+    source: ModelSource, settings: Settings, task: str | None = None, base: LoadedModel | None = None
+) -> HeadModel:
+    """The head of a checkpoint for a task, around its base model.
+
+    Args:
+        source: where the model is.
+        settings: what may be opened.
+        task: one of PREDICTED; None for the head that the checkpoint was saved with.
+        base: the base model where it is in memory already; None to load it.
+
+    Raises:
+        CheckpointError: as load_model; or tensors of the head are missing, or have another shape.
+        UnsupportedModelError: there is no such task, or the family has no class for it.
+    """
+    task = stored_task(source) if task is None else task
+    auto_class = task_class(task)
+    config = model_config(source.name, source.config)
+    if task not in PREDICTED:
+        raise UnsupportedModelError(f"{task!r} makes no prediction that is shown here; give {', '.join(PREDICTED)}.")
+    if type(config) not in auto_class._model_mapping:
+        raise UnsupportedModelError(f"{config.model_type} models have no class for the task {task!r} in transformers.")
+    base = load_model(source, settings) if base is None else base
+    with BUILD_LOCK, quietly(), unplugged(), lent_weights(weights_folder(source, settings)) as lent:
+        # The settings of text generation, which some classes ask for and no prediction uses.
+        (lent / "generation_config.json").write_text("{}")
+        try:
+            model, info = read_weights(source.name, lent, config, base.dtype, auto_class)
+        except CheckpointError as error:
+            refusal = error
+        else:
+            _check_whole(source.name, task, info)
+            path = _share_base(model, base.model, task)
+            _own_memory(model, base)
+            return HeadModel(source.name, task, base, model.eval(), path, _notices(source, task, base))
+    with suppress(BertvizError):  # what the report cannot be made of has its own words above
+        report = source_load_report(source, task, settings)
+        if report.mismatched:
+            refusal = CheckpointError(f"The head of {source.name!r} cannot be loaded. {report.suggestion}")
+    raise refusal
+
+
+def _class_names(task: str, config: Any) -> tuple[str, ...]:
+    """Classes that transformers has of a config for a task."""
+    mapping = task_class(task)._model_mapping
+    if type(config) not in mapping:
+        return ()
+    classes = mapping[type(config)]
+    return tuple(each.__name__ for each in (classes if isinstance(classes, tuple) else (classes,)))
+
+
+def _check_whole(name: str, task: str, info: Mapping[str, Any]) -> None:
+    pooler_needed = task not in WITHOUT_POOLER
+    missing = sorted(key for key in info["missing_keys"] if pooler_needed or "pooler." not in key)
+    if missing:
+        raise CheckpointError(
+            f"The head for {task} is not whole in {name!r}: {counted(len(missing), 'tensor')} ({quoted(missing[0])}"
+            f"{', ...' if len(missing) > 1 else ''}) would be random numbers. The load report lists what the file "
+            f"holds (load-report {name} --task {task})."
+        )
+
+
+def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) -> str:
+    """Put the base in memory in the place of the model's own, ties included; its path, "" where no place fits."""
+    path = next((name for name, module in model.named_modules() if type(module) is type(base) and name), "")
+    if not path:
+        return ""
+    inside = model.get_submodule(path)
+    own = {id(value): name for name, value in inside.named_parameters(remove_duplicate=False)}
+    known = dict(base.named_parameters(remove_duplicate=False))
+    # Nomic BERT's classifier reads a pooler that its base is made without; other heads do without it, too.
+    spare = POOLER if task in WITHOUT_POOLER else ()
+    whole = all(name in known or name.startswith(spare) for name in own.values())
+    shared = [
+        (name, known[own[id(value)]])
+        for name, value in model.named_parameters(remove_duplicate=False)
+        if own.get(id(value)) in known and not (whole and name.startswith(f"{path}."))
+    ]
+    if whole:
+        model.set_submodule(path, base)
+    else:
+        model.set_attn_implementation(base.config._attn_implementation)
+    for name, value in shared:
+        parent, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(parent), leaf, value)
+    return path if whole else ""
+
+
+def _own_memory(model: "PreTrainedModel", base: LoadedModel) -> None:
+    """Copy what is still a map of the file, the head, to the base's device; a file cut short would end the process."""
+    shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
+    for tensor in {id(each): each for each in (*model.parameters(), *model.buffers())}.values():
+        if id(tensor) not in shared:
+            tensor.data = tensor.data.clone().to(base.device)
+
+
+def _notices(source: ModelSource, task: str, base: LoadedModel) -> tuple[str, ...]:
+    introduction = BUNDLED[source.name].introduction if source.kind == "bundled" else ""
+    nothing_left_out = [words for words in base.notices if "only the encoder is run" not in words]
+    return (*((introduction,) if introduction else ()), *nothing_left_out)

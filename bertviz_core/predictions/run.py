@@ -1,0 +1,166 @@
+"""A model with a task head run on texts: its outputs row by row, or only its word head on chosen states."""
+
+import copy
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.sentences.batches import batches
+from bertviz_core.trace.forward import forward
+from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.verification import check_recording
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+CHUNK_NBYTES = 64 * 1024**2
+"""Bytes of the logits that are in memory at once: 549 positions of BERT's 30,522 words."""
+
+
+def check_task(head: HeadModel, *tasks: str) -> None:
+    """Refuse a head of another task.
+
+    Raises:
+        UnsupportedModelError: it is of none of these.
+    """
+    if head.task not in tasks:
+        raise UnsupportedModelError(
+            f"{head.name!r} was loaded with its head for {head.task}; this asks for {' or '.join(tasks)}."
+        )
+
+
+def row_outputs(
+    head: HeadModel, rows: Sequence[ModelRow], names: Sequence[str] = ("logits",)
+) -> "Iterator[tuple[int, tuple[np.ndarray, ...]]]":
+    """The head's outputs of every row, in the order in which they are run.
+
+    Rows of like length are run together where the family lets them; what stands behind a row's last token is cut off.
+
+    Args:
+        head: the model.
+        rows: tokenized texts.
+        names: outputs, as transformers names them.
+
+    Yields:
+        (index of the row, its outputs, each (seq, ...) or, where it has no row per token, (labels,)).
+
+    Raises:
+        UnsupportedModelError: the model needs more than a text.
+    """
+    lengths = [len(row) for row in rows]
+    for group in groups(head.base, lengths):
+        output = run_group(head, [rows[index] for index in group], head.model)
+        for place, index in enumerate(group):
+            arrays = [output[name][place].float().cpu().numpy() for name in names]
+            per_text = [name == "logits" and array.ndim == 1 for array, name in zip(arrays, names, strict=True)]
+            yield (
+                index,
+                tuple(
+                    array if whole else array[: lengths[index]] for array, whole in zip(arrays, per_text, strict=True)
+                ),
+            )
+
+
+def groups(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
+    """Indices of rows that are run together; one by one for a model without a padding id, which some heads need."""
+    if getattr(loaded.model.config, "pad_token_id", None) is None:
+        return [[index] for index in range(len(lengths))]
+    return batches(loaded, lengths)
+
+
+def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: bool) -> Mapping[str, Any]:
+    """One run of the base, or of the class with the head, on a batch."""
+    import torch
+
+    inputs = model_inputs(head.base, rows)
+    accepted = inspect.signature(model.forward).parameters
+    if not any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
+        inputs = {name: values for name, values in inputs.items() if name in accepted}
+    with RUN_LOCK, torch.inference_mode():
+        check_recording(head.base)
+        reset_model_state(head.base.model, max(len(row) for row in rows))
+        return forward(head.base, inputs, model, **wanted)
+
+
+class WordHead:
+    """The part of a masked-LM class behind its base: states in, logits of every word out."""
+
+    def __init__(self, head: HeadModel) -> None:
+        """The head of a model.
+
+        Raises:
+            UnsupportedModelError: the head is of another task.
+        """
+        check_task(head, "masked-lm")
+        self._head = head
+        self.reads_states = bool(head.base_path) and "." not in head.base_path
+
+    def outputs(self, rows: Sequence[ModelRow], states: bool = False) -> Mapping[str, Any]:
+        """What the base gives for a batch; the whole class where its head cannot be asked alone.
+
+        Args:
+            rows: tokenized texts of one length, or of a family that does not feel padding.
+            states: whether the hidden states of every layer are wanted.
+        """
+        model = self._head.base.model if self.reads_states else self._head.model
+        return run_group(self._head, rows, model, output_hidden_states=states)
+
+    def logits(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
+        """The logits (positions, vocab) of some states (positions, hidden), in float32.
+
+        Where the head cannot be asked alone, `states` are rows of output["logits"], which come back.
+        """
+        import torch
+
+        if not self.reads_states:
+            return states.float()
+        given = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
+        alone = _with_given_states(self._head, given)
+        with RUN_LOCK, torch.inference_mode():
+            ids = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
+            logits: torch.Tensor = forward(self._head.base, {"input_ids": ids}, alone)["logits"][0]
+        return logits.float()
+
+    def states(self, output: Mapping[str, Any]) -> "torch.Tensor":
+        """What `logits` reads of a run: states of the last layer (batch, seq, hidden)."""
+        tensor: torch.Tensor = output["last_hidden_state" if self.reads_states else "logits"]
+        return tensor
+
+    def chunks(self, count: int) -> "Iterator[slice]":
+        """Slices of `count` positions whose logits stay within CHUNK_NBYTES."""
+        step = max(1, CHUNK_NBYTES // (4 * self.vocab_size))
+        return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+    @property
+    def vocab_size(self) -> int:
+        """Words that the config counts."""
+        return int(self._head.model.config.get_text_config().vocab_size)
+
+
+def _with_given_states(head: HeadModel, output: Any) -> Any:
+    """The class with the head, sharing its weights, around a base that hands out what it is given."""
+    alone = copy.copy(head.model)
+    alone.__dict__["_modules"] = {**head.model._modules, head.base_path: _given_states(head.base.model, output)}
+    return alone
+
+
+def _given_states(base: "nn.Module", output: Any) -> "nn.Module":
+    from torch import nn
+
+    class GivenStates(nn.Module):
+        """A base that was run before; whatever else the head asks of it, such as its word table, is the base's."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(base, name)
+
+        def forward(self, *_: Any, **__: Any) -> Any:
+            return output
+
+    return GivenStates()

@@ -1,0 +1,156 @@
+"""Tags of tokens, and the stretches of text that they make up: transformers' groups, and those of BILOU and IOBES."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bertviz_core.predictions.classes import softmax
+from bertviz_core.predictions.labels import output_names
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.results import Entity, Strategy, TagPrediction
+from bertviz_core.predictions.run import check_task, row_outputs
+from bertviz_core.progress import Progress
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer
+
+OUTSIDE = "O"
+"""The tag of what belongs to no entity."""
+
+
+def tag_predictions(
+    head: HeadModel, texts: Sequence[Tokens], tell: Progress | None = None
+) -> tuple[TagPrediction, ...]:
+    """The tags of every token of some texts, in their order; run in batches of like length.
+
+    Args:
+        head: a model with its head for token-classification.
+        texts: tokenized texts.
+        tell: called as tell(texts done, texts); what it raises (SupersededError) ends the run.
+
+    Raises:
+        UnsupportedModelError: the head is of another task.
+    """
+    check_task(head, "token-classification")
+    predictions: dict[int, TagPrediction] = {}
+    for index, (logits,) in row_outputs(head, texts):
+        labels, notices = output_names(head, logits.shape[-1])
+        probabilities = softmax(logits)
+        for array in (logits, probabilities):
+            array.setflags(write=False)
+        predictions[index] = TagPrediction(
+            head.name, texts[index], labels, logits, probabilities, (*texts[index].notices, *head.notices, *notices)
+        )
+        if tell is not None:
+            tell(len(predictions), len(texts))
+    return tuple(predictions[index] for index in range(len(texts)))
+
+
+class _Tagged(NamedTuple):
+    """A token, or the tokens of a word, with one tag."""
+
+    label: str
+    score: float
+    positions: tuple[int, ...]
+
+
+def entities(
+    prediction: TagPrediction, tokenizer: TextTokenizer, strategy: Strategy = "simple", outside: bool = False
+) -> tuple[Entity, ...]:
+    """The tagged stretches of a text, as transformers' token-classification pipeline gives them.
+
+    "none" lists tokens; "simple" joins neighbours of one tag unless a B- begins a new one; "first", "average" and "max"
+    first give all pieces of a word one tag: the first piece's, that of the mean probabilities, or that of the piece
+    with the greatest probability. Where the labels are BILOU or IOBES (U-, L-, S-, E-), L- and E- end a stretch and U-
+    and S- stand alone, which the pipeline does not know. The text and its pair are read apart.
+
+    Args:
+        prediction: the tags.
+        tokenizer: the model's tokenizer.
+        strategy: how pieces and neighbours are joined.
+        outside: whether stretches of the tag O are listed, too.
+    """
+    listed = []
+    for sequence in (0, 1):
+        positions = [place for place, from_text in enumerate(prediction.tokens.sequence) if from_text == sequence]
+        tagged = [_tagged(prediction, (position,)) for position in positions]
+        if strategy in ("first", "average", "max"):
+            tagged = [_tagged(prediction, word, strategy) for word in _words(prediction.tokens, tokenizer, positions)]
+        groups = [[each] for each in tagged] if strategy == "none" else _joined(tagged, prediction.labels)
+        listed += [_entity(prediction.tokens, tokenizer, group, sequence, strategy) for group in groups]
+    return tuple(entity for entity in listed if outside or entity.label != OUTSIDE)
+
+
+def _tagged(prediction: TagPrediction, positions: tuple[int, ...], strategy: str = "first") -> _Tagged:
+    rows = prediction.probabilities[list(positions)]
+    row = rows.mean(axis=0) if strategy == "average" else rows[0]
+    if strategy == "max":
+        row = rows[int(rows.max(axis=1).argmax())]
+    best = int(row.argmax())
+    return _Tagged(prediction.labels[best], float(row[best]), positions)
+
+
+def _words(tokens: Tokens, tokenizer: TextTokenizer, positions: Sequence[int]) -> list[tuple[int, ...]]:
+    """The tokens of every word, as the pipeline tells them: by the mark of a continuing piece, else by spaces."""
+    words: list[tuple[int, ...]] = []
+    for position in positions:
+        if words and _continues(tokens, tokenizer, position):
+            words[-1] = (*words[-1], position)
+        else:
+            words.append((position,))
+    return words
+
+
+def _continues(tokens: Tokens, tokenizer: TextTokenizer, position: int) -> bool:
+    span = tokens.offsets[position] if tokens.offsets is not None else None
+    if span is None or tokens.unknown[position]:
+        return False
+    text = _text(tokens, tokens.sequence[position] or 0)
+    model = getattr(getattr(tokenizer.tokenizer, "backend_tokenizer", None), "model", None)
+    if getattr(model, "continuing_subword_prefix", None):
+        return len(tokens.tokens[position]) != span[1] - span[0]
+    return span[0] > 0 and " " not in text[span[0] - 1 : span[0] + 1]
+
+
+def _joined(tagged: Sequence[_Tagged], labels: Sequence[str]) -> list[list[_Tagged]]:
+    closed = any(label.startswith(("U-", "L-", "S-", "E-")) for label in labels) and any(
+        label.startswith("B-") for label in labels
+    )
+    groups: list[list[_Tagged]] = []
+    for each in tagged:
+        mark, name = _parted(each.label, closed)
+        if groups:
+            last_mark, last_name = _parted(groups[-1][-1].label, closed)
+            if name == last_name and mark not in "BUS" and last_mark not in "LUES":
+                groups[-1].append(each)
+                continue
+        groups.append([each])
+    return groups
+
+
+def _parted(label: str, closed: bool) -> tuple[str, str]:
+    """Mark and name of a tag: B begins, I goes on, L and E end, U and S are alone; a tag without a mark goes on."""
+    marks = "BILUES" if closed else "BI"
+    if len(label) > 1 and label[0] in marks and label[1] == "-":
+        return label[0], label[2:]
+    return "I", label
+
+
+def _entity(
+    tokens: Tokens, tokenizer: TextTokenizer, group: Sequence[_Tagged], sequence: int, strategy: Strategy
+) -> Entity:
+    positions = [position for each in group for position in each.positions]
+    first, last = positions[0], positions[-1]
+    start = end = None
+    text = str(tokenizer.tokenizer.convert_tokens_to_string([tokens.tokens[position] for position in positions]))
+    spans = None if tokens.offsets is None else (tokens.offsets[first], tokens.offsets[last])
+    if spans is not None and spans[0] is not None and spans[1] is not None:
+        start, end = spans[0][0], spans[1][1]
+        text = _text(tokens, sequence)[start:end]
+    label = group[0].label if strategy == "none" else group[0].label.split("-", 1)[-1]
+    score = float(np.mean([each.score for each in group]))
+    return Entity(label, score, text, start, end, first, last, sequence)
+
+
+def _text(tokens: Tokens, sequence: int) -> Any:
+    return (tokens.pair or "") if sequence else tokens.text

@@ -1,0 +1,128 @@
+"""Classes, tags, next sentences: transformers' pipelines, names that lie, groups by hand.
+
+Covers `bertviz_core/predictions/labels.py`, `bertviz_core/predictions/tags.py`.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import pipeline
+
+from bertviz_core.errors import BertvizError
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.results import STRATEGIES, Entity, Strategy
+from bertviz_core.predictions.tags import entities, tag_predictions
+from bertviz_core.trace.tokenization import tokenize
+from tests.helpers.tiny_heads import tiny_head
+from tests.helpers.tiny_models import PAIR, TEXT
+
+TEXTS = (TEXT, PAIR, "the bank, my bank.", "python", "I love xyz pythons on the river")
+BIO = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
+CLASS = "sequence-classification"
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "roberta", "modernbert"])
+def test_classes_are_the_pipelines(name: str) -> None:
+    for scoring, changes in (
+        ("softmax", {"num_labels": 3}),
+        ("sigmoid", {"num_labels": 4, "problem_type": "multi_label_classification"}),
+        ("number", {"num_labels": 1, "problem_type": "regression"}),
+    ):
+        head, tokenizer, own = tiny_head(name, CLASS, **changes)
+        predictions = class_predictions(head, [tokenize(tokenizer, text) for text in TEXTS])
+        ask = pipeline("text-classification", model=own, tokenizer=tokenizer.tokenizer, top_k=None)
+        for prediction, expected in zip(predictions, ask(list(TEXTS)), strict=True):
+            values = prediction.logits if prediction.probabilities is None else prediction.probabilities
+            told = dict(zip(prediction.labels, values.tolist(), strict=True))
+            assert prediction.scoring == scoring
+            assert told == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
+            if scoring == "softmax":
+                assert expected[0]["label"] == prediction.labels[prediction.best]
+                assert values.sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_a_pair_is_read_as_one_and_its_next_sentence_told() -> None:
+    head, tokenizer, own = tiny_head("bert", CLASS, num_labels=3)
+    pair = tokenize(tokenizer, TEXT, PAIR)
+    ask = pipeline("text-classification", model=own, tokenizer=tokenizer.tokenizer, top_k=None)
+    expected = {each["label"]: each["score"] for each in ask({"text": TEXT, "text_pair": PAIR})}
+    (prediction,) = class_predictions(head, [pair])
+    assert prediction.probabilities is not None
+    told = dict(zip(prediction.labels, prediction.probabilities.tolist(), strict=True))
+    assert told == pytest.approx(expected, abs=1e-5)
+    follows, tokenizer, _ = tiny_head("bert", "next-sentence")
+    assert class_predictions(follows, [pair])[0].labels == ("is the next sentence", "is another sentence")
+    with pytest.raises(BertvizError, match="give the second one"):
+        class_predictions(follows, [tokenize(tokenizer, TEXT)])
+    with pytest.raises(BertvizError, match="this asks for token-classification"):
+        tag_predictions(head, [pair])
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "words"),
+    [
+        ({0: "good", 1: "bad"}, ("good", "bad"), ""),
+        ({0: "good", 7: "bad"}, ("good", "LABEL_1"), "names 1 output of 2"),
+        ({0: "same", 1: "same"}, ("same (0)", "same (1)"), "the same name"),
+        ({0: "", 1: None}, ("LABEL_0", "LABEL_1"), "names 0 outputs of 2"),
+    ],
+)
+def test_names_that_lie_are_numbered_and_said(names: Any, labels: tuple[str, ...], words: str) -> None:
+    head, tokenizer, _ = tiny_head("distilbert", CLASS)
+    head.model.config.id2label = names
+    (prediction,) = class_predictions(head, [tokenize(tokenizer, TEXT)])
+    assert prediction.labels == labels
+    assert any(words in notice for notice in prediction.notices) if words else not prediction.notices
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_entities_are_the_pipelines(name: str, strategy: Strategy) -> None:
+    head, tokenizer, own = tiny_head(name, "token-classification", num_labels=5)
+    own.config.id2label = head.model.config.id2label = BIO
+    ask = pipeline("token-classification", model=own, tokenizer=tokenizer.tokenizer, aggregation_strategy=strategy)
+    predictions = tag_predictions(head, [tokenize(tokenizer, text) for text in TEXTS])
+    assert sum(len(entities(prediction, tokenizer, strategy)) for prediction in predictions) > 5
+    for text, prediction in zip(TEXTS, predictions, strict=True):
+        expected = ask(text)
+        listed = entities(prediction, tokenizer, strategy)
+        label = "entity" if strategy == "none" else "entity_group"
+        assert [(each.label, each.start, each.end) for each in listed] == [
+            (each[label], each["start"], each["end"]) for each in expected
+        ]
+        np.testing.assert_allclose([each.score for each in listed], [each["score"] for each in expected], atol=1e-5)
+        assert [each.text for each in listed] == [text[each["start"] : each["end"]] for each in expected]
+
+
+def stretches(tags: str, text: str = "i love my pet python the bank") -> list[tuple[str, str]]:
+    """What a row of tags, one a word, is joined to."""
+    head, tokenizer, _ = tiny_head("bert", "token-classification", num_labels=5)
+    tokens = tokenize(tokenizer, text)
+    labels = ("O", *dict.fromkeys(tags.replace("O", "").split()), "B-X")
+    rows = np.zeros((len(tokens), len(labels)), dtype=np.float32)
+    for position, tag in enumerate(tags.split(), start=1):
+        rows[position, labels.index(tag)] = 1
+    (made,) = tag_predictions(head, [tokens])
+    made = dataclasses.replace(made, labels=labels, logits=rows, probabilities=rows)
+    return [(each.label, each.text) for each in entities(made, tokenizer)]
+
+
+def test_bilou_and_iobes_end_where_they_say() -> None:
+    assert stretches("B-A I-A L-A U-A U-A O O") == [("A", "i love my"), ("A", "pet"), ("A", "python")]
+    assert stretches("S-A B-A E-A B-A I-A O O") == [("A", "i"), ("A", "love my"), ("A", "pet python")]
+    assert stretches("I-A I-A B-A I-A O O O") == [("A", "i love"), ("A", "my pet")]
+
+
+def test_a_text_and_its_pair_are_read_apart() -> None:
+    head, tokenizer, _ = tiny_head("bert", "token-classification", num_labels=5)
+    tokens = tokenize(tokenizer, "love", "my pet")
+    (made,) = tag_predictions(head, [tokens])
+    rows = torch.nn.functional.one_hot(torch.full((len(tokens),), 2), 5).float().numpy()
+    made = dataclasses.replace(made, labels=tuple(BIO.values()), logits=rows, probabilities=rows)
+    assert entities(made, tokenizer) == (
+        Entity("PER", 1.0, "love", 0, 4, 1, 1, 0),
+        Entity("PER", 1.0, "my pet", 0, 6, 3, 4, 1),
+    )
