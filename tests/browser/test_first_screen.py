@@ -6,7 +6,7 @@ Covers `ui/frame.css`, `ui/views/*/*.py`.
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from bertviz_core.figures.registry import PAGES
 from tests.browser.conftest import until
@@ -47,6 +47,7 @@ BESIDE = f"""() => [...document.querySelectorAll(".stMain :is({CONTROLS}):not(.s
 def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
     """Names of a page's views, each shown when its name comes."""
     page.goto(address)
+    expect(page.locator("h1")).to_be_visible()
     until(page, settled)
     radios = page.get_by_role("radiogroup", name="View").get_by_role("radio")
     names = radios.all_inner_texts() or [""]

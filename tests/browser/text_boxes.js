@@ -15,7 +15,7 @@ async function faults(spec, width) {
   const words = [...place.querySelectorAll("text")].filter(isSeen).map((node) => ({ node, said: node.textContent.trim(), corners: corners(node) }));
   const found = [];
   for (const each of words) {
-    const beyond = overflow(each.corners, area) || clipped(each);
+    const beyond = Math.max(overflow(each.corners, area), clipped(each));
     if (beyond > SLACK) found.push(`cut by ${Math.round(beyond)} px: ${each.said}`);
   }
   words.forEach((one, at) => words.slice(at + 1).forEach((other) => {

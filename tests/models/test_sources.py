@@ -174,7 +174,7 @@ def test_an_allow_list_is_kept(settings: Settings) -> None:
         ({"model_type": "no-such-type"}, "transformers does not know"),
         ({"model_type": "no-such-type", "auto_map": {}}, "custom code"),
         ([1], "not an object"),
-        ({**BERT, "hidden_size": "many"}, "cannot be used"),
+        ({**BERT, "hidden_size": "many"}, "a whole number is needed"),
         ({**BERT, "hidden_size": 9}, "hidden size"),
         ({**BERT, "num_hidden_layers": 10**9}, "at most"),
     ],

@@ -167,7 +167,7 @@ def test_names_are_shown_as_text_never_as_html() -> None:
     table = parameter(f"embeddings.{ACTIVE}_embeddings.weight", (97, HIDDEN), "embeddings")
     told = facts(tables=(StreamTable(table.name, "other", 97),))
     figure = model_stack(architecture(ACTIVE, told=told), ledger(ACTIVE, (), (table,), embeddings=97 * HIDDEN), LIGHT)
-    assert figure.layout.title.text.startswith(ACTIVE_ESCAPED)
+    assert figure.layout.title.text.endswith(f"— {ACTIVE_ESCAPED}")
     assert any(f"<b>{ACTIVE_ESCAPED}</b>" in (note.text or "") for note in figure.layout.annotations)
     assert not any(ACTIVE in (note.text or "") for note in figure.layout.annotations)
 
