@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.predictions.loading import HeadModel
@@ -137,7 +137,7 @@ def _part(tokenizer: TextTokenizer, window: _Window, logits: tuple[np.ndarray, .
     for array in (context, *logits):
         array.setflags(write=False)
     return AnswerWindow(
-        tokens=tokenizer.spelled(window.input_ids),
+        tokens=tokenizer.spelled(window.input_ids.tolist()),
         start=spans[0][0] if spans else 0,
         end=spans[-1][1] if spans else 0,
         context=context,
@@ -183,7 +183,7 @@ def _candidates(part: AnswerWindow, count: int, longest: int) -> list[tuple[int,
     ]
 
 
-def _log_sum(parts: "list[Float[np.ndarray, ' part']]") -> float:
+def _log_sum(parts: list[np.ndarray]) -> float:
     """Log of the sum of exp over all the parts."""
     values = np.concatenate(parts).astype(np.float64)
     return float(values.max() + np.log(np.exp(values - values.max()).sum()))

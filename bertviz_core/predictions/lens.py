@@ -106,14 +106,14 @@ class _Cells:
             log_probability = last_log if final else logits.log_softmax(dim=-1)
             own, best = logits.gather(1, ids)[:, 0], logits.topk(self.arrays["top_ids"].shape[-1], dim=-1).indices
             probability = log_probability.exp()
-            entropy = -(probability * log_probability).sum(dim=-1)
+            entropy = -torch.linalg.vecdot(probability, log_probability)
             values = {
                 "top_ids": best,
                 "top_log_probability": log_probability.gather(1, best),
                 "rank": ranks(logits, own),
                 "log_probability": log_probability.gather(1, ids)[:, 0],
                 "entropy": entropy,
-                "divergence": -entropy - (probability * last_log).sum(dim=-1),
+                "divergence": -entropy - torch.linalg.vecdot(probability, last_log),
             }
             for name, value in values.items():
                 self.arrays[name][layer, chunk] = value.cpu().numpy()

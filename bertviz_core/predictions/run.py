@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-CHUNK_NBYTES = 64 * 1024**2
-"""Bytes of the logits that are in memory at once: 549 positions of BERT's 30,522 words."""
+CHUNK_NBYTES = 16 * 1024**2
+"""Bytes of the logits that are in memory at once: 137 positions of BERT's 30,522 words."""
 
 
 def check_task(head: HeadModel, *tasks: str) -> None:

@@ -140,7 +140,11 @@ def check_top(top: int, most: int) -> int:
 
 def ranks(logits: "torch.Tensor", own: "torch.Tensor") -> "torch.Tensor":
     """1 + how many of the logits (positions, vocab) are greater than the own one (positions,)."""
-    return (logits > own[:, None]).sum(dim=-1) + 1
+    import torch
+
+    # As floats, which are summed ten times as fast as truth values, and exactly up to 16.7 million words.
+    greater = torch.gt(logits, own[:, None], out=torch.empty_like(logits))
+    return greater.sum(dim=-1).long() + 1
 
 
 def _of_chunk(logits: "torch.Tensor", ids: "torch.Tensor", top: int) -> "tuple[torch.Tensor, ...]":
