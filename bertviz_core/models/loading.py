@@ -264,8 +264,11 @@ def _check_belongs(source: ModelSource, settings: Settings) -> None:
     """
     if source.kind == "bundled":
         return
+    from transformers import AutoModelForTextEncoding
+
     with suppress(UnsupportedModelError):  # said where the class is chosen
-        task = ENCODER if _has_encoder_class(source) else "base"
+        base_class = _base_class(model_config(source.name, source.config))
+        task = ENCODER if base_class is AutoModelForTextEncoding else "base"
         asked = sum(each.numel() for each in build_skeleton(source.name, source.config, task).parameters())
         held = sum(math.prod(tensor.shape) for tensor in read_header(weights_folder(source, settings)).tensors)
         if asked > 2 * held + SPARE_NUMBERS:
@@ -273,12 +276,6 @@ def _check_belongs(source: ModelSource, settings: Settings) -> None:
                 f"The config of {source.name!r} asks for {asked:,} numbers, its files hold {held:,}: they do not "
                 "belong together. Check the sizes in config.json."
             )
-
-
-def _has_encoder_class(source: ModelSource) -> bool:
-    from transformers import AutoModelForTextEncoding
-
-    return type(model_config(source.name, source.config)) in AutoModelForTextEncoding._model_mapping
 
 
 def _base_class(config: "PreTrainedConfig") -> Any:
