@@ -34,8 +34,10 @@ def test_the_best_spans_are_those_of_brute_force(name: str, context: str) -> Non
     for longest in (1, 4, 30):
         prediction = predicted_answers(head, tokenizer, QUESTION, context, top=6, max_answer_tokens=longest)
         spans = brute_force(prediction, longest)
-        best, answer = spans[0], prediction.answers[0]
-        assert (answer.logit, answer.window, answer.first, answer.last) == pytest.approx(best, abs=1e-5)
+        answer = prediction.answers[0]
+        assert answer.logit == pytest.approx(spans[0][0], abs=1e-5)
+        # Equal windows have equal best spans: which of them stands first is left open.
+        assert (answer.window, answer.first, answer.last) in [span[1:] for span in spans if span[0] > spans[0][0] - 1e-5]
         assert answer.text == context[answer.start : answer.end]
         logits = [each.logit for each in prediction.answers]
         assert logits == sorted(logits, reverse=True)
