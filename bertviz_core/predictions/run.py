@@ -3,12 +3,12 @@
 import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
-from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.sentences.batches import batches
 from bertviz_core.trace.forward import forward
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 CHUNK_NBYTES = 16 * 1024**2
 """Bytes of the logits that are in memory at once: 137 positions of BERT's 30,522 words."""
+
+WHOLE_TEXT = ("sequence-classification", "next-sentence")
+"""Tasks with one answer a text. Some of their heads (XLNet's) read the last position, which must be no padding."""
 
 
 def check_task(head: HeadModel, *tasks: str) -> None:
@@ -55,7 +58,7 @@ def row_outputs(
         UnsupportedModelError: the model needs more than a text.
     """
     lengths = [len(row) for row in rows]
-    for group in groups(head.base, lengths):
+    for group in groups(head, lengths):
         output = run_group(head, [rows[index] for index in group], head.model)
         for place, index in enumerate(group):
             arrays = [output[name][place].float().cpu().numpy() for name in names]
@@ -68,11 +71,18 @@ def row_outputs(
             )
 
 
-def groups(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
+def groups(head: HeadModel, lengths: Sequence[int]) -> list[list[int]]:
     """Indices of rows that are run together; one by one for a model without a padding id, which some heads need."""
-    if getattr(loaded.model.config, "pad_token_id", None) is None:
+    if getattr(head.base.model.config, "pad_token_id", None) is None:
         return [[index] for index in range(len(lengths))]
-    return batches(loaded, lengths)
+    made = batches(head.base, lengths)
+    if head.task not in WHOLE_TEXT:
+        return made
+    return [
+        list(alike)
+        for group in made
+        for _, alike in groupby(sorted(group, key=lengths.__getitem__), lengths.__getitem__)
+    ]
 
 
 def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: bool) -> Mapping[str, Any]:

@@ -63,6 +63,6 @@ def _batches(head: HeadModel, word_head: WordHead, seq: int, positions: list[int
     most = len(positions)
     if not word_head.reads_states:  # the whole class gives the logits of every position
         most = max(1, CHUNK_NBYTES // (4 * seq * word_head.vocab_size))
-    for group in groups(head.base, [seq] * len(positions)):
+    for group in groups(head, [seq] * len(positions)):
         for start in range(0, len(group), most):
             yield [positions[index] for index in group[start : start + most]]

@@ -10,14 +10,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES
-from bertviz_core.models.sources import BUNDLED_SHA256
+from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from tests.browser.conftest import WAIT_MS, Watch
 
 pytestmark = pytest.mark.browser
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<img src=x onerror=alert(1)> & python </svg>"
 MODEL = "all-MiniLM-L6-v2"
-NAMED = f"Model: {MODEL}, revision {BUNDLED_SHA256[:12]}."
+NAMED = f"Model: {MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}."
 
 
 def opened(page: Page, address: str) -> None:

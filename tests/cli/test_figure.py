@@ -29,7 +29,7 @@ from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
 from bertviz_core.figures.registry import all_figures
-from bertviz_core.models.sources import BUNDLED_SHA256
+from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from tests.cli.conftest import Command
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
@@ -286,7 +286,7 @@ def test_an_html_file_needs_no_browser_and_no_network(
     assert (done.returncode, done.stdout) == (0, "")
     page = out.read_text(encoding="utf-8")
     assert THEMES[theme].paper in page
-    assert f"revision {BUNDLED_SHA256[:12]}" in page
+    assert f"revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}" in page
     assert "“&lt;img src=x onerror=alert(1)&gt;&lt;/svg&gt; &amp; python”" in page
     assert "<img src=x" not in page
     assert "mathjax" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL | re.IGNORECASE).lower()
@@ -339,7 +339,7 @@ def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: 
     assert height > 450
     spans = ["".join(each.itertext()) for each in root.findall(f"{SVG}text/{SVG}tspan")]
     caption = " ".join(spans)
-    assert f"Model: {MODEL}, revision {BUNDLED_SHA256[:12]}." in caption
+    assert f"Model: {MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}." in caption
     assert f"Text: “{EVIL}”." in caption
     assert "Colours: weight, 0 to 0." in caption
     assert root.findtext(f"{SVG}title") == f"Attention of layer 5, head 3 — {MODEL}"

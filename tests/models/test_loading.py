@@ -3,6 +3,7 @@
 Covers `bertviz_core/models/files.py`.
 """
 
+import dataclasses
 import json
 import resource
 import socket
@@ -24,6 +25,7 @@ from transformers import (
 from transformers.utils import logging
 
 from bertviz_core.errors import CheckpointError
+from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.loading import LoadedModel, best_device, load_model
 from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
@@ -259,7 +261,9 @@ def test_a_model_too_large_for_the_instance_is_refused(bert: Path, monkeypatch: 
 def test_the_bundled_weights_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     source = resolve("all-MiniLM-L6-v2", SETTINGS)
     assert sum(weight.numel() for weight in load_model(source, SETTINGS).model.parameters()) == 22_713_216
-    monkeypatch.setattr("bertviz_core.models.sources.BUNDLED_SHA256", "0" * 64)
+    row = BUNDLED[source.name]
+    wrong = dataclasses.replace(row, digests={**row.digests, "model.safetensors": "0" * 64})
+    monkeypatch.setattr("bertviz_core.models.sources.BUNDLED", {**BUNDLED, source.name: wrong})
     with pytest.raises(CheckpointError, match="SHA-256"):
         load_model(source, SETTINGS)
 

@@ -12,13 +12,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
-from bertviz_core.models.sources import BUNDLED_SHA256, resolve
+from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.sources import resolve
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"
-NAMED = f"{MODEL}, revision {BUNDLED_SHA256[:12]}."
+NAMED = f"{MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}."
 
 
 class View(NamedTuple):

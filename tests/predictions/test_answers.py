@@ -37,7 +37,9 @@ def test_the_best_spans_are_those_of_brute_force(name: str, context: str) -> Non
         answer = prediction.answers[0]
         assert answer.logit == pytest.approx(spans[0][0], abs=1e-5)
         # Equal windows have equal best spans: which of them stands first is left open.
-        assert (answer.window, answer.first, answer.last) in [span[1:] for span in spans if span[0] > spans[0][0] - 1e-5]
+        assert (answer.window, answer.first, answer.last) in [
+            span[1:] for span in spans if span[0] > spans[0][0] - 1e-5
+        ]
         assert answer.text == context[answer.start : answer.end]
         logits = [each.logit for each in prediction.answers]
         assert logits == sorted(logits, reverse=True)

@@ -37,6 +37,8 @@ def test_logits_are_transformers_own(name: str) -> None:
         texts = (tokenize(tokenizer, TEXT), tokenize(tokenizer, TEXT, PAIR))
         with RUN_LOCK:
             together = check_batches(head.base) == "any length" and not family(name).padding_acts
+        if name == "xlnet":  # its class reads the last position of a batch, which may be padding
+            together = together and task != "sequence-classification"
         if name == "bart":  # its classes read one count of <eos> in a batch
             texts, together = texts[:1], False
         expected = [own_outputs(head, own, (text,)) for text in texts]

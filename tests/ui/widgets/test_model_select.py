@@ -14,13 +14,13 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     (models_dir / "bare").mkdir()
     (models_dir / "bare" / "config.json").write_text("{}")
     lines = opened("overview").sidebar.selectbox(key="model").options
-    assert lines[:2] == ["all-MiniLM-L6-v2 · 22.7 M · ready", "mine · ready"]
-    assert lines[2:5] == [
+    assert lines[:3] == ["all-MiniLM-L6-v2 · 22.7 M · ready", "splade-tiny · 4.4 M · ready", "mine · ready"]
+    assert lines[3:6] == [
         "bare · structure only",
         "bert-base-uncased · 109.5 M · structure only",
         "bert-base-cased · 108.3 M · structure only",
     ]
-    assert all(line.endswith("structure only") for line in lines[2:])
+    assert all(line.endswith("structure only") for line in lines[3:])
     at = opened("overview", model="mine")
     assert at.query_params["model"] == "mine"
 
