@@ -77,7 +77,8 @@ def _encode(backend: Any, asked: Encoding) -> Encoded:
     if not asked.single or not backend.is_fast:
         return Encoded(columns, None)
     rows = encoding.encodings[0]
-    return Encoded(columns, TokenPlaces(list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets)))
+    places = TokenPlaces(list(rows.tokens), list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets))
+    return Encoded(columns, places)
 
 
 def _check_count(encoding: Mapping[str, Any], characters: int, texts: int, single: bool) -> None:

@@ -52,8 +52,9 @@ class TokenizerFacts(msgspec.Struct, frozen=True):
 
 
 class TokenPlaces(msgspec.Struct, frozen=True):
-    """Where the tokens of one text, or one pair, come from."""
+    """The tokens of one text, or one pair, and where they come from."""
 
+    tokens: list[str]
     sequence_ids: list[int | None]
     word_ids: list[int | None]
     offsets: list[tuple[int, int]]
