@@ -148,10 +148,10 @@ def _position(
     if table is None:
         return None, None
     given: list[torch.Tensor] = []
-    with RUN_LOCK, _listening(table, given) as row_numbers:
+    with RUN_LOCK:
         inputs = model_inputs(loaded, (trace.tokens,))
-        reset_model_state(loaded.model, len(trace.tokens))
-        with suppress(_TablePassedError):
+        reset_model_state(loaded.model, len(trace.tokens))  # first, since it takes away all that listens
+        with _listening(table, given) as row_numbers, suppress(_TablePassedError):
             forward(loaded, inputs)
     if not given:
         return None, None

@@ -21,6 +21,7 @@ from tests.helpers.tiny_models import FAMILIES, tiny_config, tiny_tokenizer
 SETTINGS = Settings.from_environment()
 
 
+@cache
 def families_with(task: str) -> tuple[str, ...]:
     """The tiny families that transformers has a class of a task for."""
     mapping = getattr(transformers, TASK_CLASSES[task])._model_mapping
