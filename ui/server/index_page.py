@@ -29,7 +29,7 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
 HOST = re.compile(rb"[\w.:\[\]-]+", re.ASCII)
-FRAME = Path(__file__).parents[1].joinpath("frame.css").read_text(encoding="utf-8")
+FRAME = Path(__file__).with_name("frame.css").read_text(encoding="utf-8")
 STALE = (b"content-length", b"etag", b"last-modified")
 
 

@@ -176,7 +176,7 @@ def test_the_page_is_streamlits_with_our_title_address_and_frame() -> None:
     found = re.fullmatch(rb"(?s).*?<head><script>(.*?)</script><style>(.*?)</style>(.*)", page)
     assert found is not None
     script, frame, rest = found.groups()
-    assert frame == (ROOT / "ui" / "frame.css").read_bytes()
+    assert frame == (ROOT / "ui" / "server" / "frame.css").read_bytes()
     assert b"BACKEND_BASE_URL" in script
     assert rest.replace(b"Inside BERT", b"Streamlit") == PAGE.partition(b"<head>")[2]
 
