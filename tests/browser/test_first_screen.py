@@ -1,6 +1,6 @@
 """Every view of every page in its window: the picture first on a desk, nothing beside the window on a phone.
 
-Covers `ui/frame.css`, `ui/views/*/*.py`.
+Covers `ui/server/frame.css`, `ui/views/*/*.py`.
 """
 
 from collections.abc import Iterator
