@@ -99,7 +99,7 @@ def seed_hashing(model: "PreTrainedModel") -> tuple[str, ...]:
     """Give layers that hash at random (Reformer) a seed, so that a text has one result; a notice where that was so."""
     hashing = [module for module in model.modules() if getattr(module, "hash_seed", 0) is None]
     for module in hashing:
-        setattr(module, "hash_seed", 0)  # noqa: B010  # not a module or a tensor
+        vars(module)["hash_seed"] = 0
     if not hashing:
         return ()
     return ("Its attention hashes tokens at random; here always with seed 0. Another seed gives other numbers.",)

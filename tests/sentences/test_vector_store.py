@@ -152,7 +152,7 @@ def test_a_kill_in_mid_write_loses_nothing_that_was_kept(tmp_path: Path) -> None
 def stored_keys(folder: Path) -> set[bytes]:
     """The keys as the file holds them."""
     with closing(sqlite3.connect(folder / FILE)) as database:
-        return {key for table in ("vectors", "uses") for (key,) in database.execute(f"SELECT key FROM {table}")}  # noqa: S608
+        return {key for (key,) in database.execute("SELECT key FROM vectors UNION SELECT key FROM uses")}
 
 
 def test_a_guessed_key_is_confirmed_by_nobody_who_has_the_file_alone(tmp_path: Path) -> None:

@@ -188,7 +188,9 @@ def test_the_files_of_a_session_and_of_all_are_limited(server: dict[str, dict[st
 
 
 def test_uploads_on_their_way_count(server: dict[str, dict[str, Any]]) -> None:
-    gate = Entrance(None, Settings.from_environment())  # type: ignore[arg-type]
+    async def app(*_: Any) -> None: ...
+
+    gate = Entrance(app, Settings.from_environment())
     scope = {"type": "http", "method": "PUT", "path": UPLOAD}
     gate.coming["one"] = FILES_OF_SESSION * FILE
     with pytest.raises(entrance.Refused, match="too many uploaded files"):
