@@ -71,9 +71,9 @@ def foreign_prefix(names: Sequence[str], prefix: str) -> str:
         prefix: the class's own prefix.
     """
     taken, rest = "", list(names)
-    while True:
+    while rest:
         heads = Counter(name.partition(".")[0] for name in rest)
-        head, count = heads.most_common(1)[0] if rest else ("", 0)
+        head, count = heads.most_common(1)[0]
         own = head == prefix or is_stack_or_embedding(head)
         wraps_own = head != prefix and any(name.startswith(f"{head}.{prefix}.") for name in rest)
         if count < MOSTLY * len(names) or (own and not wraps_own) or head in rest:
@@ -81,6 +81,7 @@ def foreign_prefix(names: Sequence[str], prefix: str) -> str:
             return taken if leads_on else ""
         taken += f"{head}."
         rest = [name.removeprefix(taken) for name in names if name.startswith(taken)]
+    return ""
 
 
 def _renamed(tensor: StoredTensor, steps: Sequence[Mapping[str, Any]]) -> list[NamedTensor]:
