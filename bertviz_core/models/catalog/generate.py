@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, quietly, task_class
 
 TABLE = Path(__file__).with_name("library.json")
@@ -50,8 +51,8 @@ def library_table() -> dict[str, Any]:
     types: dict[str, dict[str, Any]] = {}
     classes: dict[str, dict[str, Any]] = {}
     for model_type in sorted(modeling_auto.MODEL_MAPPING_NAMES):
-        row = None if TEXT_TASKS.isdisjoint(_tasks(model_type)) else model_type_row(model_type)
-        if row is not None:
+        known = model_type in FAMILIES or not TEXT_TASKS.isdisjoint(_tasks(model_type))
+        if known and (row := model_type_row(model_type)) is not None:
             types[model_type] = row
             classes |= model_type_classes(model_type)
     others = sorted(set(configuration_auto.CONFIG_MAPPING_NAMES) - set(types))
