@@ -56,6 +56,12 @@ class Family:
     """(embedding table, how often its row 0 is added to every token), besides word, position and type."""
     embedding_note: str = ""
     """What the embedding block does besides the sum and the normalisation, one sentence."""
+    pooler_note: str = ""
+    """What pre-training asks of the pooler's vector, one sentence."""
+
+    heads_compared: bool = False
+    """Whether tests/trace/test_families.py compares every layer and head with the model's own, so that a checkpoint's
+    comparison on this machine may follow the first picture."""
 
 
 LAYOUT_TERMS = tuple(
@@ -64,12 +70,19 @@ LAYOUT_TERMS = tuple(
 TYPES_ARE_WORDS = "Token types are rows of the vocabulary table, where the tokenizer gives types."
 
 FAMILIES: Mapping[str, Family] = {
-    "albert": Family("ALBERT", layers=r"albert_layer_groups\.(\d+)\.albert_layers\.(\d+)\.", shared_layers=True),
+    "albert": Family(
+        "ALBERT", layers=r"albert_layer_groups\.(\d+)\.albert_layers\.(\d+)\.", shared_layers=True, heads_compared=True
+    ),
     "bart": Family("bart", own_softmax=True),
-    "bert": Family("BERT"),
+    "bert": Family(
+        "BERT",
+        pooler_note="In BERT's pre-training it is asked one thing only, through the pooler: whether the second text "
+        "follows the first (Devlin et al. 2019).",
+        heads_compared=True,
+    ),
     "big_bird": Family("BigBird", padding_acts="a text padded beyond a certain length is attended to in blocks"),
     "bloom": Family("bloom", fused="head by head"),
-    "camembert": Family("CamemBERT", positions_behind_padding=True),
+    "camembert": Family("CamemBERT", positions_behind_padding=True, heads_compared=True),
     "canine": Family("canine", own_softmax=True),
     "convbert": Family("ConvBERT", padding_acts="its convolutions reach over the edge of the text"),
     "dbrx": Family("DBRX", fused="one after the other"),
@@ -86,8 +99,8 @@ FAMILIES: Mapping[str, Family] = {
         own_softmax=True,
         score_terms="content-to-position and position-to-content terms",
     ),
-    "distilbert": Family("DistilBERT"),
-    "electra": Family("ELECTRA"),
+    "distilbert": Family("DistilBERT", heads_compared=True),
+    "electra": Family("ELECTRA", heads_compared=True),
     "ernie": Family(
         "ERNIE",
         constant_terms=(("embeddings.task_type_embeddings", 1),),
@@ -152,8 +165,10 @@ FAMILIES: Mapping[str, Family] = {
         padding_acts="the last token's word vector is made with the token behind it",
         embedding_note="A word's vector is a linear map of three narrow ones: the next token's, its own, the previous.",
     ),
-    "modernbert": Family("ModernBERT", fused="one after the other"),
-    "mpnet": Family("MPNet", positions_behind_padding=True, own_softmax=True, score_terms="relative position"),
+    "modernbert": Family("ModernBERT", fused="one after the other", heads_compared=True),
+    "mpnet": Family(
+        "MPNet", positions_behind_padding=True, own_softmax=True, score_terms="relative position", heads_compared=True
+    ),
     "mpt": Family("MPT", fused="one after the other", own_softmax=True),
     "mra": Family(
         "MRA",
@@ -172,7 +187,7 @@ FAMILIES: Mapping[str, Family] = {
     "persimmon": Family("Persimmon", fused="head by head"),
     "phi3": Family("Phi-3", fused="one after the other"),
     "rembert": Family("RemBERT", own_softmax=True),
-    "roberta": Family("RoBERTa", positions_behind_padding=True),
+    "roberta": Family("RoBERTa", positions_behind_padding=True, heads_compared=True),
     "roberta-prelayernorm": Family("RoBERTa, norm first", positions_behind_padding=True),
     "roc_bert": Family(
         "RoCBert",
@@ -184,7 +199,7 @@ FAMILIES: Mapping[str, Family] = {
     "t5": Family("T5", parts=(("DenseReluDense", "feed_forward"),), own_softmax=True),
     "umt5": Family("umt5", own_softmax=True),
     "xlm": Family("XLM", own_softmax=True, type_table="embeddings", embedding_note=TYPES_ARE_WORDS),
-    "xlm-roberta": Family("XLM-RoBERTa", positions_behind_padding=True),
+    "xlm-roberta": Family("XLM-RoBERTa", positions_behind_padding=True, heads_compared=True),
     "xlm-roberta-xl": Family("XLM-RoBERTa XL", positions_behind_padding=True),
     "xlnet": Family("XLNet", own_softmax=True, score_terms="relative position and segment"),
     "xmod": Family("xmod", positions_behind_padding=True),

@@ -120,6 +120,8 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
 
     auto_class = task_class(task)
     configured = model_config(name, config)
+    if task == ENCODER:
+        configured.is_encoder_decoder = False  # T5Gemma's class of the encoder asks for it
     check_buildable(name, config, task)
     if type(configured) not in auto_class._model_mapping:
         raise UnsupportedModelError(

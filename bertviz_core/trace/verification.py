@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bertviz_core.models.families import family
 from bertviz_core.models.loading import BatchOf, LoadedModel
 from bertviz_core.models.recording import LayerRecord, RecordingCheck, recording, register
 from bertviz_core.text import counted
@@ -25,18 +26,12 @@ value, that two ways to compute the same may show."""
 HALF = (3e-2, 1e-1)
 """The same for formats of 16 bits."""
 
-
-COMPARED_IN_TESTS = frozenset(
-    {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", "mpnet", "roberta", "xlm-roberta"}
-)
-"""Families of which every layer and head is compared in tests/trace/test_families.py: theirs may be compared once more,
-on this machine and with these weights, when the first picture stands already."""
 RECEIPT = "Recorded attention checked against the model's own: equal within {} (hidden states and maps, {})."
 
 
 def may_wait(loaded: LoadedModel) -> bool:
     """Whether the comparison of a model may come after its first run; never where nothing is to be compared."""
-    return loaded.attention_source == "recorded" and loaded.model_type in COMPARED_IN_TESTS
+    return loaded.attention_source == "recorded" and family(loaded.model_type).heads_compared
 
 
 def receipt(check: RecordingCheck) -> str:

@@ -22,9 +22,10 @@ COPIED = ("bertviz_core", "ui", "pages", "docs", "tests", "README.md", "CHANGELO
 TEXT = "I love my pet python."
 
 NEW = {
-    "bertviz_core/trace/piece_lengths.py": '''"""How many characters each token has."""
+    "bertviz_core/hidden_states/piece_lengths.py": '''"""How many characters each token has."""
 
-from bertviz_core.trace.results import PieceLengths, Tokens
+from bertviz_core.hidden_states.results import PieceLengths
+from bertviz_core.trace.results import Tokens
 
 
 def piece_lengths(tokens: Tokens) -> PieceLengths:
@@ -36,7 +37,7 @@ def piece_lengths(tokens: Tokens) -> PieceLengths:
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.style import Theme
-from bertviz_core.trace.results import PieceLengths
+from bertviz_core.hidden_states.results import PieceLengths
 
 
 def length_bars(lengths: PieceLengths, theme: Theme) -> go.Figure:
@@ -52,7 +53,7 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.figures.piece_lengths import length_bars
-from bertviz_core.trace.piece_lengths import piece_lengths
+from bertviz_core.hidden_states.piece_lengths import piece_lengths
 from bertviz_core.trace.results import Tokens
 from ui import session
 
@@ -76,14 +77,14 @@ with shown_to_user():
 name_model(name, f"{len(tokens):,} tokens")
 views.bars(tokens)
 ''',
-    "tests/trace/test_piece_lengths.py": '"""Characters of pieces add up to those of the text."""\n',
+    "tests/hidden_states/test_piece_lengths.py": '"""Characters of pieces add up to those of the text."""\n',
     "tests/figures/test_piece_lengths.py": '"""The drawn bars are the lengths."""\n',
     "tests/pages/test_lengths.py": '"""The lengths page.\n\nCovers `ui/views/lengths/*.py`.\n"""\n',
     "tests/browser/test_lengths.py": '"""The lengths page in a browser."""\n',
 }
 """Path -> what is written there."""
 APPENDED = {
-    "bertviz_core/trace/results.py": '''
+    "bertviz_core/hidden_states/results.py": '''
 
 @dataclass(frozen=True, slots=True)
 class PieceLengths:
@@ -175,7 +176,7 @@ def test_the_house_stays_in_order(copy: Path) -> None:
 def test_the_guide_names_every_place() -> None:
     guide = (ROOT / GUIDE).read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w./<>-]+)`", guide))
-    patterns = [re.escape(name).replace("<page>", "lengths").replace("<package>", "trace") for name in named]
+    patterns = [re.escape(name).replace("<page>", "lengths").replace("<package>", "hidden_states") for name in named]
     patterns = [pattern.replace("<subject>", "piece_lengths") for pattern in patterns]
     for path in (*NEW, *APPENDED, *AFTER):
         if not path.endswith("__init__.py"):

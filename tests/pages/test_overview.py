@@ -126,6 +126,6 @@ def test_names_of_a_strangers_folder_are_text(models_dir: Path) -> None:
     assert name in said(question)
     assert name not in question
     spec = drawn(at)
-    assert spec["layout"]["title"]["text"].startswith(html.escape(name))
+    assert spec["layout"]["title"]["text"].endswith(f"— {html.escape(name)}")
     assert any("&lt;i&gt;me&lt;" in note.get("text", "") for note in spec["layout"]["annotations"])
     assert not any("<i>" in note.get("text", "") for note in spec["layout"]["annotations"])

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from threading import Lock
 from typing import Any
 
 _UNPLUGGED: ContextVar[bool] = ContextVar("unplugged", default=False)
+_GUARDING = Lock()
 
 
 @contextmanager
@@ -20,9 +22,14 @@ def unplugged() -> Iterator[None]:
         _UNPLUGGED.reset(before)
 
 
-@cache
 def guard_requests() -> None:
     """Have the Hub's client ask before every request; once, and before its first, since it starts a new connection."""
+    with _GUARDING:
+        _guard()
+
+
+@cache
+def _guard() -> None:
     from huggingface_hub import get_session, set_client_factory
 
     usual = get_session()

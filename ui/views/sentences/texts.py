@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.models.families import family
 from bertviz_core.sentences.results import EdgeTokens, Measure, Pooling, SentencePlan
 from ui.widgets.formatting import escape_markdown
 
@@ -193,12 +194,7 @@ def about_poolings(own: Pooling, recommended: bool, edges: EdgeTokens, model_typ
             f"{last} Where a token sees only those before it, as in GPT-2, the first has seen only itself and the last "
             "the whole sentence: such models are pooled by the last token or by the mean."
         )
-    asked = (
-        " In BERT's pre-training it is asked one thing only, through the pooler: whether the second text follows the "
-        "first (Devlin et al. 2019)."
-        if model_type == "bert"
-        else ""
-    )
+    asked = f" {note}" if (note := family(model_type).pooler_note) else ""
     return (
         f"{untrained} That holds for {first} above all: nothing in pre-training asks that two sentences of like "
         f"meaning have like {first} vectors (Reimers and Gurevych 2019, section 4.1).{asked}"
