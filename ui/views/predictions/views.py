@@ -4,7 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from bertviz_core.predictions.loading import PREDICTED
+from ui.views.predictions.words.expanded import expanded_view
+from ui.views.predictions.words.lens import lens_view
 from ui.views.predictions.words.masked import masked_view
+from ui.views.predictions.words.surprise import surprise_view
 
 NO_HEAD = ""
 """Stands among the tasks for a model without a head."""
@@ -24,6 +27,9 @@ class PredictionView(NamedTuple):
 
 VIEWS: Mapping[str, PredictionView] = {
     "Masked words": PredictionView(WORDS, masked_view),
+    "Surprise": PredictionView(WORDS, surprise_view),
+    "Lens": PredictionView(WORDS, lens_view),
+    "Expanded terms": PredictionView(WORDS, expanded_view),
 }
 """Name -> view."""
 
