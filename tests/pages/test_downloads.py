@@ -165,7 +165,7 @@ VIEWS = {
         colours="nats, 0 to 15",
     ),
     "lens": of_text(
-        "predictions", {"model": SPLADE, "view": "Lens"}, f"predictions-lens-{SPLADE}", colours="probability, 0.00 to 1"
+        "predictions", {"model": SPLADE, "view": "Lens"}, f"predictions-lens-{SPLADE}", colours="probability, 0"
     ),
     "terms": of_text(
         "predictions", {"model": SPLADE, "view": "Expanded terms"}, f"predictions-expanded-terms-{SPLADE}"
