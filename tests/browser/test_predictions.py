@@ -50,8 +50,8 @@ def test_a_click_masks_a_token_and_another_takes_the_mask_away(page: Page, serve
     page.get_by_role("combobox", name="Position").press("ArrowDown")
     page.get_by_role("option", name="3 my").click()
     titled(page, 'Words at position 3 ("my", not masked)')
-    page.get_by_label("A word of your own").fill("snake")
-    page.get_by_label("A word of your own").press("Enter")
+    page.get_by_role("textbox", name="A word of your own").fill("snake")
+    page.get_by_role("textbox", name="A word of your own").press("Enter")
     expect(page.locator(".st-key-predictions_words .ytick", has_text="snake (your word)")).to_have_count(1)
 
 

@@ -98,5 +98,5 @@ def test_a_mask() -> None:
     assert tokenizer.spelled([best[2], best[6]]) == ("capital", "city")
     assert numbers(step) == said(f"{probability[6]:.3f}", "2", f"{probability[2]:.3f}")
     (trial,) = step.trials
-    terms = term_weights(head, tokenize(tokenizer, trial.view.text or ""))
+    terms = term_weights(head, tokenize(tokenizer, trial.text or ""))
     assert tokenizer.spelled(terms.ids[:4].tolist()) == ("capital", "paris", "france", "french")
