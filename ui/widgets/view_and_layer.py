@@ -64,6 +64,7 @@ TEXT_VIEWS: Mapping[str, frozenset[str]] = {
     "representations": frozenset(("One word, two texts",)),
     "heads": frozenset(("", "One matrix", "All heads")),
     "attention": frozenset(),
+    "predictions": frozenset(),
     "checkpoint": frozenset(("", "Load report", "Weights")),
 }
 """Page on which the text is read -> those of its views that do not read it, "" for the one that it begins with."""
@@ -131,6 +132,11 @@ def state_select(layers: int, help_text: str | None = None) -> int:
 def store_layer(layer: int) -> None:
     """Make a block the chosen layer, as a click in a figure does."""
     st.session_state[LAYER] = st.session_state[CHOSEN] = str(layer)
+
+
+def store_state(entry: int) -> None:
+    """Make a hidden state the chosen one, by its place in `hidden_states`, as a click in a figure does."""
+    st.session_state[LAYER] = st.session_state[CHOSEN] = str(entry - 1) if entry else EMBEDDINGS
 
 
 def _select(label: str, options: Sequence[str], default: str, help_text: str | None) -> str:
