@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import attention, compare, layers, ledger, load_report, report, sentences, server, trace
+from benchmarks import attention, compare, layers, ledger, load_report, predictions, report, sentences, server, trace
 from benchmarks.timing import Row, table
 
 MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
@@ -12,6 +12,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     load_report.rows,
     trace.rows,
     sentences.rows,
+    predictions.rows,
     server.rows,
     layers.rows,
     attention.rows,

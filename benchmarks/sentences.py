@@ -24,7 +24,7 @@ def rows() -> list[Row]:
 
     peer = SentenceTransformer(str(bundled_folder()), device="cpu")
     words = sorted(word for word in peer.tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
-    sentences = _sentences(words, SENTENCES, 10)
+    sentences = made_sentences(words, SENTENCES, 10)
     ours = _Ours()
     ours_s, peer_s = medians_s(lambda: ours.vectors(sentences), lambda: peer.encode(sentences), ROUNDS)
     theirs = peer.encode(sentences)
@@ -50,7 +50,7 @@ def rows() -> list[Row]:
         found.append(
             Row("the same in bfloat16", "not run", "this CPU has no bfloat16 of its own", "where it has", True)
         )
-    return [*found, _stored(ours, _sentences(words, STORED, 7))]
+    return [*found, _stored(ours, made_sentences(words, STORED, 7))]
 
 
 def _stored(ours: "_Ours", sentences: Sequence[str]) -> Row:
@@ -93,7 +93,7 @@ class _Ours:
         return sentence_vectors(self._loaded, self._tokenizer, sentences, self._plan, chosen, store=kept).vectors
 
 
-def _sentences(words: Sequence[str], count: int, middle: float) -> list[str]:
+def made_sentences(words: Sequence[str], count: int, middle: float) -> list[str]:
     """Made sentences of varied length, half of them shorter than the middle, some several times as long."""
     made = random.Random(0)
     lengths = [max(3, round(middle * made.lognormvariate(0, 0.6))) for _ in range(count)]

@@ -151,10 +151,16 @@ def dry_way(name: str, config: Mapping[str, Any], task: str = "base", encoder: b
 
 
 def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
-    """A text of seq tokens that are no padding."""
+    """A text of seq tokens that are no padding.
+
+    Raises:
+        UnsupportedModelError: the vocabulary has none.
+    """
     config: Any = model.config
     pad, vocab = getattr(config, "pad_token_id", None), getattr(config, "vocab_size", None) or 2
     usable = [row for row in range(min(vocab, 12)) if row != pad]
+    if not usable:
+        raise UnsupportedModelError("its vocabulary has no token beside the padding")
     return PlainRow(np.full(seq, usable[-1], dtype=np.int64))
 
 

@@ -71,6 +71,8 @@ NAME_LIMIT = 300
 NEAR = 0.75
 """Likeness of two names, 0 to 1, from which one may have been meant for the other."""
 CONFIG_FILE = "config.json"
+TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
+"""Tasks in the order in which the catalogue's models are offered."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +115,8 @@ class Offer:
     """Whether it can run a text here now, when it has been fetched from the Hub, or only be counted and drawn."""
     parameters: int | None
     """How many it has without a task head; None for what is in no catalogue."""
+    task: str = ""
+    """Task of its head; "" for what is in no catalogue, or has none."""
 
 
 def resolve(name: str, settings: Settings) -> ModelSource:
@@ -138,10 +142,10 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     entry = catalog.find(name)
     if entry is not None:
         shown_name = next((alias for alias in entry.aliases if alias.lower() == name.lower()), entry.name)
-        has_weights = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE)) is not None
-        return ModelSource(
-            shown_name, "catalogue", entry.config, None, entry.hub_id, "catalogue", has_weights=has_weights
-        )
+        cached = hub.cached_folder(entry.hub_id, None, (SINGLE_FILE, INDEX_FILE))
+        config = entry.config if cached is None else _with_own_labels(entry.config, cached)
+        check_entries(name, config, settings)
+        return ModelSource(shown_name, "catalogue", config, None, entry.hub_id, "catalogue", cached is not None)
     if not HUB_NAME.fullmatch(name):
         raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.{_closest(name, settings)}")
     return _hub_source(name, settings)
@@ -201,9 +205,11 @@ def local_names(settings: Settings) -> tuple[str, ...]:
 def offers(settings: Settings) -> tuple[Offer, ...]:
     """Models that are offered by name, each once: those that can run a text here first.
 
-    Inside each group the order is that of the allow-list, or the bundled models, local folders and the catalogue.
+    Inside each group the order is that of the allow-list, or the bundled models, local folders and the catalogue, whose
+    models come by the task of their heads.
     """
-    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in catalog.entries().values())
+    known = sorted(catalog.entries().values(), key=lambda entry: TASK_ORDER.index(entry.task))
+    catalogue = (entry.aliases[0] if entry.aliases else entry.name for entry in known)
     local = local_names(settings)
     names = settings.allowed_models or tuple(dict.fromkeys((*BUNDLED, *local, *catalogue)))
     found = (_offer(name, name in local, settings) for name in names)
@@ -215,14 +221,14 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
     if bundled is not None:
         return Offer(name, "ready", bundled.parameters)
     entry = None if is_local else catalog.find(name)
-    parameters = None if entry is None else entry.parameters
+    parameters, task = (None, "") if entry is None else (entry.parameters, entry.task)
     if is_local:
         ready = any(present(settings.models_dir / name, file) for file in (SINGLE_FILE, INDEX_FILE))
         return Offer(name, "ready" if ready else "structure", None)
     hub_id, _, revision = (name if entry is None else entry.hub_id).partition("@")
     if HUB_NAME.fullmatch(hub_id) and hub.cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
-        return Offer(name, "ready", parameters)
-    return Offer(name, "hub" if settings.allow_hub else "structure", parameters)
+        return Offer(name, "ready", parameters, task)
+    return Offer(name, "hub" if settings.allow_hub else "structure", parameters, task)
 
 
 def trusted_configs() -> tuple[Mapping[str, Any], ...]:
@@ -239,6 +245,12 @@ def _bundled(row: BundledModel) -> ModelSource:
     verify_bundled(row.name, [CONFIG_FILE])
     config = read_json(folder, CONFIG_FILE)
     return ModelSource(row.name, "bundled", config, folder, row.hub_id, row.digests[SINGLE_FILE][:12], True)
+
+
+def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A packaged config with the names of the classes from the file that lies beside the weights."""
+    own = read_json(folder, CONFIG_FILE) if present(folder, CONFIG_FILE) else {}
+    return {**config, **{key: own[key] for key in ("id2label", "label2id") if key in own}}
 
 
 def _check_name(name: str) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import torch
 
 INSIDE_LAYER = re.compile(r"(^|\.)\d+\.")
+ROWS_NBYTES = 1024**2
+"""Bytes of logits whose numbers are taken together: each logit is read six times, so they have to stay near."""
 TRAINED = "The head was trained on the last layer alone; on the others it shows what that layer's state is close to."
 
 
@@ -100,25 +102,44 @@ class _Cells:
         ids = torch.tensor(tokens.input_ids[chunk], device=states[0].device)[:, None]
         last = word_head.logits(output, states[-1])
         last_log = last.log_softmax(dim=-1)
+        step = max(1, ROWS_NBYTES // (4 * last.shape[-1]))
         for layer, state in enumerate(states):
             final = layer == len(states) - 1
             logits = last if final else word_head.logits(output, state)
-            log_probability = last_log if final else logits.log_softmax(dim=-1)
-            own, best = logits.gather(1, ids)[:, 0], logits.topk(self.arrays["top_ids"].shape[-1], dim=-1).indices
-            probability = log_probability.exp()
-            entropy = -torch.linalg.vecdot(probability, log_probability)
-            values = {
-                "top_ids": best,
-                "top_log_probability": log_probability.gather(1, best),
-                "rank": ranks(logits, own),
-                "log_probability": log_probability.gather(1, ids)[:, 0],
-                "entropy": entropy,
-                "divergence": -entropy - torch.linalg.vecdot(probability, last_log),
-            }
-            for name, value in values.items():
-                self.arrays[name][layer, chunk] = value.cpu().numpy()
-            if final:
-                self.arrays["divergence"][layer, chunk] = 0
+            for start in range(0, len(ids), step):
+                rows = slice(start, start + step)
+                values = self._values(logits[rows], last_log[rows], ids[rows], final)
+                place = slice(chunk.start + start, chunk.start + start + len(ids[rows]))
+                for name, value in values.items():
+                    self.arrays[name][layer, place] = value.cpu().numpy()
+
+    def _values(
+        self, logits: "torch.Tensor", last_log: "torch.Tensor", ids: "torch.Tensor", final: bool
+    ) -> "dict[str, torch.Tensor]":
+        """The numbers of some rows of logits (rows, vocab); of the last layer's exactly as the answer has them."""
+        import torch
+
+        own = logits.gather(1, ids)
+        best_logits, best = logits.topk(self.arrays["top_ids"].shape[-1], dim=-1)
+        greatest = best_logits[:, :1]
+        below = logits - greatest
+        weights = below.exp()
+        total = weights.sum(dim=-1)
+        entropy = total.log() - _products(weights, below) / total
+        log_total = greatest + total[:, None].log()
+        return {
+            "top_ids": best,
+            "top_log_probability": last_log.gather(1, best) if final else best_logits - log_total,
+            "rank": ranks(logits, own[:, 0]),
+            "log_probability": (last_log.gather(1, ids) if final else own - log_total)[:, 0],
+            "entropy": entropy,
+            "divergence": torch.zeros_like(entropy) if final else -entropy - _products(weights, last_log) / total,
+        }
+
+
+def _products(rows: "torch.Tensor", others: "torch.Tensor") -> "torch.Tensor":
+    """The product of each row with the other of its place; vecdot would write all single products down first."""
+    return (rows[:, None] @ others[:, :, None])[:, 0, 0]
 
 
 def _states(head: HeadModel, output: Mapping[str, Any], seq: int, norm: Any) -> "list[torch.Tensor]":

@@ -120,3 +120,9 @@ def test_a_family_that_needs_more_than_a_text_says_so() -> None:
     config = CONFIG_MAPPING["vit"](hidden_size=12, num_hidden_layers=1, num_attention_heads=2, intermediate_size=14)
     with pytest.raises(UnsupportedModelError, match="cannot be run"):
         module_shapes("vit", config.to_dict(), 4)
+
+
+def test_a_vocabulary_of_padding_alone_cannot_be_run() -> None:
+    config = {**tiny_config("bert").to_dict(), "vocab_size": 1, "pad_token_id": 0}
+    with pytest.raises(UnsupportedModelError, match="no token beside the padding"):
+        module_shapes("mine", config, 3)

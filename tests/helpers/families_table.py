@@ -4,7 +4,7 @@
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from bertviz_core.trace.inputs import model_inputs
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from tests.helpers.tiny_heads import NOT_RUN, families_with, head_difference
 from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, save_tiny
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "families.md"
@@ -47,6 +48,23 @@ COLUMNS = (
     "family", "model type", "parameters", "tokens", "hidden states", "embedding sum", "pooler", "attention", "q/k/v",
     "padding changes", "remarks",
 )  # fmt: skip
+HEADS_HEAD = """
+## Task heads
+
+From the runs of `tests/predictions/test_run.py`: a tiny random model with the head, saved, loaded around the base model
+in memory, and its outputs compared with those of transformers' own class for a text and a pair, alone and padded
+(1e-5). "exact" where they agree, "not run" where the tiny model lacks what transformers' own class needs, "-" where
+transformers has no such class.
+
+"""
+HEAD_COLUMNS: Mapping[str, str] = {
+    "masked-lm": "masked words",
+    "sequence-classification": "classes",
+    "token-classification": "tags",
+    "question-answering": "answers",
+    "next-sentence": "next sentence",
+}
+EXACT = 1e-5
 POSITIONS = {False: "all positions", True: "positions - (padding id + 1)"}
 
 
@@ -112,6 +130,26 @@ def own_model(path: Path, seq: int) -> Any:
 
 def document() -> str:
     """The text of docs/families.md."""
+    return families_part() + heads_part()
+
+
+def heads_part() -> str:
+    """The table of the task heads, every one run."""
+    rows = [["family", *HEAD_COLUMNS.values()], ["---"] * (1 + len(HEAD_COLUMNS))]
+    rows += ([family(name).title, *(_head_cell(name, task) for task in HEAD_COLUMNS)] for name in FAMILIES)
+    return HEADS_HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _head_cell(name: str, task: str) -> str:
+    if name not in families_with(task):
+        return "-"
+    if (name, task) in NOT_RUN:
+        return "not run"
+    return "exact" if head_difference(name, task) <= EXACT else "differ"
+
+
+def families_part() -> str:
+    """What every family's base model gives."""
     rows = [COLUMNS, ["---"] * len(COLUMNS), *(_cells(family_run(name)) for name in FAMILIES)]
     return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

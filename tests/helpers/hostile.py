@@ -134,7 +134,7 @@ TOKENIZERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "a template of thirty thousand tokens": (_template, "tokens of|seconds"),
     "a file of 20 GB without content": (_sparse, "the limit for this kind of file"),
     "a pipe": (_pipe, "not an ordinary file"),
-    "a list as the longest": (_longest, "no number as 'model_max_length'"),
+    "a list as the longest": (_longest, "a list of 1 as model_max_length"),
 }
 """What is wrong with a tokenizer -> how a folder gets it, and what the sentence says."""
 

@@ -93,6 +93,27 @@ def test_catalogue_names_hub_ids_and_aliases_lead_to_the_same_config(settings: S
     )
 
 
+def test_models_of_the_catalogue_come_by_the_task_of_their_heads(settings: Settings) -> None:
+    tasks = [offer.task for offer in offers(settings) if offer.readiness != "ready"]
+    groups = [task for place, task in enumerate(tasks) if place == 0 or tasks[place - 1] != task]
+    assert groups == ["sequence-classification", "token-classification", "question-answering", "masked-lm", ""]
+    masked = [offer.name for offer in offers(settings) if offer.task == "masked-lm"]
+    assert masked[:2] == ["bert-base-uncased", "bert-base-cased"]
+
+
+def test_the_names_of_the_classes_are_those_beside_the_weights(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = resolve("dslim/bert-base-NER", settings)
+    assert "id2label" not in before.config
+    own = {"id2label": {str(number): f"L{number}" for number in range(9)}, "label2id": {"L0": 0}, "vocab_size": 7}
+    (tmp_path / "config.json").write_text(json.dumps(own))
+    monkeypatch.setattr("bertviz_core.models.sources.hub.cached_folder", lambda *_: tmp_path)
+    after = resolve("bert-base-NER", settings)
+    assert after.config == {**before.config, "id2label": own["id2label"], "label2id": {"L0": 0}}
+    assert after.has_weights
+
+
 def test_a_local_model_may_be_named_with_the_folder_of_models(settings: Settings) -> None:
     model_folder(settings, "mine")
     assert resolve("mine", settings).folder == resolve("models/mine", settings).folder

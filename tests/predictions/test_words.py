@@ -20,6 +20,7 @@ from bertviz_core.predictions.terms import term_ledger, term_weights
 from bertviz_core.predictions.words import compared_word, predicted_words
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from tests.helpers.published import checkpoint
 from tests.helpers.tiny_heads import own_outputs, tiny_head
 
 GAP = "The capital of [MASK] is [MASK]."
@@ -80,6 +81,18 @@ def test_a_published_value_of_the_bundled_model(splade: Any) -> None:
     words = predicted_words(head, tokenizer, tokenize(tokenizer, "The capital of France is [MASK]."))
     assert tokenizer.spelled(words.top_ids[6][:1].tolist()) == ("city",)
     assert np.exp(words.top_log_probability[6, 0]) == pytest.approx(0.087, abs=5e-4)
+
+
+@pytest.mark.network
+def test_the_published_fill_of_bert_base_uncased() -> None:
+    """The model's page on the Hub prints these for its first example."""
+    settings, source = Settings.from_environment(), checkpoint("bert-base-uncased")
+    head, tokenizer = load_head(source, settings), load_tokenizer(source, settings)
+    words = predicted_words(head, tokenizer, tokenize(tokenizer, "Hello I'm a [MASK] model."), top=5)
+    (place,) = np.flatnonzero(words.typed)
+    assert tokenizer.spelled(words.top_ids[place].tolist()) == ("fashion", "role", "new", "super", "fine")
+    published = [0.10731, 0.08774, 0.05338, 0.04667, 0.02710]
+    np.testing.assert_allclose(np.exp(words.top_log_probability[place]), published, atol=2e-5)
 
 
 def test_a_word_of_ones_own(splade: Any) -> None:

@@ -14,7 +14,7 @@ from bertviz_core.models.families import family
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import tokenize
-from tests.helpers.families_table import DOCUMENT, FamilyRun, document, family_run
+from tests.helpers.families_table import DOCUMENT, FamilyRun, families_part, family_run
 from tests.helpers.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS
 
 REFUSED = {"canine", "funnel"}
@@ -186,7 +186,7 @@ def test_nearest_rows_are_the_brute_force_ones(name: str) -> None:
 
 
 def test_document_is_what_the_runs_give() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == document(), "run python -m tests.helpers.families_table"
+    assert DOCUMENT.read_text(encoding="utf-8").startswith(families_part()), "python -m tests.helpers.families_table"
 
 
 def test_ledger_counts_what_is_loaded() -> None:

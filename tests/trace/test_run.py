@@ -31,6 +31,7 @@ from bertviz_core.trace.cost import run_cost
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from tests.helpers.published import checkpoint
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT, save_tiny
 from ui.cache import traces
 from ui.cache.traces import TraceCache
@@ -366,21 +367,8 @@ def test_an_error_frees_the_lock(bert: Opened) -> None:
 @pytest.fixture(scope="module")
 def bert_base() -> Opened:
     """bert-base-uncased from the Hub's cache, or fetched where the Hub can be reached."""
-    from huggingface_hub import HfApi, constants, snapshot_download
-
-    source = resolve("bert-base-uncased", SETTINGS)
-    assert source.hub_id is not None
-    try:
-        return load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
-    except Exception:
-        try:
-            if constants.HF_HUB_OFFLINE:
-                raise OSError("offline")
-            HfApi().model_info(source.hub_id, timeout=5)
-            snapshot_download(source.hub_id, allow_patterns=["*.json", "vocab.txt", "model.safetensors"])
-        except Exception:
-            pytest.skip("bert-base-uncased is neither in the Hub's cache nor reachable")
-        return load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
+    source = checkpoint("bert-base-uncased")
+    return load_model(source, SETTINGS), load_tokenizer(source, SETTINGS)
 
 
 @pytest.mark.network

@@ -15,7 +15,7 @@ from transformers import BertConfig, CanineConfig, CanineTokenizer, RoCBertToken
 
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.sources import folder_source, resolve
+from bertviz_core.models.sources import ModelSource, folder_source, resolve
 from bertviz_core.sentences.batches import tokenized
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import MAX_TOKENS, Settings
@@ -243,6 +243,37 @@ def test_a_broken_tokenizer_says_so(tmp_path: Path, kind: str) -> None:
     with pytest.raises(CheckpointError, match="tokenizer"):
         load_tokenizer(folder_source("tiny", tmp_path), SETTINGS)
     assert not ran.exists()
+
+
+@pytest.mark.parametrize("longest", ["NaN", "-Infinity", "0", "-3", "0.5", "true", "[8]"])
+def test_a_length_that_is_none_is_refused_in_a_sentence(longest: str, tmp_path: Path) -> None:
+    source = with_longest(longest, tmp_path)
+    with pytest.raises(CheckpointError, match=r"'mine' has .* as model_max_length; a number of 1 or more") as refusal:
+        load_tokenizer(source, SETTINGS)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("longest", "tokens"), [("8", 8), ("8.0", 8), ("Infinity", 29), ("1e308", 29), ("9" * 400, 29)]
+)
+def test_a_length_without_end_is_no_limit(longest: str, tokens: int, tmp_path: Path) -> None:
+    assert load_tokenizer(with_longest(longest, tmp_path), SETTINGS).limit.tokens == tokens
+
+
+def test_an_unknown_token_that_is_in_no_vocabulary_is_refused(tmp_path: Path) -> None:
+    config = save_tiny("bert", tmp_path / "mine") / "tokenizer_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "unk_token": ""}))
+    with pytest.raises(CheckpointError, match="has '' as its unknown token, which is not in its vocabulary") as refusal:
+        load_tokenizer(folder_source("mine", config.parent), SETTINGS)
+    assert "\n" not in str(refusal.value)
+
+
+def with_longest(longest: str, folder: Path) -> ModelSource:
+    """A tiny model whose tokenizer_config.json says this of how much it reads."""
+    config = save_tiny("bert", folder / "mine") / "tokenizer_config.json"
+    raw = config.read_text().rstrip().removesuffix("}").rstrip()
+    config.write_text(f'{raw}, "model_max_length": {longest}}}')
+    return folder_source("mine", config.parent)
 
 
 def test_a_model_that_is_not_here_says_what_can_be_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

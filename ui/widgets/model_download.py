@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.models import catalog
 from bertviz_core.models.download import HubFiles, download, needed_files
 from bertviz_core.models.sources import resolve
 from bertviz_core.progress import Progress
@@ -31,6 +32,10 @@ def offer(name: str) -> None:
             on_click=_begin,
             args=(name, files),
         )
+        entry = catalog.find(name)
+        if entry is not None:
+            licence = f"Licence: {entry.licence}." if entry.licence else "Its page names no licence."
+            st.caption(escape_markdown(f"{entry.title}. {licence}"))
     else:
         _watch(name)
 

@@ -11,10 +11,17 @@ from ui.widgets.formatting import short_count
 MODEL, KNOWN = "model", "model_in_address"
 """Key of the choice and its name in the address; key of the session: what the address said when it was read last."""
 WORDS = {"ready": "ready", "hub": "on the Hub", "structure": "structure only"}
+HEADS = {
+    "masked-lm": "masked words",
+    "sequence-classification": "classes",
+    "token-classification": "tags",
+    "question-answering": "answers",
+}
+"""What a model of the catalogue predicts, by the task of its head."""
 HELP = (
     "Ready: weights and tokenizer are on this machine. Structure only: parameters, shapes and layers are known, "
-    "but no text can be run. On the Hub: fetched when you ask for it. Choose one, or type a folder below the models "
-    "folder or a Hub id such as org/name."
+    "but no text can be run. On the Hub: fetched when you ask for it. Masked words, classes, tags or answers: what its "
+    "head predicts. Choose one, or type a folder below the models folder or a Hub id such as org/name."
 )
 
 
@@ -49,9 +56,10 @@ def ready_model() -> str | None:
 
 
 def label(offer: Offer) -> str:
-    """What the list says of a model: name, parameters, and whether it can be run here."""
-    count = () if offer.parameters is None else (short_count(offer.parameters),)
-    return " · ".join((offer.name, *count, WORDS[offer.readiness]))
+    """What the list says of a model: name, what it predicts, parameters, and whether it can be run here."""
+    count = "" if offer.parameters is None else short_count(offer.parameters)
+    said = (offer.name, HEADS.get(offer.task, ""), count, WORDS[offer.readiness])
+    return " · ".join(each for each in said if each)
 
 
 def _follow_address(names: tuple[str, ...], free: bool) -> None:

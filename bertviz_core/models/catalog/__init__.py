@@ -1,4 +1,4 @@
-"""Configs of well-known architectures, and what transformers says of its classes; that of text models is packaged."""
+"""Configs of well-known models, and what transformers says of its classes; that of text models is packaged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,23 @@ FOLDER = Path(__file__).parent
 LIBRARY_FILE = "library.json"
 FAMILIES = (
     *("bert", "roberta", "distilbert", "modernbert", "deberta-v3", "xlm-roberta", "electra", "albert", "minilm"),
-    *("mpnet", "bert-miniatures"),
+    *("mpnet", "bert-miniatures", "fine-tuned"),
 )
-"""Files of the catalogue in the order in which people look for what is in them."""
+"""Files of the catalogue in the order in which people look for what is in them; a fine-tuned model comes behind the one
+that it was trained from, and says only what of its config is another's."""
+HEADS: Mapping[str, str] = {
+    "ForMaskedLM": "masked-lm",
+    "BertForPreTraining": "masked-lm",
+    "ForSequenceClassification": "sequence-classification",
+    "ForTokenClassification": "token-classification",
+    "ForQuestionAnswering": "question-answering",
+}
+"""End of a class's name -> the task that its head is asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CatalogueEntry:
-    """One architecture of the catalogue."""
+    """One model of the catalogue."""
 
     name: str
     """Short name, the last part of its Hub id."""
@@ -29,10 +38,18 @@ class CatalogueEntry:
     """Name in prose."""
     aliases: tuple[str, ...]
     """Other short names."""
+    licence: str
+    """Licence of its weights, as their page on the Hub has it; "" where that names none."""
     parameters: int
     """How many the model without a task head has, tied ones counted once."""
     config: Mapping[str, Any]
-    """Its config.json."""
+    """Its config.json, without the names of its classes."""
+
+    @property
+    def task(self) -> str:
+        """The task of the head that its checkpoint was saved with; "" where that predicts nothing that is shown."""
+        (name,) = self.config["architectures"]
+        return next((task for ending, task in HEADS.items() if name.endswith(ending)), "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,11 +101,18 @@ class ClassFacts:
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
     """The catalogue, short name -> entry, family by family."""
-    catalogue = {}
+    catalogue: dict[str, CatalogueEntry] = {}
     for family in FAMILIES:
         for name, row in orjson.loads((FOLDER / "configs" / f"{family}.json").read_bytes()).items():
+            parent = catalogue.get(row.get("of", ""))
             catalogue[name] = CatalogueEntry(
-                name, row["hub_id"], row["title"], tuple(row["aliases"]), row["parameters"], row["config"]
+                name,
+                row["hub_id"],
+                row["title"],
+                tuple(row["aliases"]),
+                row["licence"],
+                row["parameters"] if parent is None else parent.parameters,
+                row["config"] if parent is None else {**parent.config, **row["config"]},
             )
     return catalogue
 

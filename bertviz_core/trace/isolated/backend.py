@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.own_files import present
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
+from bertviz_core.models.untrusted.entries import described
 from bertviz_core.models.untrusted.lent_files import lent_tokenizer
 from bertviz_core.models.untrusted.offline import unplugged
-from bertviz_core.text import first_line
+from bertviz_core.text import first_line, quoted
+
+NO_LIMIT = 10**30
+"""What a tokenizer without a limit says that it reads."""
+
+ID_NAMES = tuple(f"{role}_token_id" for role in ("unk", "bos", "eos", "cls", "sep", "pad", "mask"))
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
@@ -25,7 +31,8 @@ def read_backend(name: str, folder: Path, raw_config: Mapping[str, Any]) -> "Pre
         raw_config: its config.json.
 
     Raises:
-        CheckpointError: the tokenizer is damaged, or needs code or a package that is not here.
+        CheckpointError: the tokenizer is damaged, says how much it reads by something else than a number, or needs
+            code or a package that is not here.
     """
     config = model_config(name, raw_config)
     with BUILD_LOCK, quietly(), lent_tokenizer(folder, raw_config) as lent:
@@ -37,7 +44,32 @@ def read_backend(name: str, folder: Path, raw_config: Mapping[str, Any]) -> "Pre
                 f"{name!r} has no vocabulary for its tokenizer ({type(backend).__name__}): "
                 f"none of {', '.join(sorted(vocabulary))} is there; put in what tokenizer.save_pretrained writes."
             )
+    _check_length(name, backend)
+    _check_special(name, backend)
     return backend
+
+
+def _check_length(name: str, backend: Any) -> None:
+    """Have the tokenizer's own limit as a whole number, whatever tokenizer_config.json says: 512.0, Infinity, [1]."""
+    longest = backend.model_max_length
+    whole = int(min(longest, NO_LIMIT)) if isinstance(longest, int | float) and longest >= 1 else 0
+    if isinstance(longest, bool) or not whole:
+        raise CheckpointError(
+            f"The tokenizer of {name!r} has {described(longest)} as model_max_length; a number of 1 or more is needed: "
+            "correct tokenizer_config.json."
+        )
+    backend.model_max_length = whole
+
+
+def _check_special(name: str, backend: Any) -> None:
+    """Ask for the ids of the special tokens once: an unknown token that is none itself is looked up without end."""
+    try:
+        _ = [getattr(backend, role) for role in ID_NAMES], backend.all_special_ids
+    except Exception as error:  # whatever the library raises on its way
+        raise CheckpointError(
+            f"The tokenizer of {name!r} has {quoted(str(backend.unk_token), 40)} as its unknown token, which is not in "
+            "its vocabulary; correct tokenizer_config.json."
+        ) from error
 
 
 def _from_pretrained(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.trace.isolated.backend import read_backend
+from bertviz_core.trace.isolated.backend import ID_NAMES, read_backend
 from bertviz_core.trace.isolated.messages import (
     Encoded,
     Encoding,
@@ -22,7 +22,6 @@ from bertviz_core.trace.isolated.messages import (
 
 TOKENS_PER_CHARACTER, FURTHER_TOKENS = 8, 20_000
 """More tokens than these for each character of a text, and these, are made by no tokenizer of a language."""
-ID_NAMES = tuple(f"{role}_token_id" for role in ("unk", "bos", "eos", "cls", "sep", "pad", "mask"))
 _BACKEND: list[Any] = []
 
 
@@ -46,11 +45,6 @@ def _load(asked: Loading) -> TokenizerFacts:
     modules.setdefault("torch", None)  # without it the process takes a third of the time and of the memory
     tempfile.tempdir = asked.scratch
     backend: Any = read_backend(asked.name, Path(asked.folder), asked.config)
-    longest = backend.model_max_length
-    if isinstance(longest, bool) or not isinstance(longest, int | float):
-        raise CheckpointError(
-            f"The tokenizer of {asked.name!r} has no number as 'model_max_length'; correct tokenizer_config.json."
-        )
     _BACKEND[:] = [backend]
     try:
         _encode(backend, Encoding(["A trial."], "With a pair.", single=True, options={"verbose": False}))
@@ -59,7 +53,7 @@ def _load(asked: Loading) -> TokenizerFacts:
     return TokenizerFacts(
         is_fast=bool(backend.is_fast),
         count=len(backend),
-        model_max_length=min(float(longest), 1e30),
+        model_max_length=float(backend.model_max_length),
         truncation_side=str(getattr(backend, "truncation_side", "right")),
         special_tokens_map={str(role): str(token) for role, token in backend.special_tokens_map.items()},
         all_special_ids=[int(each) for each in backend.all_special_ids],

@@ -33,7 +33,7 @@ FAMILIES = (
     "roberta",
     "xlm-roberta",
 )
-NOT_A_FAMILY = {"library"}
+NOT_A_FAMILY = {"fine-tuned"}
 NOISE = {
     "_name_or_path",
     "transformers_version",
@@ -405,7 +405,7 @@ def test_names_and_hub_ids_are_unique_in_any_case() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_entry_is_complete(name: str) -> None:
     entry = ENTRIES[name]
-    assert set(entry) == {"hub_id", "title", "aliases", "parameters", "config"}
+    assert set(entry) == {"hub_id", "title", "aliases", "licence", "parameters", "config"}
     organisation, _, last_part = entry["hub_id"].partition("/")
     assert organisation
     assert last_part == name

@@ -43,6 +43,7 @@ def test_the_offer_names_the_size_and_the_page_comes_after_it(hub: Hub) -> None:
     assert "not on this machine" in said(at.info[0].value)
     nbytes = sum(len(hub.repositories[HUB_ID][name]) for name in WANTED)
     assert at.button(key="download_model").label == f"Download {nbytes / 2**20:.1f} MiB from the Hub"
+    assert any("BERT tiny, uncased (2 layers of 128). Licence: Apache-2.0." in said(each.value) for each in at.caption)
     at = fetched(at)
     assert not at.exception
     assert not at.error
