@@ -82,9 +82,11 @@ def _several(texts: Any) -> list[Any]:
 
 
 def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[str]:
-    """The title in as many lines as its place asks for, with so many pixels for the tool bar beside it."""
-    room = theme.pixels - 2 * EDGE - (0 if theme.narrow else tools)
-    return [part for line in title.split("<br>") for part in wrapped_label(line, room, size)]
+    """The title in as many lines as its place asks for; beside the first, the tool bar takes so many pixels."""
+    room = theme.pixels - 2 * EDGE
+    first, *others = title.split("<br>")
+    lines = wrapped_label(first, room, size, 0 if theme.narrow else tools)
+    return [*lines, *(part for line in others for part in wrapped_label(line, room, size))]
 
 
 def _tools_width(figure: go.Figure) -> float:
