@@ -7,7 +7,17 @@ import pytest
 from bertviz_core.figures.base.axes import token_axis
 from bertviz_core.figures.base.fitted import EDGE, SMALLEST, TOOLS, fitted, legend_height, plot_width
 from bertviz_core.figures.base.letters import label_width, plain
-from bertviz_core.figures.base.style import LIGHT, THEMES, WIDE, WIDTHS, Theme, layout, theme_named, width_class
+from bertviz_core.figures.base.style import (
+    LIGHT,
+    TEXT_SIZE,
+    THEMES,
+    WIDE,
+    WIDTHS,
+    Theme,
+    layout,
+    theme_named,
+    width_class,
+)
 
 TITLE = "Hidden states after layer 5, dimensions 0 to 63 of 384 — a-model-with-a-long-name-uncased"
 NAMES = ["[CLS]", "the", "cat", "sat", "on", "the", "mat", ".", "[SEP]", "it", "was", "chasing", "##mice", "[SEP]"]
@@ -148,6 +158,7 @@ def test_on_a_desk_labels_and_bars_stay_as_they_are_drawn() -> None:
     plain_figure, figure = heatmap(LIGHT), fitted(heatmap(LIGHT), LIGHT)
     assert figure.layout.xaxis == plain_figure.layout.xaxis
     assert figure.layout.yaxis == plain_figure.layout.yaxis
+    plain_figure.data[0].colorbar.title.font.size = TEXT_SIZE
     assert figure.data == plain_figure.data
 
 
