@@ -13,6 +13,8 @@ from ui.server.index_page import App, Message, Receive, Send, is_page
 
 ABSENT = "no_page"
 """Name in the address of the first page: what was asked for instead."""
+FIRST = "overview"
+"""Name of the first page, whose address is the server's own."""
 MOST_CHARACTERS = 60
 NOT_PAGES = ("_stcore", "app", "component", "media", "static")
 """Where the server's own files are, some of them HTML."""
@@ -28,7 +30,7 @@ class PageNames:
     """
 
     def __init__(self, app: App, pages: Collection[str], base_path: str = "") -> None:
-        self.app, self.pages = app, frozenset(pages)
+        self.app, self.pages = app, frozenset(pages) - {FIRST}
         self.base = f"/{base_path.strip('/')}".rstrip("/")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -43,9 +45,10 @@ class PageNames:
             nonlocal led
             if message["type"] == "http.response.start" and is_page(message):
                 led = True
-                place = f"{self.base}/?{ABSENT}={quote(name[:MOST_CHARACTERS], safe='')}".encode()
-                query = b"&" * bool(scope["query_string"]) + scope["query_string"]
-                headers = [(b"location", place + query), (b"content-length", b"0"), (b"cache-control", b"no-cache")]
+                words = b"" if name == FIRST else f"{ABSENT}={quote(name[:MOST_CHARACTERS], safe='')}".encode()
+                query = b"&".join(filter(None, (words, scope["query_string"])))
+                place = f"{self.base}/".encode() + b"?" * bool(query) + query
+                headers = [(b"location", place), (b"content-length", b"0"), (b"cache-control", b"no-cache")]
                 await send({"type": "http.response.start", "status": 303, "headers": headers})
             elif not led:
                 await send(message)

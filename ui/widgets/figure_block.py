@@ -204,7 +204,7 @@ def numbers_table(
     """
     written = {
         **dict.fromkeys(map(str, table.select_dtypes(include="integer")), "localized"),
-        **{str(name): "%.4f" for name, column in table.select_dtypes(include="floating").items() if _is_plain(column)},
+        **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
         **formats,
     }
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
@@ -215,6 +215,8 @@ def numbers_table(
 
 def _is_plain(column: pd.Series) -> bool:
     """Whether four digits behind the point show every number of a column, and no fewer would do in front of it."""
+    if not pd.api.types.is_float_dtype(column):
+        return False
     sizes = column[column.abs() > 0].abs()
     return bool(sizes.between(1e-4, 1e3).all())
 

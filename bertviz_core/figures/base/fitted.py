@@ -26,7 +26,8 @@ USUAL_HEIGHT = 450
 LENGTH = 0.86
 """Share of a figure's width that a lying colour bar takes with its title."""
 SPACE = "\u00a0"
-"""Behind that title, as often as half of the bar's first tick is wide, which reaches to its left."""
+"""Behind that title, as often as the words of the bar's first tick need, which reach to its left."""
+FEWEST_SPACES, SPACE_WIDTH = 6, 0.2 * TEXT_SIZE
 UNIT = 0.36
 """Of a figure's width, at most so much is left to that title."""
 LYING = 46
@@ -198,7 +199,7 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     )
     lines = wrapped_label(bars[0].title.text or "", UNIT * theme.pixels, TEXT_SIZE)
     first = label_width(str(next(iter(_several(bars[0].ticktext)), "")), bars[0].tickfont.size or TEXT_SIZE)
-    after = SPACE * math.ceil((first / 2 + GAP) / label_width(SPACE, TEXT_SIZE))
+    after = SPACE * max(FEWEST_SPACES, math.ceil((first / 2 + GAP) / SPACE_WIDTH))
     bars[0].title.text = "<br>".join(f"{line}{after}" for line in lines)
     _thin_ticks(bars[0], LENGTH * theme.pixels)
     _grow(figure, "b", LYING)

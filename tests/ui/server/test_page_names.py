@@ -39,6 +39,12 @@ def test_any_other_address_leads_to_the_first_page_with_its_name_and_query(asked
     assert rest == [{"type": "http.response.body", "body": b""}]
 
 
+def test_the_first_page_goes_by_its_name_too() -> None:
+    for query, place in ((b"", b"/"), (b"model=m", b"/?model=m")):
+        first, _ = answer("/overview", answering(start(HTML), body(PAGE)), query=query)
+        assert dict(first["headers"])[b"location"] == place
+
+
 @pytest.mark.parametrize("asked", ["/", "", "/heads", "/heads/", "/media/a.html", "/component/x/index.html"])
 def test_pages_and_files_are_served(asked: str) -> None:
     parts = [start(HTML), body(PAGE)]
