@@ -18,7 +18,7 @@ async function faults(spec, width) {
   for (const each of words) {
     const beyond = Math.max(overflow(each.corners, area), clipped(each));
     if (beyond > SLACK) found.push(`cut by ${Math.round(beyond)} px: ${each.said}`);
-    const beside = each.node.matches("[class*=title]:not(.gtitle)");
+    const beside = each.node.matches("[class*=title]:not(.gtitle, [class*=cb])");
     if (beside && parseFloat(getComputedStyle(each.node).fontSize) > LARGEST) found.push(`too large: ${each.said}`);
   }
   words.forEach((one, at) => words.slice(at + 1).forEach((other) => {

@@ -25,9 +25,8 @@ USUAL_HEIGHT = 450
 """Pixels of a figure that states no height."""
 LENGTH = 0.86
 """Share of a figure's width that a lying colour bar takes with its title."""
-SPACE = "\u00a0"
-"""Behind that title, as often as the words of the bar's first tick need, which reach to its left."""
-FEWEST_SPACES, SPACE_WIDTH = 6, 0.2 * TEXT_SIZE
+AFTER = "\u00a0" * 6
+"""Behind that title: the words of the bar's first tick reach to its left."""
 UNIT = 0.36
 """Of a figure's width, at most so much is left to that title."""
 LYING = 46
@@ -49,7 +48,7 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
     page: labels along the axes are turned, made smaller and at last thinned. On a phone: a colour bar lies below the
     plot, names of rows are cut, and a finger on the figure moves the page. The layout's `meta` says for which width.
     """
-    _even_titles(figure)
+    _even_titles(figure, theme)
     _make_room_beside(figure)
     if theme.narrow:
         _lay_bars_down(figure, theme)
@@ -64,9 +63,9 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
     return figure
 
 
-def _even_titles(figure: go.Figure) -> None:
+def _even_titles(figure: go.Figure, theme: Theme) -> None:
     """Titles of axes and colour bars in one size of letters; plotly's own grows with the figure's."""
-    for each in (*figure.select_xaxes(), *figure.select_yaxes(), *_bars(figure)):
+    for each in (*figure.select_xaxes(), *figure.select_yaxes(), *([] if theme.narrow else _bars(figure))):
         if each.title.text and each.title.font.size is None:
             each.title.font.size = TEXT_SIZE
 
@@ -198,9 +197,7 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
         **{"y": 0, "yanchor": "bottom", "yref": "container"},
     )
     lines = wrapped_label(bars[0].title.text or "", UNIT * theme.pixels, TEXT_SIZE)
-    first = label_width(str(next(iter(_several(bars[0].ticktext)), "")), bars[0].tickfont.size or TEXT_SIZE)
-    after = SPACE * max(FEWEST_SPACES, math.ceil((first / 2 + GAP) / SPACE_WIDTH))
-    bars[0].title.text = "<br>".join(f"{line}{after}" for line in lines)
+    bars[0].title.text = "<br>".join(f"{line}{AFTER}" for line in lines)
     _thin_ticks(bars[0], LENGTH * theme.pixels)
     _grow(figure, "b", LYING)
 
