@@ -1,6 +1,7 @@
 """Server entry of Inside BERT: `streamlit run app.py`."""
 
 import sys
+from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -10,6 +11,7 @@ from bertviz_core.settings import Settings
 from ui.server.auth import check_sign_in
 from ui.server.entrance import Entrance
 from ui.server.index_page import IndexPage
+from ui.server.page_names import PageNames
 from ui.server.preload import lifespan
 from ui.server.start import check_models, check_places, memory_notice
 
@@ -22,12 +24,14 @@ try:
 except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 
+pages = [each.stem for each in Path(__file__).with_name("pages").glob("[a-z]*.py")]
 base_path = st.get_option("server.baseUrlPath")
 app = st.App(
     "ui/shell.py",
     lifespan=lifespan,
     middleware=[
         Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors),
+        Middleware(PageNames, pages=pages, base_path=base_path),
         Middleware(Entrance, settings=settings, base_path=base_path, closed=closed),
     ],
 )

@@ -10,6 +10,7 @@ from ui.components.page_width import page_width
 from ui.lessons import tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
+from ui.server.page_names import ABSENT, absent_words
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown
@@ -40,6 +41,8 @@ page = st.navigation(groups, position="hidden")
 here = page.url_path or "overview"
 if unread := address.clean():
     st.toast(escape_markdown(unread))
+if absent := st.query_params.pop(ABSENT, ""):
+    st.toast(escape_markdown(absent_words(absent, [each.title for group in groups.values() for each in group])))
 again = arrival.arrive(here)
 require_sign_in()
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}

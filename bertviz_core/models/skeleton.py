@@ -127,6 +127,8 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
         raise UnsupportedModelError(
             f"{configured.model_type} models have no class for the task {task!r} in transformers."
         )
+    if task == "base" and type(configured).is_encoder_decoder:
+        configured.is_encoder_decoder = True  # T5EncoderModel saves False; the base class has a decoder
     try:
         with BUILD_LOCK, unplugged(), torch.device("meta"):
             model: PreTrainedModel = auto_class.from_config(configured)

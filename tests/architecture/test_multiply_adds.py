@@ -93,6 +93,13 @@ def test_maps_that_also_meet_distances_count_once_for_every_token() -> None:
     }
 
 
+def test_an_encoder_that_was_saved_alone_costs_what_it_costs_beside_its_decoder() -> None:
+    both = tiny_config("t5").to_dict()
+    alone = {**both, "is_encoder_decoder": False, "architectures": ["T5EncoderModel"]}
+    assert counted("alone", alone, (8, 16)) == counted("both", both, (8, 16))
+    assert operation_terms("t5", alone) == operation_terms("t5", both)
+
+
 def test_a_model_without_attention_has_no_crossing() -> None:
     assert crossover(operation_terms("fnet", tiny_config("fnet").to_dict())).tokens is None
 

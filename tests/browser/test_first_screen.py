@@ -30,6 +30,15 @@ PLACE = f"""() => {{ const {{top, bottom}} = document.querySelector('{FIGURES}')
   return [Math.round(top), Math.round(bottom)]; }}"""
 
 
+UNEVEN = """() => {
+  const labels = [...document.querySelectorAll(".stMain [data-testid=stWidgetLabel]")].map((each) => ({
+    words: each.innerText, row: each.closest(".stHorizontalBlock"), ...each.getBoundingClientRect().toJSON(),
+  })).filter(({row, width}) => row && width > 2);
+  const beside = (one, other) => one.row === other.row && Math.abs(one.top - other.top) < 24;
+  return labels.filter((one) => labels.some((other) => beside(one, other) && Math.abs(one.top - other.top) > 1))
+    .map(({words}) => words);
+}"""
+"""Labels of controls that stand in one row, but not in one line."""
 COVERED = """() => {
   const boxes = (names) => [...document.querySelectorAll(names)].map((each) => each.getBoundingClientRect());
   const [title] = boxes(".stMainBlockContainer h1");
@@ -62,7 +71,7 @@ def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_figure_begins_high_and_ends_in_the_window(name: str, page: Page, server: str) -> None:
+def test_the_figure_begins_high_below_controls_in_line(name: str, page: Page, server: str) -> None:
     late = []
     for view in views(page, f"{server}/{name if name != 'overview' else ''}"):
         for width, height in WINDOWS:
@@ -70,6 +79,7 @@ def test_the_figure_begins_high_and_ends_in_the_window(name: str, page: Page, se
             top, bottom = page.evaluate(PLACE)
             if top >= LOWEST_START or bottom > height:
                 late.append(f"{view} at {width} x {height}: {top} to {bottom}")
+            late += [f"{view} at {width}: label {each!r} out of line" for each in page.evaluate(UNEVEN)]
         page.set_viewport_size({"width": 1400, "height": 900})
     assert not late
 

@@ -147,11 +147,12 @@ def test_a_link_within_a_page_is_one_entry_too(tab: Page, server: str) -> None:
 
 @pytest.mark.parametrize("name", ["Tokens", "Attention"])
 def test_the_first_tap_after_a_text_was_written_opens_its_page(browser: Browser, server: str, name: str) -> None:
-    context = browser.new_context(viewport={"width": 1000, "height": 900}, has_touch=True, reduced_motion="reduce")
+    context = browser.new_context(viewport={"width": 1366, "height": 768}, has_touch=True, reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
     page.goto(f"{server}/representations")
     arrived(page, "Representations")
+    expect(page.get_by_role("button", name="Apply the text")).to_be_in_viewport(ratio=1)
     page.get_by_role("textbox", name="Text", exact=True).fill("A tap is enough.")
     page.get_by_test_id("stSidebar").get_by_role("link", name=name).tap()
     arrived(page, name)

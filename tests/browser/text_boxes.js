@@ -1,5 +1,6 @@
 // Draws a figure in a place of a width and says what is wrong with its words: which are cut, which lie on others.
 const SLACK = 1; // pixels beyond an edge that nobody sees
+const LARGEST = 15; // pixels of letters, but for a figure's own title
 const INNER = 0.22; // share of a line's height, above and below, in which no letter without an accent stands
 
 async function loaded(family) {
@@ -17,6 +18,8 @@ async function faults(spec, width) {
   for (const each of words) {
     const beyond = Math.max(overflow(each.corners, area), clipped(each));
     if (beyond > SLACK) found.push(`cut by ${Math.round(beyond)} px: ${each.said}`);
+    const beside = each.node.matches("[class*=title]:not(.gtitle, [class*=cb])");
+    if (beside && parseFloat(getComputedStyle(each.node).fontSize) > LARGEST) found.push(`too large: ${each.said}`);
   }
   words.forEach((one, at) => words.slice(at + 1).forEach((other) => {
     if (meet(one.corners, other.corners)) found.push(`one on the other: ${one.said} | ${other.said}`);

@@ -60,7 +60,7 @@ class IndexPage:
         async def rewriting(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
-                if _is_page(message):
+                if is_page(message):
                     start = message
                     return
                 message["headers"] = [*message["headers"], *HEADERS, self._policy(sockets)]
@@ -106,7 +106,8 @@ def _uncompressed(scope: Message) -> Message:
     return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
 
 
-def _is_page(message: Message) -> bool:
+def is_page(message: Message) -> bool:
+    """Whether an answer that begins so is an HTML page."""
     return message["status"] == 200 and any(
         name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
     )

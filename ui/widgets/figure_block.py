@@ -195,16 +195,30 @@ def numbers_table(
     first: int | None = None,
     formats: Mapping[str, str] = NO_FORMATS,
 ) -> None:
-    """A table with separators in its whole numbers; `first` is the width of its first column in pixels.
+    """A table with separators in its whole numbers and four digits behind the point of others, where these show them.
+
+    `first` is the width of its first column in pixels.
 
     A number is never written as text, which would sort by its letters: `formats` says how a column is written
     (st.column_config.NumberColumn: "percent", "%.2f ×", "%.1f MiB").
     """
-    written = {**dict.fromkeys(map(str, table.select_dtypes(include="integer")), "localized"), **formats}
+    written = {
+        **dict.fromkeys(map(str, table.select_dtypes(include="integer")), "localized"),
+        **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
+        **formats,
+    }
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
     if first is not None:
         columns[table.columns[0]] = st.column_config.Column(width=first)
     st.dataframe(table, hide_index=True, height=height, alt=alt, column_config=columns)
+
+
+def _is_plain(column: pd.Series) -> bool:
+    """Whether four digits behind the point show every number of a column, and no fewer would do in front of it."""
+    if not pd.api.types.is_float_dtype(column):
+        return False
+    sizes = column[column.abs() > 0].abs()
+    return bool(sizes.between(1e-4, 1e3).all())
 
 
 def folded(label: str, key: str) -> Any:

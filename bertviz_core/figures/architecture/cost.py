@@ -89,9 +89,11 @@ def _mark_crossing(figure: go.Figure, costs: MultiplyAdds, crossing: Crossover, 
     if crossing.tokens is None or crossing.tokens > last:
         return
     height = float(np.interp(crossing.tokens, costs.lengths, costs.attention))
+    # Above it to the left, where no line is; near the axis there is room above it alone.
+    place = {"ax": 0, "ay": -100, "xanchor": "left"} if crossing.tokens < last / 4 else {"ax": -70, "ay": -46}
     figure.add_annotation(
         x=crossing.tokens, y=height, text=f"<b>equal at {crossing.tokens:,} tokens</b>", showarrow=True, arrowhead=2,
-        ax=-70, ay=-46, arrowcolor=theme.text, font={"color": theme.text, "size": TEXT_SIZE}, bgcolor=theme.paper,
+        arrowcolor=theme.text, font={"color": theme.text, "size": TEXT_SIZE}, bgcolor=theme.paper, **place,
     )  # fmt: skip
 
 

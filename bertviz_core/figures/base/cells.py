@@ -1,6 +1,8 @@
 """Numbers in the cells of a map, wherever there is room for them, black or white by what can be read on the colour."""
 
 import itertools
+import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +48,15 @@ def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> i
     return next((size for size in SIZES if longest * size <= width and size <= height), None)
 
 
+def _finer(form: str, values: Float[np.ndarray, "rows columns"]) -> str:
+    """A form with a fixed count of digits behind the point, or with as many as tell the numbers apart."""
+    fixed, finite = re.fullmatch(r"(.*\.)(\d+)f", form), values[np.isfinite(values)]
+    spread = float(np.ptp(finite)) if finite.size else 0.0
+    if fixed is None or spread == 0:
+        return form
+    return f"{fixed[1]}{max(int(fixed[2]), 1 - math.floor(math.log10(spread)))}f"
+
+
 def cell_numbers(
     figure: go.Figure,
     values: Float[np.ndarray, "rows columns"],
@@ -63,7 +74,7 @@ def cell_numbers(
     Args:
         figure: holds the map.
         values: its numbers.
-        form: how one is written, such as ".2f".
+        form: how one is written, such as ".2f"; where all are alike, with more digits, if there is room.
         scale: its colours, from 0 to 1.
         ends: numbers that have the first and the last colour.
         room: width and height of the map in pixels, in the narrowest place for which it is drawn.
@@ -72,9 +83,12 @@ def cell_numbers(
     """
     if values.size > MOST_NUMBERS:
         return figure
-    words = [[_written(value, form) for value in row] for row in values.tolist()]
-    size = number_size(words, *room)
-    if size is None:
+    for each in (_finer(form, values), form):
+        words = [[_written(value, each) for value in row] for row in values.tolist()]
+        size = number_size(words, *room)
+        if size is not None:
+            break
+    else:
         return figure
     low, high = ends
     shares = (values - low) / ((high - low) or 1.0)

@@ -55,7 +55,9 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
     return [f"{tick:,.{digits}f}".replace("-", "−") for tick in ticks]
 
 
-def colour_bar(unit: str, low: float, high: float, drawn: tuple[float, float] | None = None) -> dict[str, Any]:
+def colour_bar(
+    unit: str, low: float, high: float, drawn: tuple[float, float] | None = None, most: int = 5
+) -> dict[str, Any]:
     """Settings of a colour bar with round ticks.
 
     Args:
@@ -63,8 +65,9 @@ def colour_bar(unit: str, low: float, high: float, drawn: tuple[float, float] | 
         low: lower end of the scale.
         high: upper end.
         drawn: what stands for the two ends where cells are drawn as steps; None where they are drawn as they are.
+        most: ticks that may stand on it.
     """
-    ticks = round_ticks(low, high)
+    ticks = round_ticks(low, high, most)
     start, stop = drawn or (low, high)
     share = (stop - start) / (high - low) if high > low else 0.0
     return {

@@ -48,6 +48,7 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
     page: labels along the axes are turned, made smaller and at last thinned. On a phone: a colour bar lies below the
     plot, names of rows are cut, and a finger on the figure moves the page. The layout's `meta` says for which width.
     """
+    _even_titles(figure, theme)
     _make_room_beside(figure)
     if theme.narrow:
         _lay_bars_down(figure, theme)
@@ -60,6 +61,13 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
     _make_room_above(figure, theme)
     figure.layout.meta = {"pixels": theme.pixels}
     return figure
+
+
+def _even_titles(figure: go.Figure, theme: Theme) -> None:
+    """Titles of axes and colour bars in one size of letters; plotly's own grows with the figure's."""
+    for each in (*figure.select_xaxes(), *figure.select_yaxes(), *([] if theme.narrow else _bars(figure))):
+        if each.title.text and each.title.font.size is None:
+            each.title.font.size = TEXT_SIZE
 
 
 def _make_room_beside(figure: go.Figure) -> None:
@@ -82,9 +90,11 @@ def _several(texts: Any) -> list[Any]:
 
 
 def _fitted_title(title: str, theme: Theme, size: float, tools: float) -> list[str]:
-    """The title in as many lines as its place asks for, with so many pixels for the tool bar beside it."""
-    room = theme.pixels - 2 * EDGE - (0 if theme.narrow else tools)
-    return [part for line in title.split("<br>") for part in wrapped_label(line, room, size)]
+    """The title in as many lines as its place asks for; beside the first, the tool bar takes so many pixels."""
+    room = theme.pixels - 2 * EDGE
+    first, *others = title.split("<br>")
+    lines = wrapped_label(first, room, size, 0 if theme.narrow else tools)
+    return [*lines, *(part for line in others for part in wrapped_label(line, room, size))]
 
 
 def _tools_width(figure: go.Figure) -> float:

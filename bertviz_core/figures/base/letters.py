@@ -58,7 +58,7 @@ def wrapped(text: str, pixels: float, size: float) -> list[str]:
     return lines
 
 
-def wrapped_label(label: str, pixels: float, size: float) -> list[str]:
+def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -> list[str]:
     """A label of a figure as lines that fit a width; a word is broken behind its dots and strokes at most.
 
     Markup stays whole.
@@ -67,10 +67,11 @@ def wrapped_label(label: str, pixels: float, size: float) -> list[str]:
         label: one line, its markup around whole words or parts of them.
         pixels: width of the lines.
         size: height of the letters in pixels.
+        beside: pixels of the first line that something else takes.
     """
-    lines, room = [""], pixels
+    lines, room = [""], pixels - beside
     for word in re.findall(r"(?:<[^>]*>|[^ ])+", label):
-        long = text_width(plain(word), size) > pixels and "<" not in word and "&" not in word
+        long = text_width(plain(word), size) > pixels - beside and "<" not in word and "&" not in word
         for at, part in enumerate(re.findall(r"[^./_]*[./_]*", word)[:-1] if long else [word]):
             width, gap = text_width(plain(part), size), text_width(" ", size) if lines[-1] and not at else 0.0
             if lines[-1] and gap + width > room:

@@ -74,6 +74,7 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
     width = (1 - (columns - 1) * BETWEEN) / columns
     below = BELOW / (height - sum(ABOVE))
     tall = (1 - (lines - 1) * below) / lines
+    ticks = min(5, int(rows - 3 * TEXT_SIZE) // (2 * TEXT_SIZE))  # below the bar's title
     for index, block in enumerate(BLOCKS):
         number = "" if index == 0 else str(index + 1)
         left, top = index % columns * (width + BETWEEN), 1 - index // columns * (tall + below)
@@ -89,7 +90,7 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
             zmin=low,
             zmax=high,
             colorscale=sequential(theme),
-            colorbar={**colour_bar("norm", low, high), **bar, "title": {"text": "norm", "side": "top"}},
+            colorbar={**colour_bar("norm", low, high, most=ticks), **bar, "title": {"text": "norm", "side": "top"}},
             xgap=1,
             ygap=1,
             hovertemplate=f"{subscript(SYMBOLS[block])}, layer %{{y}}, head %{{x}}: %{{z:.4f}}<extra></extra>",
@@ -99,7 +100,12 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
         figure.update_layout(
             {
                 f"xaxis{number}": {**across, "title": "head", "showgrid": False, "range": [-0.5, heads - 0.5]},
-                f"yaxis{number}": {**down, "title": "layer", "showgrid": False, "range": [layers - 0.5, -0.5]},
+                f"yaxis{number}": {
+                    **down,
+                    "title": "" if left else "layer",
+                    "showgrid": False,
+                    "range": [layers - 0.5, -0.5],
+                },
             }
         )
         room = ((theme.pixels - sum(EDGES)) * width, float(rows) * 0.9)

@@ -7,13 +7,15 @@ from operator import itemgetter
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.letters import text_width, wrapped_label
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on, words
 from bertviz_core.figures.parameters.tree import LINE, SPARE, fits, share
 from bertviz_core.parameters.results import Ledger
 
 MAX_ARCS = 3
+NOTE_MARGINS = 32
+"""Pixels beside the notes below the bars."""
 LAYER_PARTS = (
     "query",
     "key",
@@ -163,17 +165,20 @@ def component_bar(ledger: Ledger, theme: Theme) -> go.Figure:
         position += part.total
     by_name = {row.name: row for row in ledger.parameters}
     ties = [row for row in ledger.parameters if row.tied_to is not None]
+    notes: list[str] = []
     for index, row in enumerate(sorted(ties, key=lambda each: -each.numel)[:MAX_ARCS]):
         owner = by_name[row.tied_to or ""]
         if row.component != owner.component:
             _arc(figure, middles.get(owner.component, 0), middles.get(row.component, position), index, theme)
-        text = f"tied: {row.name} = {owner.name}, {row.numel:,} counted once"
+        text = escape(f"tied: {row.name} = {owner.name}, {row.numel:,} counted once")
+        notes += wrapped_label(text, theme.pixels - NOTE_MARGINS, TEXT_SIZE)
+    for line, note in enumerate(notes):
         figure.add_annotation(
-            x=0, y=0.95 + 0.3 * index, text=escape(text), showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
+            x=0, y=0.95 + 0.3 * line, text=note, showarrow=False, xanchor="left", font={"size": TEXT_SIZE}
         )
-    if ties:
-        figure.update_yaxes(range=[1.1 + 0.3 * min(len(ties), MAX_ARCS), -0.5], autorange=False)
-        figure.update_layout(height=310 + 30 * min(len(ties), MAX_ARCS))
+    if notes:
+        figure.update_yaxes(range=[1.1 + 0.3 * len(notes), -0.5], autorange=False)
+        figure.update_layout(height=310 + 30 * len(notes))
     return figure
 
 

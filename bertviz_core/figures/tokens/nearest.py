@@ -28,7 +28,7 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
     figure = go.Figure(layout=layout(theme, html.escape(title, quote=False), height=104 + 25 * max(len(names), 4)))
     hover = [f"<b>{name}</b>, norm {norm:.4f}, cosine" for name, norm in zip(names, norms.tolist(), strict=True)]
     add_score_bars(figure, cosines, hover, theme.colours["embeddings"], theme)
-    figure.update_xaxes(title="cosine")
+    figure.update_xaxes(title="cosine of static embeddings")
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False)
     return figure
 
@@ -39,7 +39,7 @@ LONGEST = 24
 @figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", ("token",))
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
     """The rows of the embedding table that are nearest to a token's."""
-    title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" by embedding — {model_name}'
+    title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" — {model_name}'
     names = [label(each) for each in spelled]
     alt = f"{title}: a bar of the cosine for each"
     draw = partial(neighbour_bars, names, nearest_rows.cosine, nearest_rows.norms, title)

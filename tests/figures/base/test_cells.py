@@ -59,6 +59,18 @@ def test_the_numbers_are_the_maps_and_stand_in_their_cells() -> None:
     assert all(contrast(a, b) >= READABLE for a, b in zip(grounds, trace.textfont.color, strict=True))
 
 
+def test_numbers_that_are_alike_have_digits_that_tell_them_apart_where_there_is_room() -> None:
+    values = np.array([[0.00012, 0.00023], [0.98123, 0.98145]])
+    for row, written, wide in (
+        (0, ("0.00012", "0.00023"), 400),
+        (1, ("0.98123", "0.98145"), 400),
+        (1, ("0.98",) * 2, 90),
+    ):
+        room = (float(wide), 40.0)
+        (trace,) = cell_numbers(go.Figure(), values[[row]], ".2f", sequential(LIGHT), (0, 1), room).data
+        assert tuple(trace.text) == written
+
+
 def test_without_room_there_is_no_number() -> None:
     figure = cell_numbers(go.Figure(), np.zeros((10, 10)), ".2f", sequential(LIGHT), (0, 1), (200, 300))
     assert not figure.data

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from bertviz_core.figures.base.style import THEMES, Theme
+from bertviz_core.figures.base.letters import label_width
+from bertviz_core.figures.base.style import TEXT_SIZE, THEMES, WIDTHS, Theme, theme_named
 from bertviz_core.figures.parameters.bars import LAYER_PARTS, component_bar, layer_bars, model_bars
 from tests.helpers.hand_made import (
     ACTIVE,
@@ -157,6 +158,16 @@ def test_a_tie_is_drawn_between_its_components_and_named_with_its_count() -> Non
     (arc,) = figure.layout.shapes
     start, *_, end = re.findall(r"[\d.]+(?=,)", arc.path)
     assert (float(start), float(end)) == (4_000 / 2, 4_000 + 474 + 100 / 2)
+
+
+def test_the_words_of_a_tie_stand_in_as_many_lines_as_its_place_asks_for() -> None:
+    owner = parameter("shared.weight", (97, 38), "embeddings")
+    tied = parameter("encoder.embed_tokens.weight", (97, 38), "encoder", tied_to=owner.name)
+    phone = theme_named("light", WIDTHS[0])
+    figure = component_bar(ledger("tiny", PLAIN_LAYERS, (owner, tied), embeddings=4_000), phone)
+    lines = [note.text for note in sorted(figure.layout.annotations, key=lambda note: note.y)]
+    assert " ".join(lines) == "tied: encoder.embed_tokens.weight = shared.weight, 3,686 counted once"
+    assert max(label_width(line, TEXT_SIZE) for line in lines) <= phone.pixels
 
 
 def test_a_component_shows_its_share_in_the_bar_or_in_the_legend() -> None:

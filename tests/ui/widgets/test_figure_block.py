@@ -3,12 +3,15 @@
 import csv
 import io
 import warnings
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ui.widgets import figure_block
 from ui.widgets.figure_block import csv_text
 
 FORMULAS = (
@@ -33,6 +36,19 @@ RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 def read(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def test_numbers_of_a_column_have_four_digits_behind_the_point_where_these_show_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: dict[str, Any] = {}
+    monkeypatch.setattr(figure_block.st, "dataframe", lambda _, **how: shown.update(how["column_config"]))
+    table = pd.DataFrame({"cosine": [1.0, 0.665, np.nan, 0.0], "difference": [1e-7, 0.5, 0, 0], "count": [1, 2, 3, 4]})
+    figure_block.numbers_table(table, "words")
+    assert {name: each["type_config"]["format"] for name, each in shown.items()} == {
+        "cosine": "%.4f",
+        "count": "localized",
+    }
 
 
 @pytest.mark.parametrize("cell", FORMULAS)

@@ -251,7 +251,7 @@ function say(view) {
   }
   const { queries, keys } = view.store.atlas;
   const plain = !(view.pointed || view.looked || view.cell || view.pins.size);
-  if (plain && (queries.second || keys.second)) text += " Dashed: where the second text begins.";
+  if (plain && (queries.second || keys.second)) text += " Dashed: the second text begins.";
   if (status.textContent !== text) status.textContent = text;
   status.classList.toggle("exact", Boolean(view.pointed || view.looked || view.cell || view.pins.size));
   // What the mouse points at is seen; what the keyboard points at is said as well.
