@@ -1,1 +1,1 @@
-"""Figures of what a task head answers."""
+"""What a task head answers, drawn."""
