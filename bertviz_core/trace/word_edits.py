@@ -46,7 +46,7 @@ def kept_positions(before: Tokens, after: Tokens) -> dict[int, int]:
 
 
 def _steps(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[str, int, int, int, int]]:
-    """difflib's steps between two sequences; what both begin and end with is set aside first, for long texts."""
+    """The steps of difflib between two sequences; what both begin and end with is set aside first, for long texts."""
     most = min(len(before), len(after))
     start = next((place for place in range(most) if before[place] != after[place]), most)
     left = most - start

@@ -91,7 +91,7 @@ def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme
 
 
 def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[np.ndarray, "start end"]:
-    """ln p(start) + ln p(end) of every span of the context's tokens in one window, as Answer.score has them.
+    """Log-probability ln p(start) + ln p(end) of every span of the context's tokens in one window, as Answer.score has them.
 
     NaN where the end stands before the start, or the span is longer than the longest answer.
     """

@@ -15,7 +15,7 @@ from bertviz_core.text import escape_controls, is_right_to_left
 SIZES = (26, 22, 19, 16)
 """Pixels of the letters: the largest in which a text takes at most FEW rows."""
 FEW = 4
-EDGES, PAD, LEAST = 16, 6, 0.3
+EDGES, PAD, LEAST = 16, 6, 0.38
 """Pixels of a picture's place that are no part of the plot, and around a mark; a blank as a share of the letters."""
 ANCHOR = 3
 """Pixels by which plotly sets a text off from its point."""
