@@ -13,7 +13,6 @@ from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
-from bertviz_core.figures.predictions.classes import AFTER, BEFORE
 from bertviz_core.figures.predictions.marked_text import Stretch, marked_text
 from bertviz_core.predictions.results import Answer, AnswerPrediction
 from bertviz_core.text import escape_controls, shortened
@@ -91,7 +90,7 @@ def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme
 
 
 def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[np.ndarray, "start end"]:
-    """Log-probability ln p(start) + ln p(end) of every span of the context's tokens in one window, as Answer.score has them.
+    """Sums ln p(start) + ln p(end) of all spans of the context's tokens in one window, as Answer.score has them.
 
     NaN where the end stands before the start, or the span is longer than the longest answer.
     """
@@ -168,10 +167,10 @@ def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, plac
 @figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)", ("longest",))
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     """The context with the best answers to the question marked in it."""
-    title = f"{_asked(answer_prediction)} — {answer_prediction.model}"
+    title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
     draw = partial(answer_text, (("", answer_prediction),), title)
     caption = f"{title}. Below an answer: its place and its score; darker words are likelier to be of the answer"
-    return FigureSpec(title, f"{title}: {_all(answer_prediction)}", draw, caption)
+    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 
 @figure("answer-map", "predictions_answer_map", "all spans of a context, start by end", ("longest", "window"))
@@ -182,29 +181,14 @@ def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, l
     title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"
     draw = partial(answer_map, answer_prediction, answer_window, longest_answer, title)
     caption = f"{title}. Squares: the listed answers. Grey: no answer, since it ends before it begins or is too long"
-    return FigureSpec(title, f"{title}: {_all(answer_prediction)}", draw, caption)
+    return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 
-@figure(
-    "answers-change",
-    "predictions_answers_change",
-    "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
-    ("longest", "edited", "edited_pair"),
-)
-def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
-    """The answers to a question and to its edited version, one below the other."""
-    title = f"Answers before and after the edit — {answer_prediction.model}"
-    parts = [
-        (f"{name[0].upper()}{name[1:]}: {_asked(each)}", each)
-        for name, each in ((BEFORE, answer_prediction), (AFTER, edited_answers))
-    ]
-    alt = f"{title}: {_all(answer_prediction)}; edited: {_all(edited_answers)}"
-    return FigureSpec(title, alt, partial(answer_text, parts, title))
-
-
-def _asked(prediction: AnswerPrediction) -> str:
+def question_line(prediction: AnswerPrediction) -> str:
+    """The question as a title has it."""
     return escape_controls(shortened(" ".join(prediction.question.split()), 70))
 
 
-def _all(prediction: AnswerPrediction) -> str:
+def listed_answers(prediction: AnswerPrediction) -> str:
+    """The answers with their scores in plain words."""
     return "; ".join(_listed(place, each) for place, each in enumerate(prediction.answers))

@@ -1,11 +1,10 @@
-"""A text that reads as it was written, its tagged stretches coloured and named; before and after an edit."""
+"""A text that reads as it was written, its tagged stretches coloured and named."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, escape
-from bertviz_core.figures.predictions.classes import AFTER, BEFORE
 from bertviz_core.figures.predictions.marked_text import Stretch, cut_label, marked_text
 from bertviz_core.predictions.results import Entity, Strategy, TagPrediction
 from bertviz_core.text import counted, escape_controls, shortened
@@ -76,17 +75,20 @@ def _bare(label: str) -> str:
     return label.split("-", 1)[-1]
 
 
-def _parts(prediction: TagPrediction, entities: Sequence[Entity], name: str = "") -> list[tuple[str, list[Stretch]]]:
-    """The text and its pair, each under its name."""
+def tagged_parts(
+    prediction: TagPrediction, entities: Sequence[Entity], name: str = ""
+) -> list[tuple[str, list[Stretch]]]:
+    """The text and its pair in stretches, each under its heading; a text alone under the name that is given."""
     if prediction.tokens.pair is None:
-        return [(name[:1].upper() + name[1:], tagged_stretches(prediction, entities, 0))]
+        return [(name, tagged_stretches(prediction, entities, 0))]
     return [
-        (f"{heading}{f', {name}' if name else ''}", tagged_stretches(prediction, entities, sequence))
+        (f"{name}: {heading.lower()}" if name else heading, tagged_stretches(prediction, entities, sequence))
         for sequence, heading in enumerate(SEQUENCES)
     ]
 
 
-def _listed(entities: Sequence[Entity]) -> str:
+def listed_entities(entities: Sequence[Entity]) -> str:
+    """Entities with tag and score in plain words."""
     named = [f"{shortened(each.text, 60)} {each.label} {each.score:.3f}" for each in entities]
     return escape_controls("; ".join(named)) or "nothing is tagged"
 
@@ -97,25 +99,6 @@ def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], t
     entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
     listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
     title = f"Tags of the text: {listed} — {tag_prediction.model}"
-    draw = partial(marked_text, _parts(tag_prediction, tag_entities), title)
+    draw = partial(marked_text, tagged_parts(tag_prediction, tag_entities), title)
     caption = f"{title}. {JOINED[tag_strategy].capitalize()}; the number is the probability of the tag"
-    return FigureSpec(title, f"{title}: {_listed(tag_entities)}", draw, caption)
-
-
-@figure(
-    "tags-change",
-    "predictions_tags_change",
-    "entities before and after an edit (--set edited=TEXT)",
-    ("joined", "edited", "edited_pair"),
-)
-def tags_change_figure(
-    tag_prediction: TagPrediction,
-    tag_entities: Sequence[Entity],
-    edited_tags: TagPrediction,
-    edited_entities: Sequence[Entity],
-) -> FigureSpec:
-    """The entities of a text and of its edited version, one below the other."""
-    title = f"Entities before and after the edit — {tag_prediction.model}"
-    parts = [*_parts(tag_prediction, tag_entities, BEFORE), *_parts(edited_tags, edited_entities, AFTER)]
-    alt = f"{title}: {_listed(tag_entities)}; edited: {_listed(edited_entities)}"
-    return FigureSpec(title, alt, partial(marked_text, parts, title))
+    return FigureSpec(title, f"{title}: {listed_entities(tag_entities)}", draw, caption)
