@@ -18,17 +18,16 @@ LIBRARY = (
 )
 
 
-def model_lines(name: str, tokens: Tokens | None = None, auto: str = "") -> str:
+def model_lines(name: str, tokens: Tokens | None = None) -> str:
     """Lines that load a model, and that read a text as `inputs` where there is one.
 
     Args:
         name: name of the model.
         tokens: the text as the model reads it.
-        auto: class of transformers that loads it; by default the one of a base model.
     """
     if tokens is None:
-        return _loading(name, "", auto)
-    return f"{_loading(name, ', AutoTokenizer', auto)}inputs = tokenizer({_given(tokens, models.loaded(name).model)})\n"
+        return _loading(name, "")
+    return f"{_loading(name, ', AutoTokenizer')}inputs = tokenizer({_given(tokens, models.loaded(name).model)})\n"
 
 
 def reader_lines(name: str) -> str:
@@ -36,11 +35,11 @@ def reader_lines(name: str) -> str:
     return _loading(name, ", AutoTokenizer")
 
 
-def _loading(name: str, more: str, head: str = "") -> str:
+def _loading(name: str, more: str) -> str:
     kind = type(models.loaded(name).model).__name__
     # Of an encoder-decoder model the encoder is taken; T5 and its kin have a class that loads nothing else.
-    auto = head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
-    part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not head else ""
+    auto = "AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel"
+    part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) else ""
     lines = ["import torch", f"from transformers import {auto}{more}", ""]
     lines.append(f"name = {ledgers.source(name).pretrained_name!r}")
     lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")

@@ -151,17 +151,13 @@ def _steps(logs: Float[np.ndarray, "start end"]) -> np.ndarray:
 
 
 def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, places: np.ndarray, theme: Theme) -> None:
-    """A ring around the cells of the listed answers that were found in this window, with their numbers."""
+    """A frame around the cell of every listed answer that was found in this window."""
     rows = {int(place): row for row, place in enumerate(places)}
-    inside = [(number, each) for number, each in enumerate(prediction.answers, 1) if each.window == window]
-    figure.add_scatter(
-        x=[rows[each.last] for _, each in inside],
-        y=[rows[each.first] for _, each in inside],
-        mode="markers",
-        marker={"symbol": "square-open", "size": 14, "color": theme.colours["task head"], "line": {"width": 2}},
-        hovertext=[escape(_listed(number - 1, each)) for number, each in inside],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
+    for each in prediction.answers:
+        if each.window == window:
+            x, y = rows[each.last], rows[each.first]
+            line = {"color": theme.colours["task head"], "width": 2}
+            figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
 
 
 @figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)", ("longest",))
@@ -180,7 +176,7 @@ def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, l
     part = f", window {answer_window + 1} of {count}" if count > 1 else ""
     title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"
     draw = partial(answer_map, answer_prediction, answer_window, longest_answer, title)
-    caption = f"{title}. Squares: the listed answers. Grey: no answer, since it ends before it begins or is too long"
+    caption = f"{title}. Framed: the listed answers. Grey: no answer, since it ends before it begins or is too long"
     return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 

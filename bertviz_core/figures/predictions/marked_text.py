@@ -132,8 +132,10 @@ def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, them
     figure = go.Figure(layout=layout(theme, escape(title), height=round(tops[-1]) + 62, showlegend=False))
     for index, group in itertools.groupby(rows.boxes, key=lambda box: (box.stretch, box.row)):
         _add_mark(figure, rows.stretches[index[0]], list(group), tops, tall, theme)
-    for row, group in itertools.groupby(rows.boxes, key=lambda box: rows.stretches[box.stretch].edged and box.row):
-        if row is not False:
+    for row, group in itertools.groupby(
+        rows.boxes, key=lambda box: box.row if rows.stretches[box.stretch].edged else None
+    ):
+        if row is not None:
             _outline(figure, list(group), tops, tall, line={"color": theme.text, "width": 2})
     _add_words(figure, rows, tops, tall, theme)
     figure.update_xaxes(visible=False, range=[-PAD - ANCHOR, rows.width + PAD + ANCHOR], fixedrange=True)

@@ -69,9 +69,10 @@ def null_words(prediction: AnswerPrediction) -> str:
         return "This model reads no special token in front, so it has no answer “none”."
     beaten = "below" if prediction.null_logit < best else "above"
     means = "there is one" if prediction.null_logit < best else "there is none"
+    none, span = (f"{logit:.3f}".replace("-", "−") for logit in (prediction.null_logit, best))
     return (
-        f"The answer “none” has the logit **{prediction.null_logit:.3f}**, {beaten} the best span's **{best:.3f}**: a "
-        f"model that was trained with questions without an answer says that {means}."
+        f"The answer “none” has the logit **{none}**, {beaten} the best span's **{span}**: a model that was trained "
+        f"with questions without an answer says that {means}."
     )
 
 

@@ -2,8 +2,7 @@
 
 from bertviz_core.predictions.results import Scoring, Strategy
 from bertviz_core.trace.results import Tokens
-from ui.views.predictions.texts import reading
-from ui.widgets.reproduction import library_lines, model_lines
+from ui.widgets.reproduction import head_lines, library_lines
 
 Texts = tuple[str, str | None]
 HOW: dict[Scoring, str] = {
@@ -24,8 +23,8 @@ NEXT = (
 TAGS = (
     "The head turns the last state of every token into one logit for each tag; `p = softmax(logits)`, and the "
     "likeliest tag is the token's. Tokens become entities as transformers' `aggregation_strategy` does it: **none** "
-    "lists tokens; **simple** joins neighbours of one tag, a `B-` begins anew; **first**, **average** and **max** first give all "
-    "pieces of a word one tag. An entity's score is the mean over its tokens or words."
+    "lists tokens; **simple** joins neighbours of one tag, a `B-` begins anew; **first**, **average** and **max** "
+    "first give all pieces of a word one tag. An entity's score is the mean over its tokens or words."
 )
 ANSWERS = (
     "For every token the head makes two logits: to be the first of the answer, and the last. An answer is the span of "
@@ -54,7 +53,7 @@ def classes_code(name: str, task: str, tokens: Tokens, scoring: Scoring) -> str:
     """Lines that give the classes of a text."""
     means = {"softmax": ".softmax(-1)", "sigmoid": ".sigmoid()", "number": ""}[scoring]
     return (
-        f"{model_lines(name, tokens, LABELS[task])}"
+        f"{head_lines(name, LABELS[task], tokens)}"
         "with torch.no_grad():\n"
         "    logits = model(**inputs).logits[0]\n"
         f"print(logits{means})\n"
@@ -66,7 +65,7 @@ def tags_code(name: str, tokens: Tokens, strategy: Strategy) -> str:
     return (
         f"{library_lines(name, LOAD, TOKENIZE, _of('tags', 'entities, tag_predictions'))}"
         "head = load_head(source, settings, 'token-classification', model)\n"
-        f"{reading(tokens)}"
+        f"{_reading(tokens)}"
         "(tags,) = tag_predictions(head, [tokens])\n"
         f"for entity in entities(tags, tokenizer, {strategy!r}):\n"
         "    print(entity.label, entity.text, entity.score)\n"
@@ -90,7 +89,7 @@ def shift_code(name: str, before: Tokens, after: Tokens, position: int) -> str:
     return (
         f"{library_lines(name, LOAD, TOKENIZE, _of('words', 'word_shift'))}"
         "head = load_head(source, settings, 'masked-lm', model)\n"
-        f"{reading(before)}{reading(after).replace('tokens =', 'edited =')}"
+        f"{_reading(before)}{_reading(after, 'edited')}"
         f"shift = word_shift(head, tokenizer, tokens, edited, {position})\n"
         "print(shift.words, shift.before, shift.after, shift.divergence)\n"
     )
@@ -106,6 +105,12 @@ def both_code(code: str, again: str) -> str:
     first, second = code.splitlines(), again.splitlines()
     same = next((place for place, line in enumerate(second) if line not in first), len(second))
     return "\n".join([*first, *(second[same:] or second[-1:]), ""])
+
+
+def _reading(tokens: Tokens, variable: str = "tokens") -> str:
+    """The line that reads a text, or a pair."""
+    given = [each for each in (tokens.text, tokens.pair) if each is not None]
+    return f"{variable} = tokenize(tokenizer, {', '.join(map(repr, given))})\n"
 
 
 def _of(module: str, names: str) -> str:
