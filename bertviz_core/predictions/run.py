@@ -151,7 +151,12 @@ class WordHead:
     @property
     def vocab_size(self) -> int:
         """Words that the config counts."""
-        return int(self._head.model.config.get_text_config().vocab_size)
+        return word_count(self._head)
+
+
+def word_count(head: HeadModel) -> int:
+    """Words that a masked-LM head chooses from, as its config counts them."""
+    return int(head.model.config.get_text_config().vocab_size)
 
 
 def _with_given_states(head: HeadModel, output: Any) -> Any:

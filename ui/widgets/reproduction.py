@@ -30,16 +30,22 @@ def model_lines(name: str, tokens: Tokens | None = None) -> str:
     return f"{_loading(name, ', AutoTokenizer')}inputs = tokenizer({_given(tokens, models.loaded(name).model)})\n"
 
 
+def head_lines(name: str, auto_class: str, tokens: Tokens) -> str:
+    """Lines that load a model with a task head by a class of transformers, and read a text as `inputs`."""
+    loading = _loading(name, ", AutoTokenizer", auto_class)
+    return f"{loading}inputs = tokenizer({_given(tokens, models.loaded(name).model)})\n"
+
+
 def reader_lines(name: str) -> str:
     """Lines that load a model as `model` and its tokenizer as `tokenizer`."""
     return _loading(name, ", AutoTokenizer")
 
 
-def _loading(name: str, more: str) -> str:
+def _loading(name: str, more: str, with_head: str = "") -> str:
     kind = type(models.loaded(name).model).__name__
     # Of an encoder-decoder model the encoder is taken; T5 and its kin have a class that loads nothing else.
-    auto = "AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel"
-    part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) else ""
+    auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
+    part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not with_head else ""
     lines = ["import torch", f"from transformers import {auto}{more}", ""]
     lines.append(f"name = {ledgers.source(name).pretrained_name!r}")
     lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")

@@ -4,6 +4,7 @@ Every word written to the page is a point at which Streamlit ends a script whose
 is superseded stops at its next layer, and one that waits for its turn leaves the queue.
 """
 
+from dataclasses import replace
 from hashlib import sha256
 from time import perf_counter
 
@@ -43,13 +44,25 @@ def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
     trace = models.traces().held(model, tokens)
     if trace is not None:
         return trace
-    cost = run_cost(model, len(tokens))
-    facts = (model.name, model.revision, tokens.text, tokens.pair)
+    cost = agreed_cost(model, tokens)
+    return _run(model, tokens, cost, place, cost.seconds > CONFIRM_ABOVE_SECONDS)
+
+
+def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
+    """What runs of a model on these tokens will need; where that is long, the page ends here until the reader agrees.
+
+    Args:
+        model: the model.
+        tokens: the text.
+        runs: how often the model is run.
+    """
+    once = run_cost(model, len(tokens))
+    cost = replace(once, seconds=once.seconds * runs)
+    facts = (model.name, model.revision, tokens.text, tokens.pair, *((runs,) if runs > 1 else ()))
     run = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
-    long = cost.seconds > CONFIRM_ABOVE_SECONDS
-    if long and not run_allowed(run):
+    if cost.seconds > CONFIRM_ABOVE_SECONDS and not run_allowed(run):
         _confirm(cost, run)
-    return _run(model, tokens, cost, place, long)
+    return cost
 
 
 def cost_words(cost: RunCost) -> str:

@@ -134,6 +134,11 @@ def store_layer(layer: int) -> None:
     st.session_state[LAYER] = st.session_state[CHOSEN] = str(layer)
 
 
+def store_state(entry: int) -> None:
+    """Make a hidden state the chosen one, by its place in `hidden_states`, as a click in a figure does."""
+    st.session_state[LAYER] = st.session_state[CHOSEN] = str(entry - 1) if entry else EMBEDDINGS
+
+
 def _select(label: str, options: Sequence[str], default: str, help_text: str | None) -> str:
     arrived, asked = _arrived(LAYER), st.query_params.get(LAYER)
     held = st.session_state.get(CHOSEN)

@@ -1,8 +1,12 @@
 """What the predictions page shows, kept by plain values: model, revision, text, masks."""
 
+from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
-from bertviz_core.predictions.results import ComparedWord, WordPrediction
+from bertviz_core.predictions.results import ComparedWord, PseudoLikelihood, TermWeights, WordLens, WordPrediction
+from bertviz_core.predictions.surprise import pseudo_likelihood
+from bertviz_core.predictions.terms import term_weights
 from bertviz_core.predictions.words import compared_word, predicted_words
+from bertviz_core.progress import Progress
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
 from ui.cache.ledgers import SourceKey, source, source_key
@@ -38,6 +42,36 @@ def own_word(name: str, text: str, pair: str | None, position: int, word: str, m
     """How likely a word of one's own is at a position."""
     others = tuple(place for place in masked if place != position)
     return _own_word(source_key(name), text, pair, position, word, others, head(name, "masked-lm"))
+
+
+def surprise(name: str, text: str, pair: str | None, tell: Progress) -> PseudoLikelihood:
+    """The surprise of every token; tell is called while it is computed."""
+    return _surprise(source_key(name), text, pair, head(name, "masked-lm"), tell)
+
+
+def lens(name: str, text: str, pair: str | None, masked: tuple[int, ...]) -> WordLens:
+    """The head on the states of every layer."""
+    return _lens(source_key(name), text, pair, masked, head(name, "masked-lm"))
+
+
+def terms(name: str, text: str) -> TermWeights:
+    """A text as weighted words."""
+    return _terms(source_key(name), text, head(name, "masked-lm"))
+
+
+@cached_by_bytes("Masking every token in turn")
+def _surprise(key: SourceKey, text: str, pair: str | None, _head: HeadModel, _tell: Progress) -> PseudoLikelihood:
+    return pseudo_likelihood(_head, models.tokenizer(key.name), models.tokens(key.name, text, pair), _tell)
+
+
+@cached_by_bytes("Asking the head after every layer")
+def _lens(key: SourceKey, text: str, pair: str | None, masked: tuple[int, ...], _head: HeadModel) -> WordLens:
+    return word_lens(_head, models.tokenizer(key.name), models.tokens(key.name, text, pair), masked, TOP)
+
+
+@cached_by_bytes("Asking the head")
+def _terms(key: SourceKey, text: str, _head: HeadModel) -> TermWeights:
+    return term_weights(_head, models.tokens(key.name, text, None))
 
 
 @cached_by_bytes("Asking the head")

@@ -3,12 +3,16 @@
 import numpy as np
 import streamlit as st
 
+from bertviz_core.figures.predictions.lens import MEASURES, LensMeasure
 from bertviz_core.predictions.words import MAX_MASKS
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address import whole
+from ui.cache import models
 from ui.widgets.cell_controls import put_token, token_names, token_select
+from ui.widgets.controls import choice, level, pair, text
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.view_and_layer import store_state
 
 MASK, POSITION, COMPARE = "mask", "position", "compare"
 NONE = "none"
@@ -16,6 +20,10 @@ NONE = "none"
 MASK_OF, MASK_WRITTEN = "mask_of", "mask_written"
 """Keys of the session: the text that the masks belong to; what the address said of them when it was written last."""
 COMPARE_WIDTH = 220
+CELL_SEEN = "lens_cell_seen"
+"""Key of the session: the cell of the lens that was clicked last."""
+TERMS_OF = ("both texts", "the first text", "the second text")
+MOST_TERMS, FIRST_TERMS = 50, 12
 TEXT_CHART = "predictions_text"
 """Key of the chart in which a token is masked by a click."""
 
@@ -25,17 +33,21 @@ def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
 
     The address holds positions only, since words are the text's.
     """
-    text, asked = (tokens.text, tokens.pair), st.query_params.get(MASK)
+    texts, asked = (tokens.text, tokens.pair), st.query_params.get(MASK)
     own = _first_masks(tokens, mask_id)
     held = st.session_state.get(MASK)
-    linked = asked is not None and asked != st.session_state.get(MASK_WRITTEN)
-    if linked:
-        places = _positions(asked or "", len(tokens))
+    if asked is not None and asked != st.session_state.get(MASK_WRITTEN):  # a link, or a step back
+        places = _positions(asked, len(tokens))
         if places is None:
-            words = f"There is no mask={asked[:20]} here; write up to {MAX_MASKS} positions such as 2,5."
-            st.toast(escape_markdown(words if asked is not None else ""))
+            words = f"There is no mask={asked[:20]} here; write up to {MAX_MASKS} positions of the text such as 2,5."
+            st.toast(escape_markdown(words))
         held = own if places is None else places
-    elif held is None or st.session_state.get(MASK_OF, text) != text or max(held, default=0) >= len(tokens):
+    elif (
+        held is None
+        or (asked is None and st.session_state.get(MASK_WRITTEN))
+        or st.session_state.get(MASK_OF, texts) != texts
+        or max(held, default=0) >= len(tokens)
+    ):
         held = own
     typed = set(_typed(tokens, mask_id))
     return _keep(tokens, mask_id, [place for place in held if place not in typed])
@@ -60,6 +72,38 @@ def position_select(tokens: Tokens, masked: tuple[int, ...], mask_id: int | None
     """The position whose words are listed, masked or not."""
     first = (*_typed(tokens, mask_id), *masked, longest_piece(tokens))[0]
     return token_select("Position", tokens, POSITION, first, "The token whose words are listed, masked or not.")
+
+
+def read_text(name: str) -> Tokens:
+    """The text of the sidebar as a model reads it; what a reader must know of that is said."""
+    tokens = models.tokens(name, text(), pair())
+    for notice in tokens.notices:
+        st.warning(escape_markdown(notice), icon=":material/content_cut:" if "cut off" in notice else None)
+    return tokens
+
+
+def lens_measure() -> LensMeasure:
+    """What the cells of the lens are coloured by."""
+    return choice("Coloured by", MEASURES, "lens", width="content")
+
+
+def take_cell(cell: tuple[int, int] | None, states: int, seq: int) -> None:
+    """Make a newly clicked cell of the lens the one whose words are listed; an old click undoes no later choice."""
+    if cell != st.session_state.get(CELL_SEEN):
+        st.session_state[CELL_SEEN] = cell
+        if cell is not None and cell[0] < states and cell[1] < seq:
+            store_state(cell[0])
+            put_token(POSITION, cell[1])
+
+
+def terms_choice() -> str:
+    """Which terms of a pair are drawn."""
+    return choice("Terms of", TERMS_OF, "terms", width="content")
+
+
+def shown_terms(count: int) -> int:
+    """How many terms are drawn, the heaviest."""
+    return level("Terms shown", min(count, MOST_TERMS), FIRST_TERMS, "shown", "The heaviest ones; all are in the CSV.")
 
 
 def word_input() -> str:

@@ -57,7 +57,7 @@ def no_head(name: str, heads: Heads) -> None:
                 "pages/checkpoint.py",
                 label="Open the load report",
                 icon=":material/fact_check:",
-                query_params={"model": name, "view": "Load report", "task": heads.task},
+                query_params={"model": name, "view": "Load report", "load_task": heads.task},
             )
         if SPLADE in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
             st.button(

@@ -1,8 +1,11 @@
 """Words of the predictions page, and the lines of Python that give its numbers."""
 
+from bertviz_core.predictions.lens import TRAINED
 from bertviz_core.trace.results import Tokens
-from ui.widgets.reproduction import library_lines
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.reproduction import head_lines, library_lines
 
+WORD_CLASS = "AutoModelForMaskedLM"
 MARKS = (
     "Click a token to mask it, again to take the mask away; its words are listed below. [MASK] can be typed, too. "
     "Filled: masked. Below each token: the probability of the original one."
@@ -14,26 +17,111 @@ WORDS = (
     "unmasked one it sees it, and mostly repeats it. Several masks are predicted each for itself, from the same run. "
     "A word of your own of several pieces gets as many masks, and the log-probabilities of its pieces are added up."
 )
+SURPRISE = (
+    "Every token that is not special is masked in turn, alone, and the model is asked for it: its surprise is "
+    "`-log p(token | all others)` in nats. The sum of these log-probabilities is the text's pseudo-log-likelihood, "
+    "and `PPPL = exp(mean surprise)` its pseudo-perplexity (Salazar et al. 2020). It compares texts under one model; "
+    "two models cut a text into different tokens, so their numbers cannot be compared."
+)
+LENS = (
+    "The whole masked-LM head is applied to the state of every layer: `p_l = softmax(head(h_l))`; the last row is the "
+    "model's own answer. Beside the best words: rank and log-probability of the original token, the entropy of `p_l` "
+    "and `KL(p_l ‖ p_last)`, both in nats."
+)
+TERMS = (
+    "The weight of a word `v` is `max_i log(1 + ReLU(logit_iv))` over the tokens `i` of the text (Formal et al. 2021), "
+    "so that every weight comes from exactly one token. A SPLADE head is trained to give 0 to almost all words."
+)
+SCORE = (
+    "The score of two texts is `Σ_v w_v(a) w_v(b)`, a sum over the words that both have: each word's product comes "
+    "from exactly one token of either text, so the shares add up to the score."
+)
+NOT_SPLADE = (
+    "So many words have a weight that this head is no SPLADE one, which is trained to give 0 to almost all: these "
+    "weights show what the head has in mind, and are no search index."
+)
+
+
+def trained(final_norm: str) -> str:
+    """What a reader of the lens must know."""
+    norm = f" The other layers' states were normalised by {final_norm}, as the last is." if final_norm else ""
+    return escape_markdown(f"Click a cell to list its words. {TRAINED}{norm}")
 
 
 def words_code(name: str, tokens: Tokens, masked: tuple[int, ...], position: int) -> str:
     """Lines that give the best words at a position."""
+    return f"""{head_lines(name, WORD_CLASS, tokens)}
+ids = inputs["input_ids"][0].clone()
+inputs["input_ids"][0, {list(masked)}] = tokenizer.mask_token_id
+with torch.no_grad():
+    logits = model(**inputs).logits[0]   # (tokens, vocab)
+log_p = logits[{position}].log_softmax(dim=-1)
+best = log_p.topk(10)
+print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values.exp())
+own = ids[{position}]
+print(log_p[own], (log_p > log_p[own]).sum() + 1)   # of the original: log-probability, rank
+"""
+
+
+def surprise_code(name: str, tokens: Tokens) -> str:
+    """Lines that mask every token in turn."""
+    positions = [place for place, special in enumerate(tokens.special.tolist()) if not special]
+    return f"""{head_lines(name, WORD_CLASS, tokens)}
+ids = inputs["input_ids"][0].clone()
+positions = {_listed(positions)}   # all but the special tokens
+surprise = []
+for position in positions:
+    inputs["input_ids"][0] = ids
+    inputs["input_ids"][0, position] = tokenizer.mask_token_id
+    with torch.no_grad():
+        log_p = model(**inputs).logits[0, position].log_softmax(dim=-1)
+    surprise.append(-log_p[ids[position]])
+surprise = torch.stack(surprise)
+print(surprise, surprise.mean(), surprise.mean().exp())
+"""
+
+
+def _listed(positions: list[int]) -> str:
+    """The positions as Python, a range where they follow each other."""
+    first, last = positions[0], positions[-1]
+    return f"range({first}, {last + 1})" if positions == list(range(first, last + 1)) else str(positions)
+
+
+def lens_code(name: str, tokens: Tokens, masked: tuple[int, ...]) -> str:
+    """Lines that apply the head to every layer."""
     lines = library_lines(
         name,
+        "from bertviz_core.predictions.lens import word_lens",
         "from bertviz_core.predictions.loading import load_head",
-        "from bertviz_core.predictions.words import predicted_words",
         "from bertviz_core.trace.tokenization import tokenize",
     )
-    return (
-        f"{lines}head = load_head(source, settings, 'masked-lm', model)\n"
-        f"{reading(tokens)}"
-        f"words = predicted_words(head, tokenizer, tokens, masked={list(masked)})\n"
-        f"print(tokenizer.spelled(words.top_ids[{position}]))\n"
-        f"print(words.top_log_probability[{position}], words.log_probability[{position}], words.rank[{position}])\n"
-    )
+    given = ", ".join(repr(each) for each in (tokens.text, tokens.pair) if each is not None)
+    return f"""{lines}head = load_head(source, settings, "masked-lm", model)
+lens = word_lens(head, tokenizer, tokenize(tokenizer, {given}), masked={list(masked)})
+for state in range(len(lens.rank)):   # 0: the embeddings
+    print(state, tokenizer.spelled(lens.top_ids[state, :, 0]))
+print(lens.log_probability, lens.rank, lens.entropy, lens.divergence)
+"""
 
 
-def reading(tokens: Tokens) -> str:
-    """The line that reads the text as `tokens`."""
-    given = [each for each in (tokens.text, tokens.pair) if each is not None]
-    return f"tokens = tokenize(tokenizer, {', '.join(map(repr, given))})\n"
+def terms_code(name: str, tokens: Tokens, count: int) -> str:
+    """Lines that give the heaviest terms."""
+    return f"""{head_lines(name, WORD_CLASS, tokens)}
+with torch.no_grad():
+    logits = model(**inputs).logits[0]   # (tokens, vocab)
+weights, positions = logits.relu().log1p().max(dim=0)
+best = weights.topk({count})
+print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values, positions[best.indices])
+"""
+
+
+def score_code(name: str, first: Tokens, second: Tokens, count: int) -> str:
+    """Lines that give the score and its greatest shares."""
+    return f"""{head_lines(name, WORD_CLASS, first)}
+second = tokenizer({second.text!r}, return_tensors="pt")
+with torch.no_grad():
+    one, other = (model(**each).logits[0].relu().log1p().amax(dim=0) for each in (inputs, second))
+best = (one * other).topk({count})
+print(one @ other)
+print(tokenizer.convert_ids_to_tokens(best.indices.tolist()), best.values)
+"""

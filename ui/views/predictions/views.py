@@ -8,7 +8,10 @@ from ui.views.predictions.labels.answers import answers_view
 from ui.views.predictions.labels.change import EDITABLE, change_view
 from ui.views.predictions.labels.classes import classes_view, next_view
 from ui.views.predictions.labels.tags import tags_view
+from ui.views.predictions.words.expanded import expanded_view
+from ui.views.predictions.words.lens import lens_view
 from ui.views.predictions.words.masked import masked_view
+from ui.views.predictions.words.surprise import surprise_view
 
 NO_HEAD = ""
 """Stands among the tasks for a model without a head."""
@@ -33,6 +36,9 @@ VIEWS: Mapping[str, PredictionView] = {
     "Answers": PredictionView(frozenset(("question-answering",)), answers_view),
     "Next sentence": PredictionView(frozenset(("next-sentence",)), next_view),
     "Change a word": PredictionView(EDITABLE, change_view),
+    "Surprise": PredictionView(WORDS, surprise_view),
+    "Lens": PredictionView(WORDS, lens_view),
+    "Expanded terms": PredictionView(WORDS, expanded_view),
 }
 """Name -> view."""
 

@@ -9,12 +9,14 @@ import streamlit as st
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.predictions.words import masked_text_figure, words_figure
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
+from bertviz_core.predictions.run import word_count
 from bertviz_core.text import escape_controls, isolated
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.cache.figures import cached_figure
 from ui.views.predictions import cache, controls, texts
 from ui.widgets import controls as widgets_controls
+from ui.widgets import run_model
 from ui.widgets.figure_block import chart, figure_block, page_theme
 from ui.widgets.formatting import escape_markdown
 
@@ -25,11 +27,13 @@ TALLEST = 440
 @st.fragment
 def masked_view() -> None:
     """The text, a click on each of whose tokens masks it, and the best words at one of its positions."""
-    name, text, pair = widgets_controls.model_name(), widgets_controls.text(), widgets_controls.pair()
-    tokens = models.tokens(name, text, pair)
+    name = widgets_controls.model_name()
+    tokens = controls.read_text(name)
+    head = cache.head(name, "masked-lm")
+    run_model.agreed_cost(head.base, tokens)
     mask_id = models.tokenizer(name).tokenizer.mask_token_id
     masked = controls.masked_positions(tokens, mask_id)
-    prediction = cache.words(name, text, pair, masked)
+    prediction = cache.words(name, tokens.text, tokens.pair, masked)
     above = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         controls.mask_select(tokens, mask_id)
@@ -47,7 +51,7 @@ def masked_view() -> None:
         texts=tokens,
         explanation=(texts.WORDS, texts.words_code(name, tokens, masked, position)),
     )
-    words.markdown(_original(prediction, position, models.with_head(name, "masked-lm").base.model.config.vocab_size))
+    words.markdown(_original(prediction, position, word_count(head)))
     if compared is not None:
         words.caption(escape_markdown(compared.note))
 

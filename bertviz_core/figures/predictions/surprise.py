@@ -1,0 +1,60 @@
+"""A text coloured by how surprising each of its tokens is to a masked-LM head."""
+
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.cells import colour_at
+from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, sequential
+from bertviz_core.figures.tokens.strip import token_strip
+from bertviz_core.predictions.results import PseudoLikelihood
+from bertviz_core.trace.results import TextPieces
+
+BAR = 92
+"""Pixels of the colour bar; a phone's figure does without, since the numbers stand in the boxes."""
+STEPS = 24
+"""Shades, so that tokens alike share an outline."""
+
+
+@figure("surprise", "predictions_surprise", "every token coloured by its surprise when it alone is masked")
+def surprise_figure(pseudo_likelihood: PseudoLikelihood, text_pieces: TextPieces) -> FigureSpec:
+    """The text in its tokens, coloured by -log p(token | all others); special tokens have none."""
+    title = f"Surprise of every token — {pseudo_likelihood.model}"
+    values = pseudo_likelihood.surprise.tolist()
+    told = ", ".join(
+        f"{token} {value:.2f}"
+        for token, value in zip(pseudo_likelihood.tokens.tokens, values, strict=True)
+        if not np.isnan(value)
+    )
+    mean = f"mean {pseudo_likelihood.mean:.3f} nats, PPPL {pseudo_likelihood.perplexity:,.1f}"
+    draw = partial(surprise_strip, pseudo_likelihood, text_pieces, title)
+    return FigureSpec(title, f"{title}, in nats: {told}; {mean}", draw, f"{title}, in nats; {mean}.")
+
+
+def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, theme: Theme) -> go.Figure:
+    """The coloured text with its scale.
+
+    Args:
+        result: surprise of every token.
+        pieces: the text in its tokens.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    scale, limit = sequential(theme), round_limit(float(np.nanmax(result.surprise)))
+    values = dict(enumerate(result.surprise.tolist()))
+    fills = {
+        place: colour_at(scale, round(value / limit * STEPS) / STEPS)
+        for place, value in values.items()
+        if not np.isnan(value)
+    }
+    notes = ["" if np.isnan(value) else f"{value:.2f}" for value in values.values()]
+    beside = 0 if theme.narrow else BAR
+    figure = token_strip((("", pieces),), notes, title, theme, fills=fills, beside=beside)
+    if not beside:
+        return figure
+    marker = {"color": [0], "cmin": 0, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
+    marker["colorbar"] = colour_bar("nats", 0, limit)
+    return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")

@@ -1,0 +1,89 @@
+"""A text as weighted words under a SPLADE head, and what the words of two texts give to their score."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.axes import token_text
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, escape, layout
+from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.predictions.results import TermLedger, TermWeights
+from bertviz_core.text import counted
+
+
+@figure("terms", "predictions_terms", "a text as weighted words (--set shown)", ("shown",))
+def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
+    """The heaviest words of a text, each with the token that its weight comes from.
+
+    Args:
+        term_weights: of the text.
+        term_words: spelling of as many of its words as are drawn, heaviest first.
+    """
+    title = f"Heaviest {len(term_words)} of {counted(len(term_weights.ids), 'expanded term')} — {term_weights.model}"
+    tokens = term_weights.tokens.tokens
+    rows = [
+        (word, token_text(tokens[position]))
+        for word, position in zip(term_words, term_weights.positions.tolist(), strict=False)
+    ]
+    names = [f"{token_text(word)} <i>from {token}</i>" for word, token in rows]
+    weights = term_weights.weights[: len(rows)]
+    alt = f"{title}: " + ", ".join(f"{word} {value:.3f}" for (word, _), value in zip(rows, weights, strict=True))
+    draw = partial(term_bars, names, weights, "weight", title)
+    return FigureSpec(title, alt, draw, f"{title}. Each weight comes from one token of the text.")
+
+
+@figure(
+    "term-score", "predictions_score", "which words of two texts make their score (--pair, --set shown)", ("shown",)
+)
+def score_figure(
+    term_ledger: TermLedger, ledger_words: Sequence[str], term_weights: TermWeights, second_weights: TermWeights
+) -> FigureSpec:
+    """The words that give most to the score of two texts, each with its two tokens.
+
+    Args:
+        term_ledger: of the two texts.
+        ledger_words: spelling of as many of its words as are drawn.
+        term_weights: of the first text.
+        second_weights: of the second.
+    """
+    title = f"Score {term_ledger.score:.3f} by word — {term_weights.model}"
+    names = [
+        f"{token_text(word)} <i>{token_text(first)} × {token_text(second)}</i>"
+        for word, (first, second) in zip(
+            ledger_words, ledger_tokens(term_ledger, term_weights, second_weights), strict=False
+        )
+    ]
+    shares = term_ledger.shares[: len(names)]
+    alt = f"{title}: " + ", ".join(f"{word} {value:.3f}" for word, value in zip(ledger_words, shares, strict=True))
+    draw = partial(term_bars, names, shares, "share of the score", title)
+    return FigureSpec(title, alt, draw, f"{title}. Behind each word its token in the first and in the second text.")
+
+
+def ledger_tokens(ledger: TermLedger, first: TermWeights, second: TermWeights) -> list[tuple[str, str]]:
+    """The tokens of both texts that each word's weights come from."""
+    places = zip(ledger.first_positions.tolist(), ledger.second_positions.tolist(), strict=True)
+    return [(first.tokens.tokens[one], second.tokens.tokens[other]) for one, other in places]
+
+
+def term_bars(
+    names: Sequence[str], values: Float[np.ndarray, " rows"], unit: str, title: str, theme: Theme
+) -> go.Figure:
+    """Horizontal bars, the largest on top.
+
+    Args:
+        names: labels, escaped.
+        values: what is drawn.
+        unit: of the values, for the axis.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + 25 * max(len(names), 4)))
+    add_score_bars(figure, values, [f"{name}, {unit}" for name in names], theme.colours["task head"], theme)
+    figure.update_xaxes(title=unit)
+    return figure.update_yaxes(
+        tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False
+    )

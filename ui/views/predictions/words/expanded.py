@@ -1,0 +1,109 @@
+"""Expanded terms: a text as weighted words of the vocabulary, and the words that make the score of two texts."""
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.figures.predictions.terms import ledger_tokens, score_figure, terms_figure
+from bertviz_core.predictions.results import TermLedger, TermWeights
+from bertviz_core.predictions.run import word_count
+from bertviz_core.predictions.terms import term_ledger
+from ui.cache import models
+from ui.views.predictions import cache, controls, texts
+from ui.widgets import controls as widgets_controls
+from ui.widgets import run_model
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+
+MANY = 0.05
+"""Share of the vocabulary: with more words a text is not expanded by a SPLADE head."""
+
+
+@st.fragment
+def expanded_view() -> None:
+    """The expanded terms of the text; for a pair, the score of the two and what each word gives to it."""
+    name, text, pair = widgets_controls.model_name(), widgets_controls.text(), widgets_controls.pair()
+    run_model.agreed_cost(cache.head(name, "masked-lm").base, models.tokens(name, text, pair))
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    first = cache.terms(name, text)
+    if pair is None:
+        _terms(name, first, row)
+        st.caption("A second text in the sidebar gives the score of the two, and what each word gives to it.")
+        return
+    with row:
+        shown = controls.terms_choice()
+    second = cache.terms(name, pair)
+    if shown == controls.TERMS_OF[0]:
+        _score(name, first, second, row)
+    else:
+        _terms(name, first if shown == controls.TERMS_OF[1] else second, row)
+
+
+def _terms(name: str, weights: TermWeights, row: DeltaGenerator) -> None:
+    for notice in weights.tokens.notices:
+        st.warning(escape_markdown(notice))
+    if not len(weights.ids):
+        st.info("No word of the vocabulary has a weight above 0 for this text; write another.")
+        return
+    with row:
+        count = controls.shown_terms(len(weights.ids))
+    words = models.spelled(name, weights.ids.tolist())
+    place = figure_block(
+        terms_figure(weights, words[:count]),
+        f"expanded terms {name}",
+        terms_table(weights, words),
+        texts=weights.tokens,
+        explanation=(texts.TERMS, texts.terms_code(name, weights.tokens, count)),
+    )
+    if len(weights.ids) > MANY * word_count(cache.head(name, "masked-lm")):
+        place.caption(texts.NOT_SPLADE)
+
+
+def _score(name: str, first: TermWeights, second: TermWeights, row: DeltaGenerator) -> None:
+    ledger = term_ledger(first, second)
+    if not len(ledger.ids):
+        st.info("The two texts have no term in common, so their score is 0; write texts that are nearer.")
+        return
+    with row:
+        count = controls.shown_terms(len(ledger.ids))
+    words = models.spelled(name, ledger.ids.tolist())
+    place = figure_block(
+        score_figure(ledger, words[:count], first, second),
+        f"score by word {name}",
+        score_table(ledger, words, first, second),
+        texts=(first.tokens.text, second.tokens.text),
+        formats={"share": "percent"},
+        explanation=(texts.SCORE, texts.score_code(name, first.tokens, second.tokens, count)),
+    )
+    with place, st.container(horizontal=True):
+        st.metric("Score", f"{ledger.score:.3f}", help="Dot product of the two texts' term weights.")
+        st.metric("Words in common", f"{len(ledger.ids):,}", help="Words with a weight in both texts.")
+        st.metric("Of the first text", f"{len(first.ids):,}", help="Its expanded terms.")
+        st.metric("Of the second text", f"{len(second.ids):,}", help="Its expanded terms.")
+
+
+def terms_table(weights: TermWeights, words: tuple[str, ...]) -> pd.DataFrame:
+    """Every term with its weight and the token that it comes from."""
+    positions = weights.positions.tolist()
+    return pd.DataFrame(
+        {
+            "word": words,
+            "weight": weights.weights,
+            "position": positions,
+            "from token": [weights.tokens.tokens[position] for position in positions],
+        }
+    )
+
+
+def score_table(ledger: TermLedger, words: tuple[str, ...], first: TermWeights, second: TermWeights) -> pd.DataFrame:
+    """Every word that both texts have, with its two tokens and its part of the score."""
+    tokens = ledger_tokens(ledger, first, second)
+    return pd.DataFrame(
+        {
+            "word": words,
+            "token of the first text": [one for one, _ in tokens],
+            "token of the second text": [other for _, other in tokens],
+            "product": ledger.shares,
+            "share": ledger.shares.astype(float) / ledger.score,
+        }
+    )

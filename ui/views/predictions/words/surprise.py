@@ -1,0 +1,69 @@
+"""Surprise: how little a text's every token is expected from all the others."""
+
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.figures.predictions.surprise import surprise_figure
+from bertviz_core.predictions.results import PseudoLikelihood
+from bertviz_core.text import escape_controls, isolated
+from bertviz_core.trace.subwords.pieces import text_pieces
+from ui.views.predictions import cache, controls, texts
+from ui.widgets import controls as widgets_controls
+from ui.widgets import run_model
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+
+QUIET_S = 0.4
+"""Work shorter than this writes nothing, so that nothing flickers."""
+
+
+def surprise_view() -> None:
+    """The text coloured by the surprise of its tokens, and what it is as a whole."""
+    name = widgets_controls.model_name()
+    tokens = controls.read_text(name)
+    masked = int((~tokens.special).sum())
+    run_model.agreed_cost(cache.head(name, "masked-lm").base, tokens, runs=masked)
+    place, started = st.empty(), perf_counter()
+
+    def tell(done: int, total: int) -> None:
+        if perf_counter() - started > QUIET_S:
+            place.progress(done / total, text=f"{done:,} of {total:,} tokens masked")
+
+    result = cache.surprise(name, tokens.text, tokens.pair, tell)
+    place.empty()
+    words = figure_block(
+        surprise_figure(result, text_pieces(tokens)),
+        f"surprise {name}",
+        surprise_table(result),
+        texts=tokens,
+        explanation=(texts.SURPRISE, texts.surprise_code(name, tokens)),
+    )
+    with words:
+        _totals(result)
+
+
+def surprise_table(result: PseudoLikelihood) -> pd.DataFrame:
+    """Every token with its surprise; special tokens have none."""
+    values = result.surprise.astype(float)
+    return pd.DataFrame(
+        {
+            "position": range(len(values)),
+            "token": list(result.tokens.tokens),
+            "surprise, nats": values,
+            "probability": np.exp(-values),
+        }
+    )
+
+
+def _totals(result: PseudoLikelihood) -> None:
+    """Mean and PPPL, and the token that surprises most."""
+    most = int(np.nanargmax(result.surprise))
+    token = escape_markdown(isolated(escape_controls(result.tokens.tokens[most])))
+    with st.container(horizontal=True):
+        st.metric("Mean surprise", f"{result.mean:.3f} nats", help="Of all tokens that are not special.")
+        st.metric("PPPL", f"{result.perplexity:,.1f}", help="exp(mean surprise): 1 for a text without any surprise.")
+        st.metric("Tokens", f"{int((~np.isnan(result.surprise)).sum()):,}", help="Each was masked once.")
+    st.markdown(f"Most surprising: **{token}** at position {most}, **{float(result.surprise[most]):.3f}** nats.")
