@@ -167,6 +167,15 @@ def word_shift(
     )
 
 
+def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> int:
+    """The token whose words are compared to begin with: a mask that was typed, else the longest that the edit left."""
+    kept = kept_positions(tokens, edited)
+    mask = tokenizer.tokenizer.mask_token_id
+    typed = [place for place in kept if tokens.input_ids[place] == mask]
+    own = [place for place in kept if not tokens.special[place]]
+    return typed[0] if typed else max(own, key=lambda place: len(tokens.tokens[place]), default=0)
+
+
 def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int) -> np.ndarray:
     """Of every word at a position that is masked, in nats, as float64."""
     word_head = WordHead(head)

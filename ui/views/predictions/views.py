@@ -35,10 +35,10 @@ VIEWS: Mapping[str, PredictionView] = {
     "Tags": PredictionView(frozenset(("token-classification",)), tags_view),
     "Answers": PredictionView(frozenset(("question-answering",)), answers_view),
     "Next sentence": PredictionView(frozenset(("next-sentence",)), next_view),
-    "Change a word": PredictionView(EDITABLE, change_view),
     "Surprise": PredictionView(WORDS, surprise_view),
     "Lens": PredictionView(WORDS, lens_view),
     "Expanded terms": PredictionView(WORDS, expanded_view),
+    "Change a word": PredictionView(EDITABLE, change_view),
 }
 """Name -> view."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,6 +15,7 @@ from bertviz_core.figures.predictions.change import (
     words_change_figure,
 )
 from bertviz_core.figures.predictions.classes import class_numbers
+from bertviz_core.predictions.words import shift_position
 from bertviz_core.trace.word_edits import word_edits
 from ui.cache import models
 from ui.views.predictions import cache as heads
@@ -167,10 +167,9 @@ def _answers(asked: Asked) -> None:
 
 def _words(asked: Asked) -> None:
     before, after = (models.tokens(asked.name, *each) for each in (asked.texts, asked.edited))
-    mask = models.tokenizer(asked.name).tokenizer.mask_token_id
-    typed = np.flatnonzero(np.asarray(before.input_ids) == mask).tolist() if mask is not None else []
+    first = shift_position(models.tokenizer(asked.name), before, after)
     above = st.container()
-    position = controls.guess_select(before, after, typed)
+    position = controls.guess_select(before, first)
     with above:
         shift = cache.shift(asked.name, asked.texts, asked.edited, position)
         token = before.tokens[position]

@@ -1,7 +1,5 @@
 """Widgets of the views of heads that label; keys are names in the address."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from bertviz_core.figures.predictions.classes import ORDERS, ClassOrder
@@ -10,7 +8,6 @@ from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS
 from bertviz_core.predictions.results import STRATEGIES, Strategy
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.word_edits import kept_positions
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, pair, text
@@ -80,14 +77,9 @@ def _follow(key: str, own: str) -> None:
     store(of, own)
 
 
-def guess_select(before: Tokens, after: Tokens, typed: Sequence[int]) -> int:
-    """The position whose word is guessed in both texts: to begin with a typed mask, else the longest that stayed."""
-    kept = kept_positions(before, after)
-    own = [place for place in kept if not before.special[place]]
-    masks = [place for place in typed if place in kept]
-    longest = max(own, key=lambda place: len(before.tokens[place]), default=0)
-    words = "The token is masked in both texts, and the head guesses it."
-    return token_select("Guessed token", before, "guess", (*masks, longest)[0], words)
+def guess_select(tokens: Tokens, default: int) -> int:
+    """The token of the text whose word is guessed in both versions."""
+    return token_select("Guessed token", tokens, "guess", default, "Masked in both versions; the head guesses it.")
 
 
 def put_texts(first: str, second: str) -> None:
