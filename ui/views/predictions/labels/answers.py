@@ -10,6 +10,7 @@ from ui.views.predictions.labels import cache, controls, texts
 from ui.views.predictions.labels.asking import needs_pair, notices
 from ui.views.predictions.labels.tags import height_of
 from ui.widgets import controls as shared
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block
 
 TASK = "question-answering"
@@ -23,6 +24,7 @@ SCORES = {"score": "%.4f", "logit": "%.3f"}
 
 
 @st.fragment
+@shown_to_user()
 def answers_view() -> None:
     """The context with its best answers, and how likely every span is."""
     name, question, context = shared.model_name(), shared.text(), shared.pair()

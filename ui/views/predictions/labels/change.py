@@ -26,6 +26,7 @@ from ui.views.predictions.labels.classes import FOLLOWS, said
 from ui.views.predictions.labels.tags import entity_frame
 from ui.views.predictions.labels.texts import Texts
 from ui.widgets import controls as shared
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
@@ -53,6 +54,7 @@ class Asked(NamedTuple):
 
 
 @st.fragment
+@shown_to_user()
 def change_view() -> None:
     """Two fields for an edited version of the text, both answers and what changed."""
     name = shared.model_name()

@@ -8,6 +8,7 @@ from bertviz_core.predictions.results import ClassPrediction
 from ui.views.predictions.labels import cache, controls, texts
 from ui.views.predictions.labels.asking import needs_pair, notices
 from ui.widgets import controls as shared
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
@@ -16,6 +17,7 @@ FOLLOWS = ("I love my pet python.", "It sleeps in a warm corner of the kitchen."
 
 
 @st.fragment
+@shown_to_user()
 def classes_view() -> None:
     """The classes of the text, as bars."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
@@ -40,6 +42,7 @@ def classes_view() -> None:
 
 
 @st.fragment
+@shown_to_user()
 def next_view() -> None:
     """Whether the second text follows the first, as two bars."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()

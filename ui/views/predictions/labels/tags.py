@@ -10,6 +10,7 @@ from bertviz_core.predictions.results import Entity, TagPrediction
 from ui.views.predictions.labels import cache, controls, texts
 from ui.views.predictions.labels.asking import notices
 from ui.widgets import controls as shared
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 
 TASK = "token-classification"
@@ -18,6 +19,7 @@ SCORES = {"score": "%.4f"}
 
 
 @st.fragment
+@shown_to_user()
 def tags_view() -> None:
     """The text, its entities coloured."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
