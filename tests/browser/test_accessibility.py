@@ -59,13 +59,21 @@ PAGES = {
         "Map": ["sentences_map"],
         "Vectors": ["sentences_vectors"],
     },
+    "predictions": {
+        "Masked words": ["predictions_text", "predictions_words"],
+        "Surprise": ["predictions_surprise"],
+        "Lens": ["predictions_lens"],
+        "Expanded terms": ["predictions_terms"],
+    },
 }
 """Page -> view, in the order of its control -> keys of its charts."""
+QUERY = {"predictions": "?model=splade-tiny"}
+"""Page -> query of its address, where its views need another model than the one that everyone begins with."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
-READ_TEXT = ("architecture", "tokens", "representations", "attention")
+READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions")
 """Pages whose first view reads the text; the others are shown without its fields."""
-CSV_ONLY = ("overview_stack", "sentences_pooling_maps")
+CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
 """Charts whose table is a file; every chart has that too."""
 IN_DARK = {"parameters": 4}
 """Page -> views looked at in dark, where its last has a kind of control that no other has; else the first one."""
@@ -105,7 +113,7 @@ class Stop(NamedTuple):
 
 def opened(page: Page, server: str, name: str) -> None:
     """A page in its first view, drawn."""
-    page.goto(f"{server}/{'' if name == 'overview' else name}")
+    page.goto(f"{server}/{'' if name == 'overview' else name}{QUERY.get(name, '')}")
     drawn(page, name, next(iter(PAGES[name])))
 
 

@@ -18,6 +18,7 @@ from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.figures.base.export import font_face
 from bertviz_core.figures.base.style import FAMILY, WIDE, theme_named
 from bertviz_core.figures.registry import all_figures
+from bertviz_core.models.catalog.bundled import SPLADE
 from ui.session import TEACHING_SIZES
 
 pytestmark = pytest.mark.browser
@@ -50,19 +51,28 @@ VARIANTS = (
     ("sentences", "measure", "euclidean"),
     ("sentences", "order", "clustered"),
     ("pair", "cells", "words"),
+    ("lens", "lens", "rank of the original"),
 )
 """(figure, setting, value) of what looks unlike that with the settings of the page's beginning."""
 OTHER = dict.fromkeys(("changes", "change", "cosines", "divergences"), ("other", "itself, rounded to float8_e4m3fn"))
 NEEDED = {**OTHER, "query": ("query_sentence", "What is attention?"), "word": ("word", WORD)}
 """Figure -> setting that it cannot do without."""
+WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
+MODELS = dict.fromkeys(WORD_HEAD, SPLADE)
+"""Figure -> model, where it is another than that of most."""
 MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 
 
 @cache
-def inputs(texts: tuple[str, ...], settings: tuple[tuple[str, str], ...] = ()) -> FigureInputs:
+def inputs(
+    texts: tuple[str, ...],
+    settings: tuple[tuple[str, str], ...] = (),
+    model: str = MODEL,
+    pair: str | None = None,
+) -> FigureInputs:
     """What figures of these texts are made of, each part made once."""
     return FigureInputs(
-        FigureRequest(MODEL, texts, None, "", "", "sunburst", 3, 0, 0, "length", False, "", None, dict(settings))
+        FigureRequest(model, texts, pair, "", "", "sunburst", 3, 0, 0, "length", False, "", None, dict(settings))
     )
 
 
@@ -73,7 +83,8 @@ def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterato
     settings = (*more, *([NEEDED[name]] if name in NEEDED else []))
     for text in texts:
         words = (TEXTS[text], *((TEXTS["short"],) if name in ("pair", "word") else ()))
-        given = inputs(PAGE_TEXTS.get(name, words), settings)
+        pair = TEXTS["short"] if name == "term-score" else None
+        given = inputs(PAGE_TEXTS.get(name, words), settings, MODELS.get(name, MODEL), pair)
         spec = figure(*(getattr(given, each) for each in figure.inputs))
         new = {
             (window, pixels, drawn)

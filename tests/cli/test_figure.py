@@ -29,7 +29,7 @@ from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
 from bertviz_core.figures.registry import all_figures
-from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
 from tests.cli.conftest import Command
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
@@ -124,6 +124,21 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "query --set query_sentence=Water": (PAIRS, ("sentences", {"view": "Query", "query_sentence": "Water"})),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
     "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
+    "masked-text --set mask=2,4 --set position=3": (
+        (TEXT,),
+        ("predictions", {"model": SPLADE, "mask": "2,4", "position": "3"}),
+    ),
+    "masked-words --set mask=2,4 --set position=3 --set compare=snake": (
+        (TEXT,),
+        ("predictions", {"model": SPLADE, "mask": "2,4", "position": "3", "compare": "snake"}),
+    ),
+    "surprise": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Surprise"})),
+    "lens --set lens=entropy": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Lens", "lens": "entropy"})),
+    "terms --set shown=4": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Expanded terms", "shown": "4"})),
+    f"term-score --pair '{SECOND}'": (
+        (TEXT,),
+        ("predictions", {"model": SPLADE, "view": "Expanded terms", "pair": SECOND}),
+    ),
 }
 """What is asked of the command -> texts, and the page and address that show the same."""
 VIEWED: dict[str, dict[str, str]] = {
@@ -165,7 +180,7 @@ def test_a_file_has_the_picture_of_the_page(
     given, (page, address) = CASES[words]
     name, *options = shlex.split(words)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
-    done = run(name, MODEL, *given, *options, "-o", str(tmp_path / "a.svg"))
+    done = run(name, address.get("model", MODEL), *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file

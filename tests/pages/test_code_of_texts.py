@@ -130,6 +130,63 @@ def test_attention(model: str) -> None:
     check_view("attention", model, {"attention_heads": weights})
 
 
+def words(at: AppTest, values: Printed) -> None:
+    best, probabilities, log_probability, rank = values
+    rows = folded(at, "predictions_words")
+    assert list(rows["word"][:10]) == best
+    close(probabilities, rows["probability"][:10])
+    shown = " ".join(each.value for each in at.markdown)
+    assert f"log-probability **{float(log_probability):.3f}** nats, rank **{int(rank):,}**" in shown
+
+
+def surprise(at: AppTest, values: Printed) -> None:
+    close(values[0], folded(at, "predictions_surprise")["surprise, nats"].dropna())
+    close(values[1:], [float(at.metric[0].value.split()[0]), float(at.metric[1].value.replace(",", ""))], 0.06)
+
+
+def lens(at: AppTest, values: Printed) -> None:
+    *_, log_probability, rank, entropy, divergence = values
+    rows = folded(at, "predictions_lens")
+    for printed_values, name in (
+        (log_probability, "log-probability of the original"),
+        (rank, "rank of the original"),
+        (entropy, "entropy"),
+        (divergence, "KL to the last layer"),
+    ):
+        close(np.ravel(printed_values), rows[name])
+
+
+def terms(at: AppTest, values: Printed) -> None:
+    rows = folded(at, "predictions_terms")[:12]
+    assert list(rows["word"]) == values[0]
+    close(values[1], rows["weight"])
+    assert np.asarray(values[2]).tolist() == list(rows["position"])
+
+
+def score(at: AppTest, values: Printed) -> None:
+    rows = folded(at, "predictions_score")
+    assert f"{float(values[0]):.3f}" == at.metric[0].value
+    close(values[2], rows["product"][:12])
+
+
+WORD_VIEWS: Mapping[str, Mapping[str, Check]] = {
+    "Masked words": {"predictions_words": words},
+    "Surprise": {"predictions_surprise": surprise},
+    "Lens": {"predictions_lens": lens},
+    "Expanded terms": {"predictions_terms": terms},
+}
+
+
+@pytest.mark.parametrize("view", WORD_VIEWS)
+def test_words_of_a_head(view: str) -> None:
+    check_view("predictions", "splade-tiny", WORD_VIEWS[view], view=view, text="I love my pet python.")
+
+
+def test_the_score_of_two_texts() -> None:
+    texts = {"text": "the capital of france", "pair": "where is paris"}
+    check_view("predictions", "splade-tiny", {"predictions_score": score}, view="Expanded terms", **texts)
+
+
 @pytest.mark.parametrize("page", sorted(path.stem for path in (ROOT / "pages").glob("[a-z]*.py")))
 def test_no_view_is_left_out(page: str) -> None:
     """A test that runs code names the page, and each of its views but the one that it opens with."""

@@ -12,14 +12,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
-from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.models.sources import resolve
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"
-NAMED = f"{MODEL}, revision {BUNDLED[MODEL].digests[WEIGHTS][:12]}."
 
 
 class View(NamedTuple):
@@ -31,6 +30,16 @@ class View(NamedTuple):
     read: str = ""
     colours: str = ""
     state: dict[str, Any] = {}
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self.address.get("model", MODEL)
+
+    @property
+    def named(self) -> str:
+        """The model with its revision, as a caption says it."""
+        return f"{self.model}, revision {BUNDLED[self.model].digests[WEIGHTS][:12]}."
 
 
 def of_text(page: str, address: dict[str, str], *names: str, colours: str = "", **state: Any) -> View:
@@ -143,6 +152,30 @@ VIEWS = {
     "vectors": View(
         "sentences", {"view": "Vectors"}, (f"sentences-vectors-mean-after-layer-5-{MODEL}",), SIX, "value, −"
     ),
+    "masked": of_text(
+        "predictions",
+        {"model": SPLADE},
+        f"predictions-words-at-position-5-{SPLADE}",
+        f"predictions-masked-text-{SPLADE}",
+    ),
+    "surprise": of_text(
+        "predictions",
+        {"model": SPLADE, "view": "Surprise"},
+        f"predictions-surprise-{SPLADE}",
+        colours="nats, 0 to 15",
+    ),
+    "lens": of_text(
+        "predictions", {"model": SPLADE, "view": "Lens"}, f"predictions-lens-{SPLADE}", colours="probability, 0"
+    ),
+    "terms": of_text(
+        "predictions", {"model": SPLADE, "view": "Expanded terms"}, f"predictions-expanded-terms-{SPLADE}"
+    ),
+    "score": View(
+        "predictions",
+        {"model": SPLADE, "view": "Expanded terms", "pair": "A snake."},
+        (f"predictions-score-by-word-{SPLADE}",),
+        f"{TEXT} and “A snake.”",
+    ),
 }
 
 
@@ -173,8 +206,8 @@ def test_every_figure_has_a_named_file_and_a_caption(view: View) -> None:
     assert len([row for row in found if row["look"] is None]) == len(charts)
     for row, start in zip(found, view.names, strict=True):
         assert row["filename"].startswith(start)
-        assert MODEL in row["filename"]
-        assert NAMED in row["caption"] or f"{NAMED[:-1]};" in row["caption"]
+        assert view.model in row["filename"]
+        assert view.named in row["caption"] or f"{view.named[:-1]};" in row["caption"]
         assert (view.read in row["caption"]) if view.read else "“" not in row["caption"]
         assert row["alt"]
         assert row["title"]

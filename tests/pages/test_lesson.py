@@ -171,7 +171,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
     at.run()
     assert list(addresses(component(at, "lessons_list")["links"])) == [
         "BERT from the outside in, 10 steps",
-        "Tokens, 8 steps",
+        "Tokens, 9 steps",
         "Twelve heads, one matrix, 7 steps",
         "Attention, and what it is not, 7 steps",
         "What makes two sentences alike, 7 steps",

@@ -71,10 +71,13 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("sentences", {"view": "Token contributions", "cells": "words"}, {}),
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
+    ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),
+    ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
+    ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
 ]
 
 
-BY_POSITION = {"query_token": "query", "key_token": "key"}
+BY_POSITION = {"query_token": "query", "key_token": "key", "position_token": "position", "mask": "mask"}
 """Key of a list of tokens -> its name in the address, which holds the position and never the word."""
 
 
@@ -85,7 +88,7 @@ def shown(at: AppTest) -> dict[str, Any]:
         for widget in at.get(kind):
             name = getattr(widget.proto, "query_param_key", "") or BY_POSITION.get(widget.key, "")
             if name:
-                found[name] = widget.value
+                found[name] = ",".join(map(str, widget.value)) if name == "mask" else widget.value
     return found
 
 

@@ -3,7 +3,14 @@
 import numpy as np
 
 from bertviz_core.hidden_states.embeddings import word_table
+from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.sources import resolve
+from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.terms import term_weights
+from bertviz_core.predictions.words import predicted_words
+from bertviz_core.settings import Settings
+from bertviz_core.trace.tokenization import load_tokenizer, tokenize
 from tests.ui.lessons.shipped import VOCABULARY, lesson, model, numbers, run, said, tokens
 
 STEPS = lesson("tokens").steps
@@ -79,3 +86,17 @@ def test_a_pair() -> None:
 def test_the_input() -> None:
     assert run("I love my pet python.").hidden_states[0].shape == (8, 384)
     assert numbers(STEPS[7]) == said("0", 8, 384)
+
+
+def test_a_mask() -> None:
+    step, settings = STEPS[8], Settings.from_environment()
+    source = resolve(SPLADE, settings)
+    head, tokenizer = load_head(source, settings), load_tokenizer(source, settings)
+    assert step.text is not None
+    words = predicted_words(head, tokenizer, tokenize(tokenizer, step.text))
+    best, probability = words.top_ids[:, 0].tolist(), np.exp(words.top_log_probability[:, 0])
+    assert tokenizer.spelled([best[2], best[6]]) == ("capital", "city")
+    assert numbers(step) == said(f"{probability[6]:.3f}", "2", f"{probability[2]:.3f}")
+    (trial,) = step.trials
+    terms = term_weights(head, tokenize(tokenizer, trial.view.text or ""))
+    assert tokenizer.spelled(terms.ids[:4].tolist()) == ("capital", "paris", "france", "french")

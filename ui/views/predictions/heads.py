@@ -1,12 +1,14 @@
 """Which heads of the chosen model can be asked, and what a reader is told of one that cannot."""
 
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
 from bertviz_core.models.sources import offers
+from ui.components.navigation import PageLink, page_links
 from ui.session import settings
 from ui.views.predictions import cache
 from ui.widgets.formatting import escape_markdown
@@ -53,12 +55,9 @@ def no_head(name: str, heads: Heads) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/info: {escape_markdown(heads.refusal)}", width="content")
         if heads.task:
-            st.page_link(
-                "pages/checkpoint.py",
-                label="Open the load report",
-                icon=":material/fact_check:",
-                query_params={"model": name, "view": "Load report", "load_task": heads.task},
-            )
+            address = f"checkpoint?{urlencode({'view': 'Load report', 'load_task': heads.task})}"
+            link = PageLink("Open the load report", address, "fact_check")
+            page_links([("", [link])], "predictions_report", label="What the file holds", width="content")
         if SPLADE in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
             st.button(
                 f"Open {SPLADE}, which has a head",

@@ -99,7 +99,7 @@ def lens_code(name: str, tokens: Tokens, masked: tuple[int, ...]) -> str:
     return f"""{lines}head = load_head(source, settings, "masked-lm", model)
 lens = word_lens(head, tokenizer, tokenize(tokenizer, {given}), masked={list(masked)})
 for state in range(len(lens.rank)):   # 0: the embeddings
-    print(state, tokenizer.spelled(lens.top_ids[state, :, 0]))
+    print(state, tokenizer.spelled(lens.top_ids[state, :, 0].tolist()))
 print(lens.log_probability, lens.rank, lens.entropy, lens.divergence)
 """
 

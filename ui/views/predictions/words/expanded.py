@@ -12,6 +12,7 @@ from ui.cache import models
 from ui.views.predictions import cache, controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
@@ -20,6 +21,7 @@ MANY = 0.05
 
 
 @st.fragment
+@shown_to_user()
 def expanded_view() -> None:
     """The expanded terms of the text; for a pair, the score of the two and what each word gives to it."""
     name, text, pair = widgets_controls.model_name(), widgets_controls.text(), widgets_controls.pair()

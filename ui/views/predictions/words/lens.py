@@ -15,6 +15,7 @@ from ui.components.cell_click import cell_click
 from ui.views.predictions import cache, controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
+from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.view_and_layer import state_select
@@ -24,6 +25,7 @@ LIST_HEIGHT = 250
 
 
 @st.fragment
+@shown_to_user()
 def lens_view() -> None:
     """The map of layers and positions, and the words of one of its cells."""
     name = widgets_controls.model_name()

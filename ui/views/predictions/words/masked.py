@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.predictions.words import masked_text_figure, words_figure
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
 from bertviz_core.predictions.run import word_count
@@ -17,7 +18,8 @@ from ui.cache.figures import cached_figure
 from ui.views.predictions import cache, controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
-from ui.widgets.figure_block import chart, figure_block, page_theme
+from ui.widgets.errors import shown_to_user
+from ui.widgets.figure_block import chart, download_row, figure_block, page_theme
 from ui.widgets.formatting import escape_markdown
 
 TALLEST = 440
@@ -25,6 +27,7 @@ TALLEST = 440
 
 
 @st.fragment
+@shown_to_user()
 def masked_view() -> None:
     """The text, a click on each of whose tokens masks it, and the best words at one of its positions."""
     name = widgets_controls.model_name()
@@ -39,8 +42,9 @@ def masked_view() -> None:
         controls.mask_select(tokens, mask_id)
         position = controls.position_select(tokens, masked, mask_id)
         word = controls.word_input()
+    text = masked_text_figure(prediction, text_pieces(tokens), position)
     with above:
-        _text(prediction, position)
+        _text(text)
     compared = _own_word(name, prediction, position, word, masked)
     best = models.spelled(name, prediction.top_ids[position].tolist())
     spec = words_figure(prediction, best, position, compared)
@@ -54,10 +58,12 @@ def masked_view() -> None:
     words.markdown(_original(prediction, position, word_count(head)))
     if compared is not None:
         words.caption(escape_markdown(compared.note))
+    st.caption("The text with its masks, as files:")
+    download_row(text, text.chart, f"masked text {name}", text.caption, _text_table(prediction), tokens)
 
 
-def _text(prediction: WordPrediction, position: int) -> None:
-    spec = masked_text_figure(prediction, text_pieces(prediction.tokens), position)
+def _text(spec: FigureSpec) -> None:
+    """The text, to be clicked."""
     tall = cached_figure(spec, page_theme()).layout.height > TALLEST
     with st.container(height=TALLEST if tall else "content", border=False):
         chart(spec, spec.chart, on_select=controls.take_mask)
@@ -87,6 +93,21 @@ def _original(prediction: WordPrediction, position: int, vocab_size: int) -> str
     return (
         f"The original token **{token}**, {seen}: probability **{math.exp(value):.4f}**, log-probability "
         f"**{value:.3f}** nats, rank **{int(prediction.rank[position]):,}** of {vocab_size:,}."
+    )
+
+
+def _text_table(prediction: WordPrediction) -> pd.DataFrame:
+    """Every token, whether it is masked, and what the head thinks of it."""
+    logs = prediction.log_probability.astype(float)
+    return pd.DataFrame(
+        {
+            "position": range(len(logs)),
+            "token": list(prediction.tokens.tokens),
+            "masked": prediction.masked,
+            "probability": np.exp(logs),
+            "log-probability": logs,
+            "rank": pd.array([rank or None for rank in prediction.rank.tolist()], dtype="Int64"),
+        }
     )
 
 
