@@ -48,3 +48,30 @@ def save_heads(folder: Path) -> Path:
     config["id2label"] = {"0": "O", "1": "PER", "2": "PER", "3": "LOC", "9": "LOC"}
     (lying / "config.json").write_text(json.dumps(config))
     return folder
+
+
+TEXT, EDITED = "I love my pet python.", "I love the pet bank."
+FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
+    "classes --set 'order=as in the model'": ("classes", (TEXT,), {"order": "as in the model"}),
+    f"next-sentence --task next-sentence --pair '{CONTEXT}'": (
+        "pretraining",
+        (TEXT,),
+        {"view": "Next sentence", "pair": CONTEXT},
+    ),
+    "tags --set joined=none": ("tags", (TEXT,), {"joined": "none"}),
+    f"answers --set longest=4 --pair '{CONTEXT}'": ("answers", (QUESTION,), {"pair": CONTEXT, "longest": "4"}),
+    f"answer-map --set window=2 --pair '{LONG}'": ("answers", (QUESTION,), {"pair": LONG, "window": "2"}),
+    f"classes-change --set 'edited={EDITED}'": ("classes", (TEXT,), {"view": "Change a word", "edited": EDITED}),
+    f"tags-change --set 'edited={EDITED}'": ("tags", (TEXT,), {"view": "Change a word", "edited": EDITED}),
+    f"answers-change --set 'edited_pair={TEXT}' --pair '{CONTEXT}'": (
+        "answers",
+        (QUESTION,),
+        {"view": "Change a word", "pair": CONTEXT, "edited_pair": TEXT},
+    ),
+    f"words-change --set 'edited={EDITED}' --set guess=4": (
+        "words",
+        (TEXT,),
+        {"view": "Change a word", "edited": EDITED, "guess": "4"},
+    ),
+}
+"""What is asked of the command figure -> folder, texts, and the address of the page that shows the same."""

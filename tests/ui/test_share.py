@@ -72,6 +72,11 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),
+    (
+        "predictions",
+        {"model": "splade-tiny", "view": "Change a word", "guess": 3},
+        {"edited": "I hate my pet python."},
+    ),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
 ]
@@ -164,6 +169,13 @@ def test_what_everyone_begins_with_is_not_carried() -> None:
     assert carried(opened("tokens", text=f"{session.DEFAULT_TEXT} "), include=True) == [
         ("text", "I love my pet python. ")
     ]
+
+
+def test_an_edited_text_is_carried_once_it_is_another() -> None:
+    at = opened("predictions", model="splade-tiny", view="Change a word")
+    assert carried(at, include=True) == []
+    at.text_area(key="edited").set_value("I hate my pet python.").run()
+    assert carried(at, include=True) == [("edited", "I hate my pet python.")]
 
 
 def test_typed_words_are_carried_on_their_own_page_alone() -> None:

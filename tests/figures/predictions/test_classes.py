@@ -67,7 +67,9 @@ def test_an_edit_draws_both_and_their_difference_the_largest_first(scoring: Scor
     np.testing.assert_allclose(sorted(other), sorted(numbers[1]))
     changes = np.abs(other - one)
     assert list(changes) == sorted(changes, reverse=True)
-    assert all(f"({signed(change)})" in word for word, change in zip(figure.data[1].text, other - one, strict=True))
+    assert all(
+        f"({signed(change)})" in word for word, change in zip(figure.data[1].text, (other - one).tolist(), strict=True)
+    )
 
 
 def test_words_at_a_mask_are_drawn_before_and_after() -> None:
