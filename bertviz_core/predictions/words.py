@@ -14,8 +14,8 @@ from bertviz_core.predictions.results import ComparedWord, WordPrediction, WordS
 from bertviz_core.predictions.run import WordHead
 from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.word_edits import kept_positions
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
-from bertviz_core.trace.word_edits import kept_positions
 
 if TYPE_CHECKING:
     import torch

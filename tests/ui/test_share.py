@@ -82,7 +82,13 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 ]
 
 
-BY_POSITION = {"query_token": "query", "key_token": "key", "position_token": "position", "mask": "mask"}
+BY_POSITION = {
+    "query_token": "query",
+    "key_token": "key",
+    "position_token": "position",
+    "guess_token": "guess",
+    "mask": "mask",
+}
 """Key of a list of tokens -> its name in the address, which holds the position and never the word."""
 
 

@@ -47,7 +47,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
+class _WordBox:
     """A word where it is drawn, in pixels from the left of its row."""
 
     text: str
@@ -62,7 +62,7 @@ class _Rows:
 
     def __init__(self, size: int, width: float) -> None:
         self.size, self.width = size, width
-        self.boxes: list[_Box] = []
+        self.boxes: list[_WordBox] = []
         self.stretches: list[Stretch] = []
         self.headings: dict[int, str] = {}
         self.row, self.used = -1, 0.0
@@ -107,7 +107,7 @@ class _Rows:
             width = text_width(text, self.size)
             if self.used > pad and self.used + width + pad > self.width:
                 self.row, self.used = self.row + 1, float(pad)
-            self.boxes.append(_Box(text, len(self.stretches) - 1, self.used, width, self.row))
+            self.boxes.append(_WordBox(text, len(self.stretches) - 1, self.used, width, self.row))
             self.used += width
 
     def _widen(self, more: float, pad: int) -> None:
@@ -171,7 +171,7 @@ def _tops(rows: _Rows) -> list[float]:
 
 
 def _add_mark(
-    figure: go.Figure, stretch: Stretch, boxes: Sequence[_Box], tops: Sequence[float], tall: float, theme: Theme
+    figure: go.Figure, stretch: Stretch, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, theme: Theme
 ) -> None:
     """The ground of what one row has of a stretch, and the point that a hover finds."""
     if stretch.colour:
@@ -188,7 +188,7 @@ def _add_mark(
         figure.add_shape(type="line", **{"x0": left, "x1": right, "y0": y, "y1": y}, line=line)
 
 
-def _outline(figure: go.Figure, boxes: Sequence[_Box], tops: Sequence[float], tall: float, **look: Any) -> None:
+def _outline(figure: go.Figure, boxes: Sequence[_WordBox], tops: Sequence[float], tall: float, **look: Any) -> None:
     """A rectangle around neighbouring words of a row."""
     ends = {"x0": min(box.left for box in boxes) - PAD, "x1": max(box.left + box.width for box in boxes) + PAD}
     figure.add_shape(type="rect", **ends, y0=tops[boxes[0].row], y1=tops[boxes[0].row] + tall, **look)

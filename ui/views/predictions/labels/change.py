@@ -16,7 +16,7 @@ from bertviz_core.figures.predictions.change import (
 )
 from bertviz_core.figures.predictions.classes import class_numbers
 from bertviz_core.predictions.words import shift_position
-from bertviz_core.trace.word_edits import word_edits
+from bertviz_core.trace.subwords.word_edits import word_edits
 from ui.cache import models
 from ui.views.predictions import cache as heads
 from ui.views.predictions.labels import cache, controls, texts

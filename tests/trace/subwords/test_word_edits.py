@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviz_core.trace.word_edits import WORD, kept_positions, word_edits
+from bertviz_core.trace.subwords.word_edits import WORD, kept_positions, word_edits
 from tests.helpers.made_traces import spelled
 
 TEXTS = (
