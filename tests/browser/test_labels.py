@@ -34,7 +34,7 @@ def test_an_edit_and_an_order_are_answered(page: Page, labelling: str) -> None:
     titled(page, "predictions_classes", "Classes of the text")
     page.get_by_role("radio", name="as in the model").click()
     until(page, 'new URLSearchParams(location.search).get("order") === "as in the model"')
-    page.get_by_role("link", name="Change a word").click()
+    page.get_by_role("radio", name="Change a word").click()
     titled(page, "predictions_classes_change", "Classes before and after the edit")
     field = page.get_by_label("The edited text")
     field.fill("I love the pet bank.")
