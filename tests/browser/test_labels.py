@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import serving, until
+from tests.browser.conftest import WAIT_MS, serving, until
 from tests.pages.labels import CONTEXT, save_heads
 
 pytestmark = pytest.mark.browser
+COLD_MS = 3 * WAIT_MS
+"""Longest wait for the first page of a server of its own, which imports torch for it."""
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def labelling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def titled(page: Page, key: str, words: str) -> None:
     """Wait for the figure of a chart, which stands where it is seen without scrolling."""
-    expect(page.locator(f".st-key-{key} .gtitle", has_text=words)).to_have_count(1)
+    expect(page.locator(f".st-key-{key} .gtitle", has_text=words)).to_have_count(1, timeout=COLD_MS)
     picture = page.locator(f".st-key-{key} .js-plotly-plot").bounding_box()
     assert picture is not None
     assert picture["y"] < 330
