@@ -38,7 +38,7 @@ def test_an_edit_and_an_order_are_answered(page: Page, labelling: str) -> None:
     until(page, 'new URLSearchParams(location.search).get("order") === "as in the model"')
     page.get_by_role("radio", name="Change a word").click()
     titled(page, "predictions_classes_change", "Classes before and after the edit")
-    field = page.get_by_label("The edited text")
+    field = page.get_by_role("textbox", name="The edited text")
     field.fill("I love the pet bank.")
     field.press("Control+Enter")
     expect(page.locator("del", has_text="python")).to_be_visible()
