@@ -21,7 +21,7 @@ TEXTS = ("text", "pair")
 WORDS_OF_PAGE = {
     "representations": ("word", "first", "second"),
     "sentences": ("sentences", "query_sentence"),
-    "predictions": ("compare",),
+    "predictions": ("compare", "edited", "edited_pair"),
 }
 """Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""
 PLACES_OF_PAGE = {"sentences": ("first_sentence", "second_sentence")}
@@ -35,7 +35,7 @@ DEFAULTS = {"text": session.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "se
 """What everyone begins with, so that no link need carry it."""
 
 
-KEPT = (*TEXTS, "word", "first", "second", "sentences", "query_sentence", "compare")
+KEPT = (*TEXTS, "word", "first", "second", "sentences", "query_sentence", "compare", "edited", "edited_pair")
 """Keys of what a reader typed, which the tab keeps over a reload."""
 LINKED = "texts_of_a_link"
 """Key of the session: names of the texts that a link brought."""
@@ -94,8 +94,9 @@ def _panel(page: str) -> None:
 def _words(page: str) -> Iterator[tuple[str, str]]:
     """What was typed, and the numbers that go with it."""
     example = EXAMPLES.get(str(session.stored("example")), ("", ""))[1]
-    defaults = {**DEFAULTS, "sentences": example}
-    typed = session.stored("source", "typed") == "typed"
+    own = {"edited": session.stored("text"), "edited_pair": session.stored("pair")}
+    defaults = {**DEFAULTS, **own, "sentences": example}
+    typed = page != "sentences" or session.stored("source", "typed") == "typed"
     for key in (*TEXTS, *(WORDS_OF_PAGE.get(page, ()) if typed else ())):
         value = session.stored(key)
         if isinstance(value, str) and value != defaults.get(key, ""):

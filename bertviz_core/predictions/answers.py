@@ -15,6 +15,8 @@ from bertviz_core.text import counted, first_line, repair_surrogates
 from bertviz_core.trace.tokenization import TextTokenizer
 
 MAX_ANSWER_TOKENS = 30
+MAX_WINDOWS = 128
+"""Parts of a context that are read: 128 runs of 384 tokens take BERT-base about a minute on two cores."""
 MAX_STRIDE = 128
 """Most tokens that two neighbouring windows share."""
 INPUTS = ("input_ids", "token_type_ids")
@@ -90,7 +92,7 @@ def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Win
         raise UnsupportedModelError(
             f"The tokenizer of {tokenizer.name!r} does not tell places in a text, so no answer can be cut out of it."
         )
-    options: dict[str, Any] = {"return_offsets_mapping": True, "return_special_tokens_mask": True, "verbose": False}
+    options: dict[str, Any] = {"return_special_tokens_mask": True, "verbose": False}
     try:
         with tokenizer.lock:
             asked = len(backend(question, "", verbose=False)["input_ids"])
@@ -105,7 +107,13 @@ def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Win
             f"The question takes {asked:,} of the {limit:,} tokens that the model reads and leaves no room for the "
             "context; shorten it."
         )
-    windows = [_window(encoding, index) for index in range(len(encoding["input_ids"]))]
+    count = len(encoding["input_ids"])
+    if count > MAX_WINDOWS:
+        raise TextError(
+            f"Beside this question the context takes {count:,} windows, and at most {MAX_WINDOWS} are read; shorten "
+            "the question or the context."
+        )
+    windows = [_window(encoding, index) for index in range(count)]
     if not any(any(window.context) for window in windows):
         raise TextError("The context has no token of its own that could answer; write some words.")
     return windows
@@ -113,19 +121,20 @@ def _windows(tokenizer: TextTokenizer, question: str, context: str) -> list[_Win
 
 def _window(encoding: Any, index: int) -> _Window:
     length = len(encoding["input_ids"][index])
-    known = {*INPUTS, "attention_mask", "special_tokens_mask", "offset_mapping", "overflow_to_sample_mapping"}
+    known = {*INPUTS, "attention_mask", "special_tokens_mask", "overflow_to_sample_mapping"}
+    places = encoding.encodings[index]
     others = {
         name: np.asarray(values[index], dtype=np.int64)
         for name, values in encoding.items()
         if name not in known and len(values[index]) == length
     }
     types = encoding.get("token_type_ids")
-    context = tuple(sequence == 1 for sequence in encoding.sequence_ids(index))
+    context = tuple(sequence == 1 for sequence in places.sequence_ids)
     return _Window(
         input_ids=np.asarray(encoding["input_ids"][index], dtype=np.int64),
         token_type_ids=None if types is None else np.asarray(types[index], dtype=np.int64),
         other_inputs=others,
-        offsets=tuple(tuple(span) for span in encoding["offset_mapping"][index]),
+        offsets=tuple(tuple(span) for span in places.offsets),
         context=context,
         begins_special=bool(encoding["special_tokens_mask"][index][0]),
     )

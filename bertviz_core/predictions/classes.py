@@ -30,7 +30,7 @@ def class_predictions(
     """
     check_task(head, "sequence-classification", "next-sentence")
     if head.task == "next-sentence" and any(tokens.pair is None for tokens in texts):
-        raise TextError("The next-sentence head compares two sentences; give the second one, too (--pair).")
+        raise TextError("The next-sentence head compares two sentences; give the second text, too.")
     scoring = output_scoring(head)
     predictions: dict[int, ClassPrediction] = {}
     for index, (logits,) in row_outputs(head, texts):

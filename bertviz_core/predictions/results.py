@@ -54,6 +54,26 @@ class ComparedWord:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WordShift:
+    """What an edit of the text does to the words that are expected at one masked position."""
+
+    position: int
+    """Place of the mask in the text."""
+    edited_position: int
+    """Place of the same token in the edited text."""
+    words: tuple[str, ...]
+    """The best words of either, largest change of probability first."""
+    before: Float[np.ndarray, " words"]
+    """Their probability in the text."""
+    after: Float[np.ndarray, " words"]
+    """Their probability in the edited text."""
+    divergence: float
+    """KL(p_before || p_after) over the whole vocabulary, in nats."""
+    notices: tuple[str, ...]
+    """What a reader must know, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PseudoLikelihood:
     """Surprise of every token of a text when it alone is masked (Salazar et al. 2020)."""
 

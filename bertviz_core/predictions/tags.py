@@ -11,6 +11,7 @@ from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import Entity, Strategy, TagPrediction
 from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.progress import Progress
+from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 
@@ -106,8 +107,7 @@ def _continues(tokens: Tokens, tokenizer: TextTokenizer, position: int) -> bool:
     if span is None or tokens.unknown[position]:
         return False
     text = _text(tokens, tokens.sequence[position] or 0)
-    model = getattr(getattr(tokenizer.tokenizer, "backend_tokenizer", None), "model", None)
-    if getattr(model, "continuing_subword_prefix", None):
+    if continuing_prefix(tokenizer.tokenizer):
         return len(tokens.tokens[position]) != span[1] - span[0]
     return span[0] > 0 and " " not in text[span[0] - 1 : span[0] + 1]
 
@@ -142,11 +142,12 @@ def _entity(
     positions = [position for each in group for position in each.positions]
     first, last = positions[0], positions[-1]
     start = end = None
-    text = str(tokenizer.tokenizer.convert_tokens_to_string([tokens.tokens[position] for position in positions]))
     spans = None if tokens.offsets is None else (tokens.offsets[first], tokens.offsets[last])
     if spans is not None and spans[0] is not None and spans[1] is not None:
         start, end = spans[0][0], spans[1][1]
         text = _text(tokens, sequence)[start:end]
+    else:
+        text = str(tokenizer.tokenizer.convert_tokens_to_string([tokens.tokens[position] for position in positions]))
     label = group[0].label if strategy == "none" else group[0].label.split("-", 1)[-1]
     score = float(np.mean([each.score for each in group]))
     return Entity(label, score, text, start, end, first, last, sequence)

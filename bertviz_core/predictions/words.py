@@ -10,10 +10,11 @@ from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.results import ComparedWord, WordPrediction
+from bertviz_core.predictions.results import ComparedWord, WordPrediction, WordShift
 from bertviz_core.predictions.run import WordHead
 from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.word_edits import kept_positions
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 if TYPE_CHECKING:
@@ -125,6 +126,64 @@ def predicted_words(
         top_logits=_kept(top_logits),
         notices=(*tokens.notices, *head.notices),
     )
+
+
+def word_shift(
+    head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens, position: int, top: int = 8
+) -> WordShift:
+    """The words at a masked position of a text, and at the same token of its edited version, masked as well.
+
+    Args:
+        head: a model with its masked-LM head.
+        tokenizer: its tokenizer.
+        tokens: the text.
+        edited: its edited version.
+        position: a token of the text that the edit left.
+        top: words of each that are listed.
+
+    Raises:
+        TextError: the edit took that token away; or as predicted_words.
+    """
+    kept = kept_positions(tokens, edited)
+    if position not in kept:
+        raise TextError(f"The edit changed token {position}; choose one that is in both texts.")
+    logs = [
+        _log_probabilities(head, tokenizer, text, place)
+        for text, place in ((tokens, position), (edited, kept[position]))
+    ]
+    count = check_top(top, len(logs[0]))
+    listed = np.unique(np.concatenate([np.argsort(-each, kind="stable")[:count] for each in logs]))
+    before, after = (np.exp(each[listed]).astype(np.float32) for each in logs)
+    order = np.argsort(-np.abs(after - before), kind="stable")
+    possible = np.exp(logs[0]) > 0
+    return WordShift(
+        position=position,
+        edited_position=kept[position],
+        words=tokenizer.spelled(listed[order].tolist()),
+        before=_kept(before[order]),
+        after=_kept(after[order]),
+        divergence=max(0.0, float((np.exp(logs[0]) * (logs[0] - logs[1]))[possible].sum())),
+        notices=(*dict.fromkeys((*tokens.notices, *edited.notices)), *head.notices),
+    )
+
+
+def shift_position(tokenizer: TextTokenizer, tokens: Tokens, edited: Tokens) -> int:
+    """The token whose words are compared to begin with: a mask that was typed, else the longest that the edit left."""
+    kept = kept_positions(tokens, edited)
+    mask = tokenizer.tokenizer.mask_token_id
+    typed = [place for place in kept if tokens.input_ids[place] == mask]
+    own = [place for place in kept if not tokens.special[place]]
+    return typed[0] if typed else max(own, key=lambda place: len(tokens.tokens[place]), default=0)
+
+
+def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, position: int) -> np.ndarray:
+    """Of every word at a position that is masked, in nats, as float64."""
+    word_head = WordHead(head)
+    mask, _ = check_masks(tokenizer, tokens, [position])
+    output = word_head.outputs([masked_row(tokens, [position], mask)])
+    logits = word_head.logits(output, word_head.states(output)[0][position : position + 1])
+    logs: np.ndarray = logits[0].double().log_softmax(dim=-1).cpu().numpy()
+    return logs
 
 
 def check_top(top: int, most: int) -> int:

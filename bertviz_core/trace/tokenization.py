@@ -188,7 +188,8 @@ def check_room(tokenizer: TextTokenizer, length: int, pair: bool = False) -> Non
     """
     limit = tokenizer.limit
     if limit.tokens is not None and length > limit.tokens:
-        added = counted(tokenizer.tokenizer.num_special_tokens_to_add(pair), "token")
+        trial = tokenizer.tokenizer("a", "a" if pair else None, return_special_tokens_mask=True, verbose=False)
+        added = counted(sum(trial["special_tokens_mask"]), "token")
         raise TextError(
             f"No text can be read: the tokenizer of {tokenizer.name!r} adds {added} of its own, and {limit.reason}. "
             "Raise that limit, or choose another model."

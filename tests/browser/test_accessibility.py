@@ -64,6 +64,7 @@ PAGES = {
         "Surprise": ["predictions_surprise"],
         "Lens": ["predictions_lens"],
         "Expanded terms": ["predictions_terms"],
+        "Change a word": ["predictions_words_change"],
     },
 }
 """Page -> view, in the order of its control -> keys of its charts."""

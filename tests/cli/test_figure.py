@@ -31,6 +31,7 @@ from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, 
 from bertviz_core.figures.registry import all_figures
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
 from tests.cli.conftest import Command
+from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
@@ -288,7 +289,7 @@ def test_a_new_figure_is_listed_without_being_listed_by_hand(
 
 
 def test_every_name_is_compared_with_its_page() -> None:
-    assert {words.split()[0] for words in (*CASES, *VIEWED)} | {"long"} == set(all_figures())
+    assert {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES)} | {"long"} == set(all_figures())
 
 
 @pytest.mark.parametrize("theme", THEMES)

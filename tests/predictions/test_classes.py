@@ -55,7 +55,7 @@ def test_a_pair_is_read_as_one_and_its_next_sentence_told() -> None:
     assert told == pytest.approx(expected, abs=1e-5)
     follows, tokenizer, _ = tiny_head("bert", "next-sentence")
     assert class_predictions(follows, [pair])[0].labels == ("is the next sentence", "is another sentence")
-    with pytest.raises(BertvizError, match="give the second one"):
+    with pytest.raises(BertvizError, match="give the second text"):
         class_predictions(follows, [tokenize(tokenizer, TEXT)])
     with pytest.raises(BertvizError, match="this asks for token-classification"):
         tag_predictions(head, [pair])

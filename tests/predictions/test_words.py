@@ -17,7 +17,7 @@ from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_ledger, term_weights
-from bertviz_core.predictions.words import compared_word, predicted_words
+from bertviz_core.predictions.words import compared_word, predicted_words, shift_position, word_shift
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.published import checkpoint
@@ -209,3 +209,31 @@ def test_a_padded_batch_changes_no_surprise() -> None:
     words = predicted_words(head, tokenizer, tokens, (3,))
     assert pseudo_likelihood(head, tokenizer, tokens).surprise[3] == pytest.approx(-words.log_probability[3], abs=1e-4)
     assert own_outputs(head, own, (tokens,)).logits.shape[1] == len(tokens)
+
+
+def test_words_at_a_mask_before_and_after_an_edit_are_those_of_both_texts() -> None:
+    head, tokenizer, _ = tiny_head("bert", "masked-lm")
+    tokens, edited = (tokenize(tokenizer, text) for text in ("I love my pet.", "I love the pet river."))
+    place = tokens.tokens.index("pet")
+    shift = word_shift(head, tokenizer, tokens, edited, place, top=3)
+    assert shift.edited_position == edited.tokens.index("pet")
+    whole = [
+        predicted_words(head, tokenizer, text, [at], top=37)
+        for text, at in ((tokens, place), (edited, shift.edited_position))
+    ]
+    by_word = [
+        dict(zip(tokenizer.spelled(each.top_ids[at].tolist()), np.exp(each.top_log_probability[at]), strict=True))
+        for each, at in zip(whole, (place, shift.edited_position), strict=True)
+    ]
+    np.testing.assert_allclose(shift.before, [by_word[0][word] for word in shift.words], atol=1e-6)
+    np.testing.assert_allclose(shift.after, [by_word[1][word] for word in shift.words], atol=1e-6)
+    for each in by_word:
+        assert set(sorted(each, key=each.__getitem__)[-3:]) <= set(shift.words)
+    p, q = (np.array([each[word] for word in by_word[0]], float) for each in by_word)
+    assert shift.divergence == pytest.approx(float((p * np.log(p / q)).sum()), abs=1e-5)
+    assert word_shift(head, tokenizer, tokens, tokens, place).divergence == 0
+    assert shift_position(tokenizer, tokens, edited) == tokens.tokens.index("love")
+    typed, same = (tokenize(tokenizer, text) for text in ("I love [MASK] pet.", "I love [MASK] bank."))
+    assert shift_position(tokenizer, typed, same) == 3
+    with pytest.raises(BertvizError, match="changed token 3"):
+        word_shift(head, tokenizer, tokens, edited, 3)

@@ -72,12 +72,23 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("sentences", {"view": "Map"}, {}),
     ("sentences", {"source": "file"}, {}),
     ("predictions", {"model": "splade-tiny", "mask": "2,4", "position": 3}, {}),
+    (
+        "predictions",
+        {"model": "splade-tiny", "view": "Change a word", "guess": 3},
+        {"edited": "I hate my pet python."},
+    ),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
 ]
 
 
-BY_POSITION = {"query_token": "query", "key_token": "key", "position_token": "position", "mask": "mask"}
+BY_POSITION = {
+    "query_token": "query",
+    "key_token": "key",
+    "position_token": "position",
+    "guess_token": "guess",
+    "mask": "mask",
+}
 """Key of a list of tokens -> its name in the address, which holds the position and never the word."""
 
 
@@ -164,6 +175,13 @@ def test_what_everyone_begins_with_is_not_carried() -> None:
     assert carried(opened("tokens", text=f"{session.DEFAULT_TEXT} "), include=True) == [
         ("text", "I love my pet python. ")
     ]
+
+
+def test_an_edited_text_is_carried_once_it_is_another() -> None:
+    at = opened("predictions", model="splade-tiny", view="Change a word")
+    assert carried(at, include=True) == []
+    at.text_area(key="edited").set_value("I hate my pet python.").run()
+    assert carried(at, include=True) == [("edited", "I hate my pet python.")]
 
 
 def test_typed_words_are_carried_on_their_own_page_alone() -> None:

@@ -102,3 +102,12 @@ def _set_base_model(config: "PreTrainedConfig", base: Any) -> None:
 
     if isinstance(base, str) and any(fnmatch(base.lower(), known) for known in MODEL_IDS_TO_TOKENIZERS_BACKEND):
         config._name_or_path = base
+
+
+def continuing_prefix(backend: Any) -> str:
+    """What a vocabulary writes in front of a piece that continues a word, such as ##; "" where it marks the others."""
+    own = getattr(backend, "continuing_subword_prefix", None)
+    if own is None:
+        model = getattr(getattr(backend, "backend_tokenizer", None), "model", None)
+        own = getattr(model, "continuing_subword_prefix", None)
+    return own if isinstance(own, str) else ""

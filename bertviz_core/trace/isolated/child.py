@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
-from bertviz_core.trace.isolated.backend import ID_NAMES, read_backend
+from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix, read_backend
 from bertviz_core.trace.isolated.messages import (
     Encoded,
     Encoding,
+    Joining,
     Loading,
     Request,
     Spelling,
@@ -37,6 +38,8 @@ def answered(request: bytes) -> bytes:
         return msgspec.msgpack.encode(_load(asked))
     if isinstance(asked, Spelling):
         return msgspec.msgpack.encode(_BACKEND[0].convert_ids_to_tokens(asked.ids))
+    if isinstance(asked, Joining):
+        return msgspec.msgpack.encode(str(_BACKEND[0].convert_tokens_to_string(asked.tokens)))
     return msgspec.msgpack.encode(_encode(_BACKEND[0], asked))
 
 
@@ -55,6 +58,7 @@ def _load(asked: Loading) -> TokenizerFacts:
         count=len(backend),
         model_max_length=float(backend.model_max_length),
         truncation_side=str(getattr(backend, "truncation_side", "right")),
+        continuing_subword_prefix=continuing_prefix(backend),
         special_tokens_map={str(role): str(token) for role, token in backend.special_tokens_map.items()},
         all_special_ids=[int(each) for each in backend.all_special_ids],
         ids={name: getattr(backend, name, None) for name in ID_NAMES},
@@ -65,19 +69,21 @@ def _encode(backend: Any, asked: Encoding) -> Encoded:
     texts: Any = asked.texts[0] if asked.single else asked.texts
     encoding = backend(texts, asked.pair, **asked.options)
     given = sum(map(len, asked.texts)) + len(asked.pair or "")
-    _check_count(encoding, given, len(asked.texts), asked.single)
-    by_text = {name: [values] if asked.single else values for name, values in encoding.items()}
+    one_row = asked.single and not asked.options.get("return_overflowing_tokens")
+    by_text = {name: [values] if one_row else values for name, values in encoding.items()}
+    _check_count(by_text, given, len(asked.texts))
     columns = {name: rows for name, rows in by_text.items() if all(map(_is_whole_numbers, rows))}
     if not asked.single or not backend.is_fast:
         return Encoded(columns, None)
-    rows = encoding.encodings[0]
-    places = TokenPlaces(list(rows.tokens), list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets))
+    places = [
+        TokenPlaces(list(rows.tokens), list(rows.sequence_ids), list(rows.word_ids), list(rows.offsets))
+        for rows in encoding.encodings
+    ]
     return Encoded(columns, places)
 
 
-def _check_count(encoding: Mapping[str, Any], characters: int, texts: int, single: bool) -> None:
-    ids = encoding["input_ids"]
-    count = len(ids) if single else sum(map(len, ids))
+def _check_count(columns: Mapping[str, Any], characters: int, texts: int) -> None:
+    count = sum(map(len, columns["input_ids"]))
     most = TOKENS_PER_CHARACTER * characters + FURTHER_TOKENS * texts
     if count > most:
         raise TextError(f"it makes {count:,} tokens of {characters:,} characters; at most {most:,} are read")

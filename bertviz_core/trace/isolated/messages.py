@@ -25,7 +25,7 @@ class Encoding(msgspec.Struct, frozen=True, tag=True):
     pair: str | None
     single: bool
     """Whether there is one text, and its places in the text are wanted."""
-    options: dict[str, bool | int | None]
+    options: dict[str, bool | int | str | None]
 
 
 class Spelling(msgspec.Struct, frozen=True, tag=True):
@@ -34,7 +34,13 @@ class Spelling(msgspec.Struct, frozen=True, tag=True):
     ids: list[int]
 
 
-Request = Loading | Encoding | Spelling
+class Joining(msgspec.Struct, frozen=True, tag=True):
+    """Tokens whose text is asked for."""
+
+    tokens: list[str]
+
+
+Request = Loading | Encoding | Spelling | Joining
 
 
 class TokenizerFacts(msgspec.Struct, frozen=True):
@@ -45,6 +51,8 @@ class TokenizerFacts(msgspec.Struct, frozen=True):
     """Entries of its vocabulary."""
     model_max_length: float
     truncation_side: str
+    continuing_subword_prefix: str
+    """What the vocabulary writes in front of a piece that continues a word, such as ##; "" for nothing."""
     special_tokens_map: dict[str, str]
     all_special_ids: list[int]
     ids: dict[str, int | None]
@@ -61,8 +69,9 @@ class TokenPlaces(msgspec.Struct, frozen=True):
 
 
 class Encoded(msgspec.Struct, frozen=True):
-    """The tokens of one text, or of each of several."""
+    """The tokens of one text, in windows where these were asked for, or of each of several."""
 
     columns: dict[str, list[list[int]]]
-    """Name, such as input_ids -> for each text its whole numbers."""
-    row: TokenPlaces | None
+    """Name, such as input_ids -> for each text, or window of one, its whole numbers."""
+    places: list[TokenPlaces] | None
+    """For each window of one text, one where it was not parted; None where nothing tells them."""

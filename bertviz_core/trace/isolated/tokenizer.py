@@ -18,7 +18,7 @@ from bertviz_core.models.untrusted.lent_files import check_tokenizer_files
 from bertviz_core.sandbox.run import ChildError, Limits
 from bertviz_core.sandbox.worker import Worker
 from bertviz_core.settings import Settings
-from bertviz_core.trace.isolated.messages import Encoded, Encoding, Loading, Spelling, TokenizerFacts
+from bertviz_core.trace.isolated.messages import Encoded, Encoding, Joining, Loading, Request, Spelling, TokenizerFacts
 
 TASK = "bertviz_core.trace.isolated.child.answered"
 ANSWER_NBYTES = 64 * 1024**2
@@ -55,9 +55,11 @@ class IsolatedTokenizer:
         self._facts = self._loaded((str(folder), source.revision, settings))
 
     def __call__(
-        self, text: str | Sequence[str], pair: str | None = None, **options: bool | int | None
+        self, text: str | Sequence[str], pair: str | None = None, **options: bool | int | str | None
     ) -> IsolatedEncoding:
         """The encoding of a text or a pair, or of several texts, as transformers gives it.
+
+        Of windows (return_overflowing_tokens) there is a row for each; their places are in `encodings`.
 
         Raises:
             ChildError: it takes more time or memory than a text may.
@@ -65,9 +67,10 @@ class IsolatedTokenizer:
         single = isinstance(text, str)
         asked = Encoding([text] if isinstance(text, str) else list(text), pair, single, options)
         encoded = msgspec.msgpack.decode(self._worker.ask(msgspec.msgpack.encode(asked)), type=Encoded)
-        encoding = IsolatedEncoding({name: rows[0] if single else rows for name, rows in encoded.columns.items()})
-        if encoded.row is not None:
-            encoding.encodings = [SimpleNamespace(**msgspec.structs.asdict(encoded.row))]
+        one_row = single and not options.get("return_overflowing_tokens")
+        encoding = IsolatedEncoding({name: rows[0] if one_row else rows for name, rows in encoded.columns.items()})
+        if encoded.places is not None:
+            encoding.encodings = [SimpleNamespace(**msgspec.structs.asdict(each)) for each in encoded.places]
         return encoding
 
     def __len__(self) -> int:
@@ -86,11 +89,21 @@ class IsolatedTokenizer:
         Raises:
             CheckpointError: the vocabulary takes too long to look them up.
         """
+        return msgspec.msgpack.decode(self._asked(Spelling(list(ids))), type=list[str | None])
+
+    def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
+        """The text that some tokens stand for.
+
+        Raises:
+            CheckpointError: the vocabulary takes too long to join them.
+        """
+        return msgspec.msgpack.decode(self._asked(Joining(list(tokens))), type=str)
+
+    def _asked(self, request: Request) -> bytes:
         try:
-            answer = self._worker.ask(msgspec.msgpack.encode(Spelling(list(ids))))
+            return self._worker.ask(msgspec.msgpack.encode(request))
         except ChildError as error:
             raise CheckpointError(f"The tokenizer of {self._name!r} could not be asked: {error}.") from error
-        return msgspec.msgpack.decode(answer, type=list[str | None])
 
     def _loaded(self, key: tuple[str, str, Settings]) -> TokenizerFacts:
         with _REFUSED_LOCK:

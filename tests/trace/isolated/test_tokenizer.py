@@ -17,6 +17,7 @@ from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.sources import bundled_folder, folder_source
 from bertviz_core.settings import Settings
 from bertviz_core.trace.isolated import tokenizer as isolated
+from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.hostile import AT_WORK, TOKENIZERS
 from tests.helpers.tiny_models import save_tiny
@@ -82,3 +83,27 @@ def test_a_refusal_costs_nothing_the_second_time(tmp_path: Path, monkeypatch: py
     with pytest.raises(CheckpointError) as second:
         load_tokenizer(source, SETTINGS)
     assert str(first.value) == str(second.value)
+
+
+def test_windows_pieces_and_texts_are_told_as_here() -> None:
+    source = folder_source("tiny", bundled_folder())
+    here, there = (load_tokenizer(source, settings).tokenizer for settings in (HERE, SETTINGS))
+    options: dict[str, Any] = {"truncation": "only_second", "max_length": 16, "stride": 3}
+    expected, found = (
+        each("Which snake?", TEXTS[0] * 5, return_overflowing_tokens=True, **options) for each in (here, there)
+    )
+    assert len(expected["input_ids"]) > 2
+    assert found["input_ids"] == expected["input_ids"]
+    for one, other in zip(found.encodings, expected.encodings, strict=True):
+        assert one.sequence_ids == other.sequence_ids
+        assert one.offsets == other.offsets
+    pieces = ["py", "##th", "##on", "##s", "!"]
+    assert there.convert_tokens_to_string(pieces) == here.convert_tokens_to_string(pieces)
+    assert continuing_prefix(there) == continuing_prefix(here) == "##"
+
+
+def test_a_limit_below_the_tokens_that_are_always_added_is_one_sentence(tmp_path: Path) -> None:
+    source = folder_source("tiny", bundled_folder())
+    for settings in (HERE, SETTINGS):
+        with pytest.raises(BertvizError, match="adds 3 tokens of its own"):
+            tokenize(load_tokenizer(source, replace(settings, max_tokens=2)), "one", "two")

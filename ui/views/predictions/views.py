@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from bertviz_core.predictions.loading import PREDICTED
+from ui.views.predictions.labels.answers import answers_view
+from ui.views.predictions.labels.change import EDITABLE, change_view
+from ui.views.predictions.labels.classes import classes_view, next_view
+from ui.views.predictions.labels.tags import tags_view
 from ui.views.predictions.words.expanded import expanded_view
 from ui.views.predictions.words.lens import lens_view
 from ui.views.predictions.words.masked import masked_view
@@ -27,9 +31,14 @@ class PredictionView(NamedTuple):
 
 VIEWS: Mapping[str, PredictionView] = {
     "Masked words": PredictionView(WORDS, masked_view),
+    "Classes": PredictionView(frozenset(("sequence-classification",)), classes_view),
+    "Tags": PredictionView(frozenset(("token-classification",)), tags_view),
+    "Answers": PredictionView(frozenset(("question-answering",)), answers_view),
+    "Next sentence": PredictionView(frozenset(("next-sentence",)), next_view),
     "Surprise": PredictionView(WORDS, surprise_view),
     "Lens": PredictionView(WORDS, lens_view),
     "Expanded terms": PredictionView(WORDS, expanded_view),
+    "Change a word": PredictionView(EDITABLE, change_view),
 }
 """Name -> view."""
 

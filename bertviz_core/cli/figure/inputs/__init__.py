@@ -3,9 +3,9 @@
 from bertviz_core.cli.figure.inputs.attention import AttentionInputs
 from bertviz_core.cli.figure.inputs.checkpoints import CheckpointInputs
 from bertviz_core.cli.figure.inputs.heads import HeadInputs
+from bertviz_core.cli.figure.inputs.labels import LabelInputs
 from bertviz_core.cli.figure.inputs.sentences import SentenceInputs
-from bertviz_core.cli.figure.inputs.words import WordInputs
 
 
-class FigureInputs(AttentionInputs, HeadInputs, CheckpointInputs, SentenceInputs, WordInputs):
+class FigureInputs(AttentionInputs, HeadInputs, CheckpointInputs, SentenceInputs, LabelInputs):
     """Everything that any figure can be made of, on the request of a command line."""

@@ -1,0 +1,139 @@
+"""What an edit of the text does to an answer: classes, words, entities and answers of both versions."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, Theme, escape, layout
+from bertviz_core.figures.predictions.answers import answer_text, listed_answers, question_line
+from bertviz_core.figures.predictions.classes import (
+    AROUND,
+    MOST,
+    add_lying_bars,
+    class_numbers,
+    class_words,
+    name_bars,
+    number_words,
+)
+from bertviz_core.figures.predictions.marked_text import marked_text
+from bertviz_core.figures.predictions.tags import listed_entities, tagged_parts
+from bertviz_core.predictions.results import (
+    AnswerPrediction,
+    ClassPrediction,
+    Entity,
+    Scoring,
+    TagPrediction,
+    WordShift,
+)
+from bertviz_core.text import shortened
+
+BEFORE, AFTER = "The text", "Edited"
+PAIR_ROW, LEGEND = 52, 30
+"""Pixels of two bars, and of the legend."""
+LONGEST = 24
+EDITED = ("edited", "edited_pair")
+"""Names that --set takes of every figure of an edit."""
+
+
+def paired_bars(
+    names: list[str],
+    before: Float[np.ndarray, " rows"],
+    after: Float[np.ndarray, " rows"],
+    scoring: Scoring,
+    title: str,
+    theme: Theme,
+) -> go.Figure:
+    """Two bars for every name, of the text and of its edited version, with the difference.
+
+    Args:
+        names: of the rows, from top to bottom.
+        before: numbers of the text.
+        after: numbers of the edited text.
+        scoring: what they are.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * len(names)))
+    old = [number_words(value, scoring) for value in before.tolist()]
+    new = [
+        f"{number_words(value, scoring)} ({signed(change)})"
+        for value, change in zip(after.tolist(), (after - before).tolist(), strict=True)
+    ]
+    add_lying_bars(figure, before, old, HUES[6], BEFORE, theme)
+    add_lying_bars(figure, after, new, theme.colours["task head"], AFTER, theme)
+    figure.update_layout(barmode="group", legend={"traceorder": "normal"})
+    return name_bars(figure, names, np.concatenate([before, after]), [*old, *new], scoring, theme)
+
+
+def signed(change: float) -> str:
+    """A difference with its sign; 0 has none."""
+    return "0" if round(change, 3) == 0 else f"{change:+.3f}".replace("-", "−")
+
+
+@figure("classes-change", "predictions_classes_change", "classes before and after an edit (--set edited=TEXT)", EDITED)
+def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
+    """The classes of a text and of its edited version, the largest change first."""
+    first, second = class_numbers(class_prediction), class_numbers(edited_classes)
+    rows = [int(row) for row in np.argsort(-np.abs(second - first), kind="stable")[:MOST]]
+    names = [class_prediction.labels[row] for row in rows]
+    title = f"Classes before and after the edit — {class_prediction.model}"
+    told = ", ".join(f"{class_words(class_prediction, row)}, edited {class_words(edited_classes, row)}" for row in rows)
+    draw = partial(paired_bars, names, first[rows], second[rows], class_prediction.scoring, title)
+    return FigureSpec(title, f"{title}: {told}", draw, f"{title}. In brackets: the difference")
+
+
+@figure(
+    "words-change",
+    "predictions_words_change",
+    "words at a mask before and after an edit (--set edited=TEXT, guess)",
+    (*EDITED, "guess"),
+)
+def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
+    """The words at one masked position of a text and of its edited version, the largest change first."""
+    where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
+    title = f"Words at {where}, before and after the edit — {model_name}"
+    numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
+    told = ", ".join(f"{word} {before:.3f}, edited {after:.3f}" for word, before, after in numbers)
+    draw = partial(paired_bars, list(word_shift.words), word_shift.before, word_shift.after, "softmax", title)
+    return FigureSpec(title, f"{title}: {told}", draw, f"{title}. In brackets: the difference")
+
+
+@figure(
+    "tags-change",
+    "predictions_tags_change",
+    "entities before and after an edit (--set edited=TEXT)",
+    ("joined", *EDITED),
+)
+def tags_change_figure(
+    tag_prediction: TagPrediction,
+    tag_entities: Sequence[Entity],
+    edited_tags: TagPrediction,
+    edited_entities: Sequence[Entity],
+) -> FigureSpec:
+    """The entities of a text and of its edited version, one below the other."""
+    title = f"Entities before and after the edit — {tag_prediction.model}"
+    parts = [
+        *tagged_parts(tag_prediction, tag_entities, BEFORE),
+        *tagged_parts(edited_tags, edited_entities, AFTER),
+    ]
+    alt = f"{title}: {listed_entities(tag_entities)}; edited: {listed_entities(edited_entities)}"
+    return FigureSpec(title, alt, partial(marked_text, parts, title))
+
+
+@figure(
+    "answers-change",
+    "predictions_answers_change",
+    "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
+    ("longest", *EDITED),
+)
+def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
+    """The answers to a question and to its edited version, one below the other."""
+    title = f"Answers before and after the edit — {answer_prediction.model}"
+    both = ((BEFORE, answer_prediction), (AFTER, edited_answers))
+    parts = [(f"{name}: {question_line(each)}", each) for name, each in both]
+    alt = f"{title}: {listed_answers(answer_prediction)}; edited: {listed_answers(edited_answers)}"
+    return FigureSpec(title, alt, partial(answer_text, parts, title))

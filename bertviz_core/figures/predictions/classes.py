@@ -1,0 +1,160 @@
+"""Classes of a text as bars: probabilities, or the numbers of a head that says numbers."""
+
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.letters import shortened_label, text_width
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
+from bertviz_core.predictions.results import ClassPrediction, Scoring
+from bertviz_core.text import escape_controls
+
+ClassOrder = Literal["by size", "as in the model"]
+ORDERS: tuple[ClassOrder, ...] = ("by size", "as in the model")
+"""Whether the greatest class stands first, or the first of the model."""
+MOST = 30
+"""Classes that are drawn; the table has all."""
+ROW, AROUND = 34, 116
+"""Pixels of a bar, and of title and axis."""
+NAMES = 0.32
+"""Share of the width that names of classes take at most."""
+SAYS: dict[Scoring, str] = {
+    "softmax": "probability (softmax: all together make 1)",
+    "sigmoid": "probability of each class by itself (sigmoid)",
+    "number": "value (a regression: no probability)",
+}
+"""What the axis says of the numbers."""
+
+
+def class_numbers(prediction: ClassPrediction) -> Float[np.ndarray, " labels"]:
+    """What is drawn of each class: its probability, or the output itself where that is none."""
+    return prediction.logits if prediction.probabilities is None else prediction.probabilities
+
+
+def class_rows(prediction: ClassPrediction, order: ClassOrder) -> list[int]:
+    """Indices of the classes that are drawn, at most the MOST greatest, in this order."""
+    greatest = np.argsort(-class_numbers(prediction), kind="stable")[:MOST].tolist()
+    return [int(row) for row in (greatest if order == "by size" else sorted(greatest))]
+
+
+def class_bars(prediction: ClassPrediction, order: ClassOrder, title: str, theme: Theme) -> go.Figure:
+    """A bar for every class, its number behind it.
+
+    Args:
+        prediction: the classes.
+        order: of the bars, from top to bottom.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    rows = class_rows(prediction, order)
+    values = class_numbers(prediction)[rows]
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(rows), showlegend=False))
+    words = [number_words(value, prediction.scoring) for value in values.tolist()]
+    add_lying_bars(figure, values, words, theme.colours["task head"], "", theme)
+    return name_bars(figure, [prediction.labels[row] for row in rows], values, words, prediction.scoring, theme)
+
+
+def add_lying_bars(
+    figure: go.Figure, values: Float[np.ndarray, " rows"], words: list[str], colour: str, name: str, theme: Theme
+) -> None:
+    """Bars from top to bottom with words behind them.
+
+    Args:
+        figure: gets the bars.
+        values: their lengths.
+        words: what stands behind each.
+        colour: of all of them.
+        name: in the legend.
+        theme: colour of the words.
+    """
+    figure.add_bar(
+        x=values.astype(np.float32),
+        y=np.arange(len(values), dtype=np.int32),
+        orientation="h",
+        marker={"color": colour},
+        text=[f" {word}" for word in words],
+        textposition="outside",
+        textfont={"size": TEXT_SIZE - 1, "color": theme.text},
+        cliponaxis=False,
+        name=name,
+        hoverinfo="skip",
+    )
+
+
+def name_bars(
+    figure: go.Figure,
+    names: list[str],
+    values: Float[np.ndarray, " bars"],
+    words: list[str],
+    scoring: Scoring,
+    theme: Theme,
+) -> go.Figure:
+    """The figure with the names of its rows, and an axis on which the words behind the bars have room.
+
+    Args:
+        figure: holds the bars.
+        names: of the rows, from top to bottom.
+        values: lengths of all bars.
+        words: what stands behind them.
+        scoring: what the numbers are.
+        theme: its width is that of the figure.
+    """
+    ticks: dict[str, Any] = {"nticks": 3 if theme.slim else 6}
+    low, high = 0.0, 1.0
+    if scoring == "number":
+        low, high = min(0.0, float(values.min(initial=0))), max(0.0, float(values.max(initial=0)))
+        high = high if low < high else 1.0
+    else:
+        ticks = {"tickvals": [0, 1] if theme.narrow else [0, 0.5, 1] if theme.slim else [0, 0.25, 0.5, 0.75, 1]}
+    label = max((text_width(f" {word}", TEXT_SIZE - 1) for word in words), default=0.0)
+    room = (high - low) * label / max(0.5 * theme.pixels - label, label)
+    says = {"range": [low - (room if low < 0 else 0), high + room], "title": {"text": SAYS[scoring]}}
+    rows = {"tickvals": list(range(len(names))), "range": [len(names) - 0.5, -0.5], "showgrid": False}
+    shown = [shortened_label(_line(name), NAMES * theme.pixels, TEXT_SIZE - 1) for name in names]
+    figure.update_yaxes(rows, ticktext=shown).update_xaxes(says, **ticks)
+    if scoring == "sigmoid":
+        figure.add_vline(x=0.5, line={"color": theme.muted, "width": 1.5, "dash": "dash"})
+    return figure.update_layout(bargap=0.3)
+
+
+def _line(name: str) -> str:
+    """A stranger's name as a label of one line."""
+    return escape(escape_controls(" ".join(name.split())))
+
+
+def number_words(value: float, scoring: Scoring) -> str:
+    """A number as it stands behind its bar."""
+    return f"{value:.4f}".replace("-", "−") if scoring == "number" else f"{value:.3f}"
+
+
+def class_words(prediction: ClassPrediction, row: int) -> str:
+    """A class and its number in plain words."""
+    name = escape_controls(" ".join(prediction.labels[row].split()))
+    return f"{name} {number_words(float(class_numbers(prediction)[row]), prediction.scoring)}"
+
+
+@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)", ("order",))
+def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
+    """What a classifier says of a text or a pair, class by class."""
+    what = "pair" if class_prediction.tokens.pair is not None else "text"
+    many = f", the {MOST} greatest of {count:,}" if (count := len(class_prediction.labels)) > MOST else ""
+    head = "Value" if class_prediction.scoring == "number" else "Classes"
+    title = f"{head} of the {what}{many} — {class_prediction.model}"
+    return _of_one(class_prediction, class_order, title)
+
+
+@figure("next-sentence", "predictions_next", "whether the second text follows the first (--pair, --task)")
+def next_sentence_figure(class_prediction: ClassPrediction) -> FigureSpec:
+    """What the next-sentence head says of a pair."""
+    return _of_one(class_prediction, "as in the model", f"Does the second text follow? — {class_prediction.model}")
+
+
+def _of_one(prediction: ClassPrediction, order: ClassOrder, title: str) -> FigureSpec:
+    alt = f"{title}: {', '.join(class_words(prediction, row) for row in class_rows(prediction, order))}"
+    says = SAYS[prediction.scoring]
+    caption = f"{title}. {says[0].upper()}{says[1:]}"
+    return FigureSpec(title, alt, partial(class_bars, prediction, order, title), caption)

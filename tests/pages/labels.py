@@ -1,0 +1,77 @@
+"""Tiny models of every head that labels, with words of their own as labels, for tests of their pages and figures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.helpers.tiny_heads import save_tiny_head
+
+NAMES = ("contradiction", "entailment", "neutral")
+TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+QUESTION = "the pet?"
+CONTEXT = "I love my pet python, the river."
+LONG = " ".join(f"w{place % 17} the python." for place in range(23))
+
+
+def named(*labels: str) -> dict[str, Any]:
+    """Changes of a config that give a head these labels."""
+    return {"id2label": dict(enumerate(labels)), "label2id": {label: place for place, label in enumerate(labels)}}
+
+
+HEADS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "classes": ("bert", "sequence-classification", named(*NAMES)),
+    "roberta-classes": ("roberta", "sequence-classification", named(*NAMES)),
+    "distilbert-classes": ("distilbert", "sequence-classification", named("negative", "positive")),
+    "deberta-classes": ("deberta-v2", "sequence-classification", named(*NAMES)),
+    "topics": (
+        "bert",
+        "sequence-classification",
+        {**named(*(f"<b>topic</b> {place}" for place in range(40))), "problem_type": "multi_label_classification"},
+    ),
+    "number": ("bert", "sequence-classification", {"num_labels": 1}),
+    "tags": ("bert", "token-classification", named(*TAGS)),
+    "roberta-tags": ("roberta", "token-classification", named(*TAGS)),
+    "answers": ("bert", "question-answering", {}),
+    "distilbert-answers": ("distilbert", "question-answering", {}),
+    "pretraining": ("bert", "pretraining", {}),
+    "words": ("bert", "masked-lm", {}),
+}
+"""Name of a folder -> family, task, changes of the config."""
+
+
+def save_heads(folder: Path) -> Path:
+    """A folder of all of them, and of one whose labels lie about their number."""
+    for name, (family, task, changes) in HEADS.items():
+        save_tiny_head(family, task, folder / name, **changes)
+    lying = save_tiny_head("bert", "token-classification", folder / "lying", **named(*TAGS))
+    config = json.loads((lying / "config.json").read_text())
+    config["id2label"] = {"0": "O", "1": "PER", "2": "PER", "3": "LOC", "9": "LOC"}
+    (lying / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+TEXT, EDITED = "I love my pet python.", "I love the pet bank."
+FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
+    "classes --set 'order=as in the model'": ("classes", (TEXT,), {"order": "as in the model"}),
+    f"next-sentence --task next-sentence --pair '{CONTEXT}'": (
+        "pretraining",
+        (TEXT,),
+        {"view": "Next sentence", "pair": CONTEXT},
+    ),
+    "tags --set joined=none": ("tags", (TEXT,), {"joined": "none"}),
+    f"answers --set longest=4 --pair '{CONTEXT}'": ("answers", (QUESTION,), {"pair": CONTEXT, "longest": "4"}),
+    f"answer-map --set window=2 --pair '{LONG}'": ("answers", (QUESTION,), {"pair": LONG, "window": "2"}),
+    f"classes-change --set 'edited={EDITED}'": ("classes", (TEXT,), {"view": "Change a word", "edited": EDITED}),
+    f"tags-change --set 'edited={EDITED}'": ("tags", (TEXT,), {"view": "Change a word", "edited": EDITED}),
+    f"answers-change --set 'edited_pair={TEXT}' --pair '{CONTEXT}'": (
+        "answers",
+        (QUESTION,),
+        {"view": "Change a word", "pair": CONTEXT, "edited_pair": TEXT},
+    ),
+    f"words-change --set 'edited={EDITED}' --set guess=4": (
+        "words",
+        (TEXT,),
+        {"view": "Change a word", "edited": EDITED, "guess": "4"},
+    ),
+}
+"""What is asked of the command figure -> folder, texts, and the address of the page that shows the same."""

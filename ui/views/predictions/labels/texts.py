@@ -1,0 +1,117 @@
+"""Words of the views of heads that label, and the lines of Python that give their numbers."""
+
+from bertviz_core.predictions.results import Scoring, Strategy
+from bertviz_core.trace.results import Tokens
+from ui.widgets.reproduction import head_lines, library_lines
+
+Texts = tuple[str, str | None]
+HOW: dict[Scoring, str] = {
+    "softmax": "The head makes one number, a logit, for each class. `p = exp(logit) / Σ exp(logit)`: the classes "
+    "exclude each other, and their probabilities sum to 1.",
+    "sigmoid": "The head makes one number, a logit, for each class, and every class is a question of its own: "
+    "`p = 1 / (1 + exp(−logit))`. Several classes may be likely at once, or none; the dashed line is 0.5.",
+    "number": "The head is a regression: its output is the answer itself, in the unit of what it was trained on, and "
+    "no probability.",
+}
+"""How outputs become what is drawn."""
+READ = "The head reads the state of the whole text, mostly that of its first token. "
+NEXT = (
+    "In pre-training, BERT was asked whether the second text followed the first in its document, or came from another "
+    "one. Two logits of the pooled `[CLS]` say so: `p = exp(logit) / Σ exp(logit)`. A topic is easier to notice than a "
+    "thread, so the head mostly says whether both texts are about the same (Devlin et al. 2019; Liu et al. 2019)."
+)
+TAGS = (
+    "The head turns the last state of every token into one logit for each tag; `p = softmax(logits)`, and the "
+    "likeliest tag is the token's. Tokens become entities as transformers' `aggregation_strategy` does it: **none** "
+    "lists tokens; **simple** joins neighbours of one tag, a `B-` begins anew; **first**, **average** and **max** "
+    "first give all pieces of a word one tag. An entity's score is the mean over its tokens or words."
+)
+ANSWERS = (
+    "For every token the head makes two logits: to be the first of the answer, and the last. An answer is the span of "
+    "the context, within the longest length, with the greatest sum of both. `score = p(first) p(last)`, each a softmax "
+    "over the tokens of the context. A context that is too long for one run is read in windows that overlap."
+)
+MAP = "Every cell is one span: its colour is `ln p(first) + ln p(last)`. Grey: ends before it begins, or is too long."
+CHANGE = (
+    "Both versions are read by the same head, and the numbers are subtracted. Words are compared by difflib's matching "
+    "blocks. A change shows what this edit does, not why: other words may do the same."
+)
+SHIFT = (
+    "The token is masked in the text and in its edited version, and the masked-LM head is asked for it twice. "
+    "`KL(p ‖ q) = Σ p ln(p / q)` over the whole vocabulary says how far both answers are apart, in nats."
+)
+LABELS = {
+    "sequence-classification": "AutoModelForSequenceClassification",
+    "next-sentence": "AutoModelForNextSentencePrediction",
+}
+"""Task -> class of transformers that loads its head."""
+LOAD = "from bertviz_core.predictions.loading import load_head"
+TOKENIZE = "from bertviz_core.trace.tokenization import tokenize"
+
+
+def classes_code(name: str, task: str, tokens: Tokens, scoring: Scoring) -> str:
+    """Lines that give the classes of a text."""
+    means = {"softmax": ".softmax(-1)", "sigmoid": ".sigmoid()", "number": ""}[scoring]
+    return (
+        f"{head_lines(name, LABELS[task], tokens)}"
+        "with torch.no_grad():\n"
+        "    logits = model(**inputs).logits[0]\n"
+        f"print(logits{means})\n"
+    )
+
+
+def tags_code(name: str, tokens: Tokens, strategy: Strategy) -> str:
+    """Lines that give the entities of a text."""
+    return (
+        f"{library_lines(name, LOAD, TOKENIZE, _of('tags', 'entities, tag_predictions'))}"
+        "head = load_head(source, settings, 'token-classification', model)\n"
+        f"{_reading(tokens)}"
+        "(tags,) = tag_predictions(head, [tokens])\n"
+        f"for entity in entities(tags, tokenizer, {strategy!r}):\n"
+        "    print(entity.label, entity.text, entity.score)\n"
+    )
+
+
+def answers_code(name: str, question: str, context: str, longest: int) -> str:
+    """Lines that give the answers to a question."""
+    return (
+        f"{library_lines(name, LOAD, _of('answers', 'predicted_answers'))}"
+        "head = load_head(source, settings, 'question-answering', model)\n"
+        f"question, context = {question!r}, {context!r}\n"
+        f"answers = predicted_answers(head, tokenizer, question, context, max_answer_tokens={longest}).answers\n"
+        "for answer in answers:\n"
+        "    print(answer.text, answer.score)\n"
+    )
+
+
+def shift_code(name: str, before: Tokens, after: Tokens, position: int) -> str:
+    """Lines that give the words at a mask in two texts."""
+    return (
+        f"{library_lines(name, LOAD, TOKENIZE, _of('words', 'word_shift'))}"
+        "head = load_head(source, settings, 'masked-lm', model)\n"
+        f"{_reading(before)}{_reading(after, 'edited')}"
+        f"shift = word_shift(head, tokenizer, tokens, edited, {position})\n"
+        "print(shift.words, shift.before, shift.after, shift.divergence)\n"
+    )
+
+
+def both_code(code: str, again: str) -> str:
+    """Lines that give the numbers of a text, and then those of its edited version.
+
+    Args:
+        code: lines that give the first.
+        again: lines that give the second; what they begin with as the first do is left out.
+    """
+    first, second = code.splitlines(), again.splitlines()
+    same = next((place for place, line in enumerate(second) if line not in first), len(second))
+    return "\n".join([*first, *(second[same:] or second[-1:]), ""])
+
+
+def _reading(tokens: Tokens, variable: str = "tokens") -> str:
+    """The line that reads a text, or a pair."""
+    given = [each for each in (tokens.text, tokens.pair) if each is not None]
+    return f"{variable} = tokenize(tokenizer, {', '.join(map(repr, given))})\n"
+
+
+def _of(module: str, names: str) -> str:
+    return f"from bertviz_core.predictions.{module} import {names}"
