@@ -73,6 +73,7 @@ WAYS = (
     ("heads", "Heads: what does one head compute?", "view_week"),
     ("attention", "Attention: which token looks at which?", "hub"),
     ("sentences", "Sentences: which are alike?", "notes"),
+    ("predictions", "Predictions: what does it answer?", "psychology"),
 )
 links = [PageLink(label, file, icon) for file, label, icon in WAYS]
 page_links([("", links)], "overview_ways", label="Where to look next")

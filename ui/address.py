@@ -12,10 +12,24 @@ from streamlit.runtime.state import get_session_state
 from ui.components.navigation import ARRIVE
 
 NUMBERS = frozenset(
-    ("depth", "first_row", "from", "head", "key", "keys", "labels", "levels", "queries", "query", "token", "tokens")
+    (
+        "depth",
+        "first_row",
+        "from",
+        "head",
+        "key",
+        "keys",
+        "labels",
+        "levels",
+        "position",
+        "queries",
+        "query",
+        "token",
+        "tokens",
+    )
 )
 """Names of the controls that hold a number, or two of them as the ends of a part."""
-TYPED = frozenset(("text", "pair", "word", "first", "second", "sentences", "query_sentence"))
+TYPED = frozenset(("text", "pair", "word", "first", "second", "sentences", "query_sentence", "compare"))
 """Names of what a reader typed; the model's own limit is theirs."""
 MOST_DIGITS, MOST_CHARACTERS, MOST_VALUES = 9, 10_000, 100
 """Of a number; of another value, far more than any control has a use for; of values under one name."""

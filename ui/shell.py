@@ -33,6 +33,7 @@ groups = {
         st.Page("../pages/heads.py", title="Heads", icon=":material/view_week:"),
         st.Page("../pages/attention.py", title="Attention", icon=":material/hub:"),
         st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
+        st.Page("../pages/predictions.py", title="Predictions", icon=":material/psychology:"),
     ],
 }
 page = st.navigation(groups, position="hidden")

@@ -18,6 +18,7 @@ PAGES = (
     "heads",
     "attention",
     "sentences",
+    "predictions",
 )
 """In the order in which the dashboard has them; figures of any other page come last."""
 

@@ -64,13 +64,26 @@ def stored_task(source: ModelSource) -> str:
     Raises:
         UnsupportedModelError: the config names no class, or one without a head whose answers are shown.
     """
+    return stored_tasks(source)[0]
+
+
+def stored_tasks(source: ModelSource) -> tuple[str, ...]:
+    """The tasks whose heads a checkpoint was saved with: several for a class such as BertForPreTraining.
+
+    Raises:
+        UnsupportedModelError: as stored_task.
+    """
     named = (source.config.get("architectures") or [""])[0]
     config = model_config(source.name, source.config)
-    for task in PREDICTED:
-        class_names = _class_names(task, config)
-        several = task == "masked-lm" and class_names and named in _class_names("pretraining", config)
-        if named in class_names or several:
-            return task
+    several = named in _class_names("pretraining", config)
+    tasks = tuple(
+        task
+        for task in PREDICTED
+        if (class_names := _class_names(task, config))
+        and (named in class_names or (several and task in ("masked-lm", "next-sentence")))
+    )
+    if tasks:
+        return tasks
     if not named:
         what = f"The config of {source.name!r} does not say which head it has"
     elif named in _class_names("base", config):

@@ -13,7 +13,7 @@ PLACES = {
     "widgets/model_select.py",
     "widgets/view_and_layer.py",
     *(f"views/{page}/controls.py" for page in ("architecture", "attention", "checkpoint")),
-    *(f"views/{page}/controls.py" for page in ("representations", "sentences", "tokens")),
+    *(f"views/{page}/controls.py" for page in ("predictions", "representations", "sentences", "tokens")),
 }
 """Modules that read or write the session's values by key; others ask these."""
 

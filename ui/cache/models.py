@@ -1,6 +1,7 @@
 """Models, tokenizers and traces that sessions share, each within its bytes: one load and one run at a time."""
 
 import gc
+from typing import Any
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from bertviz_core.hidden_states.results import NearestRows
 from bertviz_core.models.files import tokenizer_folder
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.settings import Settings
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
@@ -40,6 +42,32 @@ def rounded(name: str, rounding: Rounding) -> LoadedModel:
             return round_weights(load_model(origin, settings()), rounding)
 
     return held.made((origin.name, origin.kind, origin.revision, rounding), load, _nbytes)
+
+
+def with_head(name: str, task: str) -> HeadModel:
+    """A model in memory with the head of a task around it; the base weights are in memory once.
+
+    Raises:
+        BertvizError: as bertviz_core.predictions.loading.load_head.
+    """
+    origin, base, held = source(name), loaded(name), loaded_models()
+    key = (origin.name, origin.kind, origin.revision, task)
+
+    def load() -> HeadModel:
+        with st.spinner("Loading the head"):
+            return load_head(origin, settings(), task, base)
+
+    head = held.made(key, load, _head_nbytes)
+    if head.base is not base:  # its base was let go and loaded anew
+        held.pop(key)
+        head = held.made(key, load, _head_nbytes)
+    loaded(name)  # used last, so that the head, which holds on to it, is let go first
+    return head
+
+
+def tokenizer(name: str) -> TextTokenizer:
+    """A model's tokenizer."""
+    return _tokenizer(source_key(name))
 
 
 def tokens(name: str, text: str, pair: str | None) -> Tokens:
@@ -100,8 +128,21 @@ def loaded_models() -> ByteCache:
 
 
 def _nbytes(loaded: LoadedModel) -> int:
-    tensors = (*loaded.model.parameters(), *loaded.model.buffers())
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return sum(_tensors(loaded.model).values())
+
+
+def _head_nbytes(head: HeadModel) -> int:
+    """Bytes of what a head has beside its base."""
+    base = _tensors(head.base.model)
+    return sum(nbytes for tensor, nbytes in _tensors(head.model).items() if tensor not in base)
+
+
+def _tensors(model: Any) -> dict[int, int]:
+    """Address of each parameter and buffer -> its bytes."""
+    return {
+        tensor.data_ptr() or id(tensor): tensor.numel() * tensor.element_size()
+        for tensor in (*model.parameters(), *model.buffers())
+    }
 
 
 def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:

@@ -34,13 +34,13 @@ def head_select(heads: int) -> int:
 
 def query_select(tokens: Tokens) -> int:
     """Position of the query token, which attends."""
-    return _token("Query token", tokens, QUERY, longest_piece(tokens), "The token that looks at all others.")
+    return token_select("Query token", tokens, QUERY, longest_piece(tokens), "The token that looks at all others.")
 
 
 def key_select(tokens: Tokens) -> int:
     """Position of the key token, which is attended to; a click on its weight sets it too."""
     words = "The token that is looked at; a click on a bar of the row of weights chooses it too."
-    return _token("Key token", tokens, KEY, max(longest_piece(tokens) - 1, 0), words)
+    return token_select("Key token", tokens, KEY, max(longest_piece(tokens) - 1, 0), words)
 
 
 def token_names(tokens: Tokens) -> list[str]:
@@ -48,16 +48,21 @@ def token_names(tokens: Tokens) -> list[str]:
     return [f"{place} {isolated(escape_controls(token))}" for place, token in enumerate(tokens.tokens)]
 
 
+def put_token(key: str, place: int) -> None:
+    """Make a position the chosen one under a key, as a click in a figure does; the address follows."""
+    st.session_state[key] = place
+    st.query_params[key] = st.session_state[f"{key}_written"] = str(place)
+
+
 def take_key(chart_key: str, curve: int) -> None:
     """Make the bar that was clicked in a chart's row of weights the key token."""
     event = st.session_state.get(chart_key)
     points = event["selection"]["points"] if event else []
     if points and points[0].get("curve_number") == curve:
-        st.session_state[KEY] = int(points[0]["x"])
-        st.query_params[KEY] = st.session_state[f"{KEY}_written"] = str(st.session_state[KEY])
+        put_token(KEY, int(points[0]["x"]))
 
 
-def _token(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:
+def token_select(label: str, tokens: Tokens, key: str, default: int, help_text: str) -> int:
     """A token by its position and word; the address holds the position alone, since words are the reader's text."""
     widget, written = f"{key}_token", f"{key}_written"
     asked, most = st.query_params.get(key), len(tokens) - 1
@@ -95,8 +100,7 @@ def _token(label: str, tokens: Tokens, key: str, default: int, help_text: str) -
 
 def _take_token(key: str) -> None:
     """Take the token that was chosen in the list; the address follows."""
-    st.session_state[key] = int(st.session_state[f"{key}_token"])
-    st.query_params[key] = st.session_state[f"{key}_written"] = str(st.session_state[key])
+    put_token(key, int(st.session_state[f"{key}_token"]))
 
 
 def _position(written: str, most: int) -> int | None:

@@ -12,6 +12,8 @@ from bertviz_core.trace.results import Piece, PieceRun, TextPieces
 Below = Literal["id", "token", "position"]
 BELOW: tuple[Below, ...] = ("id", "token", "position")
 """What can stand below a token."""
+Notes = Below | Sequence[str]
+"""What stands below the tokens: one of these, or words for each by its position."""
 SIZES = (32, 26, 22, 19, 16)
 """Pixels of the letters: the largest in which a text takes at most FEW rows."""
 FEW = 3
@@ -50,7 +52,7 @@ class StripLabel:
 class TokenRows:
     """The boxes laid out in rows of one size of letters."""
 
-    def __init__(self, size: int, below: Below, width: int) -> None:
+    def __init__(self, size: int, below: Notes, width: int) -> None:
         """No rows yet, for letters of a size and a plot of a width, both in pixels."""
         self.size, self.below, self.width = size, below, width
         self.boxes: list[TokenBox] = []
@@ -145,8 +147,10 @@ def shown(piece: Piece, size: float, room: float) -> str:
     return _fitted(piece.text, size, room - text_width(piece.mark, size * 0.7))
 
 
-def note(piece: Piece, below: Below, room: float) -> str:
+def note(piece: Piece, below: Notes, room: float) -> str:
     """What stands below a token, as much of it as fits the room in pixels."""
+    if not isinstance(below, str):
+        return _fitted(escape_controls(below[piece.position]), TEXT_SIZE, room)
     if below == "token":
         return _fitted(escape_controls(piece.spelling), TEXT_SIZE, room)
     return str(piece.position if below == "position" else piece.token_id)
@@ -173,7 +177,7 @@ def _within(runs: Sequence[PieceRun], most: int) -> list[PieceRun]:
     return kept
 
 
-def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Below, width: int) -> TokenRows:
+def token_rows(parts: Sequence[tuple[str, TextPieces]], below: Notes, width: int) -> TokenRows:
     """The rows in the largest letters in which the texts take few of them.
 
     Args:

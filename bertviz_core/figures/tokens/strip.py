@@ -1,23 +1,41 @@
 """A text in place, cut into its tokens: every token a box, words apart, with its id, spelling or position below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout
-from bertviz_core.figures.tokens.rows import EDGES, LONGEST, PAD, Below, TokenBox, TokenRows, note, shown, token_rows
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, text_on
+from bertviz_core.figures.tokens.rows import (
+    EDGES,
+    LONGEST,
+    PAD,
+    Below,
+    Notes,
+    TokenBox,
+    TokenRows,
+    note,
+    shown,
+    token_rows,
+)
 from bertviz_core.text import counted, escape_controls, is_right_to_left, shortened
 from bertviz_core.trace.results import Piece, TextPieces
 
 WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "position": "its position"}
 PAIR_HUES = (HUES[0], HUES[7])
 """Colours of the first and of the second text."""
+NO_FILLS: Mapping[int, str] = {}
 
 
 def token_strip(
-    parts: Sequence[tuple[str, TextPieces]], below: Below, title: str, theme: Theme, chosen: int | None = None
+    parts: Sequence[tuple[str, TextPieces]],
+    below: Notes,
+    title: str,
+    theme: Theme,
+    chosen: int | None = None,
+    fills: Mapping[int, str] = NO_FILLS,
+    beside: int = 0,
 ) -> go.Figure:
     """Texts in their tokens, one below the other, each under its name.
 
@@ -27,8 +45,10 @@ def token_strip(
         title: stands alone on a slide.
         theme: colours and typeface.
         chosen: position of the token that is looked at, in all of them.
+        fills: position -> colour of its box, where it says something; on it the word is black or white.
+        beside: pixels at the right that are kept for a colour bar.
     """
-    rows = token_rows(parts, below, theme.pixels - EDGES)
+    rows = token_rows(parts, below, theme.pixels - EDGES - beside)
     size = rows.size
     tall = size * 1.4 + TEXT_SIZE * 1.3 + 10
     tops, y = [], 0.0
@@ -36,9 +56,12 @@ def token_strip(
         tops.append(y)
         y += TEXT_SIZE * 1.9 if heading else tall + 8
     figure = go.Figure(layout=layout(theme, escape(title), height=round(y) + 62, showlegend=False))
-    _add_boxes(figure, rows.boxes, tops, tall, theme)
+    _add_boxes(figure, [box for box in rows.boxes if box.piece.position not in fills], tops, tall, theme)
+    for colour in dict.fromkeys(fills.values()):
+        alike = [box for box in rows.boxes if fills.get(box.piece.position) == colour]
+        _outline(figure, alike, tops, tall, fillcolor=colour, line={"color": theme.muted, "width": 1})
     _add_chosen(figure, [box for box in rows.boxes if box.piece.position == chosen], tops, tall, theme)
-    _add_words(figure, rows, tops, below, theme)
+    _add_words(figure, rows, tops, below, theme, fills)
     figure.update_xaxes(visible=False, range=[0, rows.width], fixedrange=True)
     figure.update_yaxes(visible=False, range=[y, 0], fixedrange=True)
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
@@ -100,17 +123,23 @@ def _outline(
     figure.add_scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=fillcolor, line=line, hoverinfo="skip")
 
 
-def _add_words(figure: go.Figure, rows: TokenRows, tops: Sequence[float], below: Below, theme: Theme) -> None:
+def _add_words(
+    figure: go.Figure, rows: TokenRows, tops: Sequence[float], below: Notes, theme: Theme, fills: Mapping[int, str]
+) -> None:
     """What is written in the boxes and between them, and the points by which a token is hovered over and chosen."""
     boxes, size = rows.boxes, rows.size
     middles = [box.left + box.width / 2 for box in boxes]
     own, second = size * 0.7 + 5, size * 1.4 + TEXT_SIZE * 0.65 + 6
+    on_fill = [text_on(fills[at]) if (at := box.piece.position) in fills else "" for box in boxes]
     figure.add_scatter(
         x=middles,
         y=[tops[box.row] + own for box in boxes],
         mode="text",
-        text=[_written(box.piece, size, rows.width - 2 * PAD, theme) for box in boxes],
-        textfont={"size": size, "color": theme.text},
+        text=[
+            _written(box.piece, size, rows.width - 2 * PAD, colour or theme.muted)
+            for box, colour in zip(boxes, on_fill, strict=True)
+        ],
+        textfont={"size": size, "color": [colour or theme.text for colour in on_fill] if fills else theme.text},
         hoverinfo="skip",
     )
     figure.add_scatter(
@@ -118,7 +147,7 @@ def _add_words(figure: go.Figure, rows: TokenRows, tops: Sequence[float], below:
         y=[tops[box.row] + second for box in boxes],
         mode="text",
         text=[f"{_side(box.piece)}{escape(note(box.piece, below, rows.width - 2 * PAD))}" for box in boxes],
-        textfont={"size": TEXT_SIZE, "color": theme.muted},
+        textfont={"size": TEXT_SIZE, "color": [colour or theme.muted for colour in on_fill] if fills else theme.muted},
         hoverinfo="skip",
     )
     for label in rows.labels:
@@ -148,11 +177,11 @@ def _add_words(figure: go.Figure, rows: TokenRows, tops: Sequence[float], below:
     )
 
 
-def _written(piece: Piece, size: int, room: float, theme: Theme) -> str:
+def _written(piece: Piece, size: int, room: float, mark_colour: str) -> str:
     """A token's mark, small, and its characters, in markup that plotly knows."""
     text = escape(shown(piece, size, room))
     text = f"<i>{text}</i>" if piece.special else f"<u>{text}</u>" if piece.unknown else text
-    mark = f'<span style="font-size:{round(size * 0.7)}px;color:{theme.muted}">{escape(piece.mark)}</span>'
+    mark = f'<span style="font-size:{round(size * 0.7)}px;color:{mark_colour}">{escape(piece.mark)}</span>'
     return f"{_side(piece)}{mark}{text}" if piece.mark else text
 
 

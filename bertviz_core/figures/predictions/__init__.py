@@ -1,0 +1,1 @@
+"""What a task head answers, drawn."""

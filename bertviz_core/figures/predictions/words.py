@@ -1,0 +1,116 @@
+"""Words that a masked-LM head expects: the text with its masks, and the best words at one of its positions."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.axes import token_text
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, escape, layout
+from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.figures.tokens.strip import token_strip
+from bertviz_core.predictions.results import ComparedWord, WordPrediction
+from bertviz_core.text import escape_controls, shortened
+from bertviz_core.trace.results import TextPieces
+
+LONGEST = 24
+MASKED = "masked"
+
+
+@figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)", ("mask", "position"))
+def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
+    """The text in its tokens: masked ones filled, below each the probability of the original token there."""
+    title = f"The text and its masks — {word_prediction.model}"
+    probabilities = np.exp(word_prediction.log_probability).tolist()
+    notes = ["?" if np.isnan(each) else f"{each:.3f}" for each in probabilities]
+    alt = f"The text with {int(word_prediction.masked.sum())} masks — {word_prediction.model}: " + ", ".join(
+        f"{token} {MASKED if masked else note}"
+        for token, masked, note in zip(
+            word_prediction.tokens.tokens, word_prediction.masked.tolist(), notes, strict=True
+        )
+    )
+    places = np.flatnonzero(word_prediction.masked).tolist()
+
+    def draw(theme: Theme) -> go.Figure:
+        fills = dict.fromkeys(places, theme.colours["task head"])
+        return token_strip((("", text_pieces),), notes, title, theme, chosen=word_position, fills=fills)
+
+    caption = f"Filled: masked. Below each token stands the probability of the original one — {word_prediction.model}"
+    return FigureSpec(title, alt, draw, caption)
+
+
+@figure(
+    "masked-words",
+    "predictions_words",
+    "the best words at a position (--set mask=2,5, position, compare)",
+    ("mask", "position", "compare"),
+)
+def words_figure(
+    word_prediction: WordPrediction,
+    best_words: Sequence[str],
+    word_position: int,
+    compared_word: ComparedWord | None,
+) -> FigureSpec:
+    """The best words at a position, the original token and a word of one's own among them, by their probability.
+
+    Args:
+        word_prediction: of the text.
+        best_words: spelling of the best words there, best first.
+        word_position: the position.
+        compared_word: a word of one's own there; None for none.
+    """
+    rows = word_rows(word_prediction, best_words, word_position, compared_word)
+    token = shortened(escape_controls(word_prediction.tokens.tokens[word_position]), LONGEST)
+    state = MASKED if word_prediction.masked[word_position] else "not masked"
+    title = f'Words at position {word_position} ("{token}", {state}) — {word_prediction.model}'
+    alt = f"{title}: " + ", ".join(f"{word} {value:.4f}" for word, _, value, _ in rows)
+    draw = partial(word_bars, rows, title)
+    return FigureSpec(title, alt, draw, f"{title}. Probabilities of the masked-LM head.")
+
+
+WordRow = tuple[str, str, float, int | None]
+"""A word, what it is here ("" for one of the best), its probability and its rank among all."""
+
+
+def word_rows(
+    prediction: WordPrediction, best_words: Sequence[str], position: int, compared: ComparedWord | None
+) -> list[WordRow]:
+    """The best words, then the original token and a word of one's own where they are not among these."""
+    own = prediction.tokens.tokens[position]
+    known = not prediction.typed[position]
+    values = np.exp(prediction.top_log_probability[position]).tolist()
+    rows: list[WordRow] = []
+    for place, (word, value) in enumerate(zip(best_words, values, strict=True)):
+        original = known and prediction.top_ids[position, place] == prediction.tokens.input_ids[position]
+        rows.append((word, "original" if original else "", value, place + 1))
+    if known and not any(kind == "original" for _, kind, _, _ in rows):
+        rows.append(
+            (own, "original", float(np.exp(prediction.log_probability[position])), int(prediction.rank[position]))
+        )
+    if compared is not None:
+        spelled = "".join(compared.pieces) if len(compared.pieces) == 1 else " ".join(compared.pieces)
+        rows.append((spelled, "your word", float(np.exp(compared.log_probability)), compared.rank))
+    return rows
+
+
+def word_bars(rows: Sequence[WordRow], title: str, theme: Theme) -> go.Figure:
+    """Horizontal bars of probabilities, the best word on top.
+
+    Args:
+        rows: the words.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + 25 * max(len(rows), 4)))
+    hover, names = [], []
+    for word, kind, _, rank in rows:
+        name = token_text(word)
+        names.append(f"<b>{name}</b> ({kind})" if kind else name)
+        place = f"rank {rank:,}, " if rank is not None else ""
+        hover.append(f"<b>{name}</b>, {place}probability")
+    add_score_bars(figure, np.array([value for _, _, value, _ in rows]), hover, theme.colours["task head"], theme)
+    figure.update_xaxes(title="probability")
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, autorange="reversed", showgrid=False)
+    return figure

@@ -1,0 +1,25 @@
+"""Predictions: what does the model answer?"""
+
+import streamlit as st
+
+from ui.views.predictions.heads import no_head, whole_heads
+from ui.views.predictions.views import NO_HEAD, VIEWS, offered
+from ui.widgets import controls
+from ui.widgets.errors import shown_to_user
+from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.view_and_layer import view_choice
+
+name_model = heading("Predictions", "What does the model answer?")
+with shown_to_user():
+    name = controls.model_name()
+    heads = whole_heads(name)
+name_model(name, heads.words)
+for notice in heads.notices:
+    st.caption(escape_markdown(notice))
+views = offered(heads.tasks or (NO_HEAD,))
+if heads.refusal:
+    no_head(name, heads)
+if views:
+    view = view_choice(views)
+    with shown_to_user():
+        VIEWS[view].show()

@@ -1,0 +1,59 @@
+"""What the predictions page shows, kept by plain values: model, revision, text, masks."""
+
+from bertviz_core.predictions.loading import HeadModel, stored_tasks
+from bertviz_core.predictions.results import ComparedWord, WordPrediction
+from bertviz_core.predictions.words import compared_word, predicted_words
+from ui.cache import models
+from ui.cache.decorator import cached_by_bytes
+from ui.cache.ledgers import SourceKey, source, source_key
+
+TOP = 10
+"""Words that are listed at a position."""
+
+
+def tasks(name: str) -> tuple[str, ...]:
+    """The tasks whose heads a checkpoint names; whether they are whole is known when they are loaded.
+
+    Raises:
+        UnsupportedModelError: it names none.
+    """
+    return stored_tasks(source(name))
+
+
+def head(name: str, task: str) -> HeadModel:
+    """A model with the head of a task.
+
+    Raises:
+        CheckpointError: the head is not wholly in the file.
+    """
+    return models.with_head(name, task)
+
+
+def words(name: str, text: str, pair: str | None, masked: tuple[int, ...]) -> WordPrediction:
+    """The best words at every position of a text some of whose tokens are masked."""
+    return _words(source_key(name), text, pair, masked, head(name, "masked-lm"))
+
+
+def own_word(name: str, text: str, pair: str | None, position: int, word: str, masked: tuple[int, ...]) -> ComparedWord:
+    """How likely a word of one's own is at a position."""
+    others = tuple(place for place in masked if place != position)
+    return _own_word(source_key(name), text, pair, position, word, others, head(name, "masked-lm"))
+
+
+@cached_by_bytes("Asking the head")
+def _words(key: SourceKey, text: str, pair: str | None, masked: tuple[int, ...], _head: HeadModel) -> WordPrediction:
+    return predicted_words(_head, models.tokenizer(key.name), models.tokens(key.name, text, pair), masked, TOP)
+
+
+@cached_by_bytes("Asking the head")
+def _own_word(
+    key: SourceKey,
+    text: str,
+    pair: str | None,
+    position: int,
+    word: str,
+    masked: tuple[int, ...],
+    _head: HeadModel,
+) -> ComparedWord:
+    tokens = models.tokens(key.name, text, pair)
+    return compared_word(_head, models.tokenizer(key.name), tokens, position, word, masked)

@@ -1,0 +1,117 @@
+"""Widgets of the predictions page; keys are names in the address."""
+
+import numpy as np
+import streamlit as st
+
+from bertviz_core.predictions.words import MAX_MASKS
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import longest_piece
+from ui.address import whole
+from ui.widgets.cell_controls import put_token, token_names, token_select
+from ui.widgets.formatting import escape_markdown
+
+MASK, POSITION, COMPARE = "mask", "position", "compare"
+NONE = "none"
+"""What the address says where nothing is masked."""
+MASK_OF, MASK_WRITTEN = "mask_of", "mask_written"
+"""Keys of the session: the text that the masks belong to; what the address said of them when it was written last."""
+COMPARE_WIDTH = 220
+TEXT_CHART = "predictions_text"
+"""Key of the chart in which a token is masked by a click."""
+
+
+def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
+    """Positions that are masked besides the masks that were typed; to begin with the longest word's, where none was.
+
+    The address holds positions only, since words are the text's.
+    """
+    text, asked = (tokens.text, tokens.pair), st.query_params.get(MASK)
+    own = _first_masks(tokens, mask_id)
+    held = st.session_state.get(MASK)
+    linked = asked is not None and asked != st.session_state.get(MASK_WRITTEN)
+    if linked:
+        places = _positions(asked or "", len(tokens))
+        if places is None:
+            words = f"There is no mask={asked[:20]} here; write up to {MAX_MASKS} positions such as 2,5."
+            st.toast(escape_markdown(words if asked is not None else ""))
+        held = own if places is None else places
+    elif held is None or st.session_state.get(MASK_OF, text) != text or max(held, default=0) >= len(tokens):
+        held = own
+    typed = set(_typed(tokens, mask_id))
+    return _keep(tokens, mask_id, [place for place in held if place not in typed])
+
+
+def mask_select(tokens: Tokens, mask_id: int | None) -> None:
+    """The masked positions as a list of tokens, for the keyboard; a click on a token changes it, too."""
+    names, typed = token_names(tokens), set(_typed(tokens, mask_id))
+    st.multiselect(
+        "Masked tokens",
+        [place for place in range(len(tokens)) if place not in typed],
+        format_func=names.__getitem__,
+        key=MASK,
+        max_selections=MAX_MASKS - len(typed) if len(typed) < MAX_MASKS else 1,
+        help=f"Up to {MAX_MASKS}, typed ones included. A click on a token of the text masks it or takes its mask away.",
+        placeholder="none",
+        persist_state="session",
+    )
+
+
+def position_select(tokens: Tokens, masked: tuple[int, ...], mask_id: int | None) -> int:
+    """The position whose words are listed, masked or not."""
+    first = (*_typed(tokens, mask_id), *masked, longest_piece(tokens))[0]
+    return token_select("Position", tokens, POSITION, first, "The token whose words are listed, masked or not.")
+
+
+def word_input() -> str:
+    """A word of the reader's own."""
+    words = "How likely is it at this position, which is masked for it?"
+    word = st.text_input("A word of your own", key=COMPARE, help=words, persist_state="session", width=COMPARE_WIDTH)
+    return (word or "").strip()
+
+
+def take_mask() -> None:
+    """Mask the token that was clicked, or take its mask away; it is the one that is looked at then."""
+    event = st.session_state.get(TEXT_CHART)
+    points = event["selection"]["points"] if event else []
+    if not points:
+        return
+    at = points[0].get("customdata")
+    place = int(at[0] if isinstance(at, list) else at)
+    masked = set(st.session_state.get(MASK) or ())
+    if place not in masked and len(masked) >= MAX_MASKS:
+        st.toast(f"At most {MAX_MASKS} tokens are masked at once; take a mask away first.")
+    else:
+        st.session_state[MASK] = sorted(masked ^ {place})
+    put_token(POSITION, place)
+
+
+def _keep(tokens: Tokens, mask_id: int | None, places: list[int]) -> tuple[int, ...]:
+    """Keep the masks for this text, and in the address where they are others than a reader begins with."""
+    places = sorted({int(place) for place in places})
+    st.session_state[MASK], st.session_state[MASK_OF] = places, (tokens.text, tokens.pair)
+    written = ",".join(map(str, places)) or NONE
+    if places != _first_masks(tokens, mask_id):
+        st.query_params[MASK] = st.session_state[MASK_WRITTEN] = written
+    else:
+        st.session_state[MASK_WRITTEN] = None
+        if MASK in st.query_params:
+            del st.query_params[MASK]
+    return tuple(places)
+
+
+def _first_masks(tokens: Tokens, mask_id: int | None) -> list[int]:
+    return [] if _typed(tokens, mask_id) else [longest_piece(tokens)]
+
+
+def _typed(tokens: Tokens, mask_id: int | None) -> list[int]:
+    """Positions at which the text itself has a mask."""
+    return [] if mask_id is None else np.flatnonzero(np.asarray(tokens.input_ids) == mask_id).tolist()
+
+
+def _positions(written: str, count: int) -> list[int] | None:
+    """The positions that an address names as 2,5; None where anything else stands there."""
+    if written == NONE:
+        return []
+    places = [whole(part) for part in written.split(",")]
+    given = [place for place in places if place is not None and place < count]
+    return given if len(given) == len(places) <= MAX_MASKS else None

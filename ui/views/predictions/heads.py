@@ -1,0 +1,70 @@
+"""Which heads of the chosen model can be asked, and what a reader is told of one that cannot."""
+
+from typing import NamedTuple
+
+import streamlit as st
+
+from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
+from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
+from bertviz_core.models.sources import offers
+from ui.session import settings
+from ui.views.predictions import cache
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.model_select import choose_model
+
+
+class Heads(NamedTuple):
+    """The heads of a model."""
+
+    tasks: tuple[str, ...]
+    """Whose heads are whole; none where the model has no head."""
+    words: str
+    """The class with the head and its task, in a line."""
+    notices: tuple[str, ...] = ()
+    """What a reader must know."""
+    refusal: str = ""
+    """Why there is none, one sentence."""
+    task: str = ""
+    """The task of a head that is not whole."""
+
+
+def whole_heads(name: str) -> Heads:
+    """The heads of a model that can be asked.
+
+    Raises:
+        MissingFilesError: the weights are not on this machine.
+        BertvizError: as load_model.
+    """
+    try:
+        tasks = cache.tasks(name)
+    except UnsupportedModelError as error:
+        return Heads((), "no task head", refusal=str(error).partition(";")[0] + ".")
+    try:
+        head = cache.head(name, tasks[0])
+    except MissingFilesError:
+        raise
+    except CheckpointError as error:
+        return Heads((), f"a head for {tasks[0]} that is not whole", refusal=str(error), task=tasks[0])
+    return Heads(tasks, f"{head.model_class}, a head for {' and '.join(tasks)}", head.notices)
+
+
+def no_head(name: str, heads: Heads) -> None:
+    """Say why there is no head to be asked, and offer what has one."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/info: {escape_markdown(heads.refusal)}", width="content")
+        if heads.task:
+            st.page_link(
+                "pages/checkpoint.py",
+                label="Open the load report",
+                icon=":material/fact_check:",
+                query_params={"model": name, "view": "Load report", "task": heads.task},
+            )
+        if SPLADE in {offer.name for offer in offers(settings()) if offer.readiness == "ready"}:
+            st.button(
+                f"Open {SPLADE}, which has a head",
+                key="open_splade",
+                icon=":material/arrow_forward:",
+                on_click=choose_model,
+                args=(SPLADE,),
+                help=BUNDLED[SPLADE].introduction,
+            )

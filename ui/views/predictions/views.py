@@ -1,0 +1,33 @@
+"""Which head offers which view: one table, in the order in which the page lists them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from bertviz_core.predictions.loading import PREDICTED
+from ui.views.predictions.words.masked import masked_view
+
+NO_HEAD = ""
+"""Stands among the tasks for a model without a head."""
+EVERY_HEAD = frozenset(PREDICTED)
+EVERY_MODEL = EVERY_HEAD | {NO_HEAD}
+WORDS = frozenset(("masked-lm",))
+
+
+class PredictionView(NamedTuple):
+    """A view and the tasks that offer it."""
+
+    tasks: frozenset[str]
+    """Of bertviz_core.predictions.loading.PREDICTED, or NO_HEAD."""
+    show: Callable[[], None]
+    """Reads its own controls and draws; what it cannot do it raises as BertvizError."""
+
+
+VIEWS: Mapping[str, PredictionView] = {
+    "Masked words": PredictionView(WORDS, masked_view),
+}
+"""Name -> view."""
+
+
+def offered(tasks: Sequence[str]) -> list[str]:
+    """Names of the views of a model whose heads are for these tasks, NO_HEAD where it has none."""
+    return [name for name, view in VIEWS.items() if view.tasks.intersection(tasks)]
