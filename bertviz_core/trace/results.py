@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -107,6 +108,18 @@ class TextPieces:
     def __len__(self) -> int:
         """Count of tokens."""
         return sum(len(run.pieces) for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class WordEdit:
+    """Neighbouring words that an edit of a text left, put in, took out or replaced."""
+
+    kind: Literal["same", "inserted", "deleted", "replaced"]
+    """What happened to them."""
+    before: tuple[int, int]
+    """Their characters in the text before, end excluded; empty where they were put in."""
+    after: tuple[int, int]
+    """Their characters in the text after; empty where they were taken out."""
 
 
 Mask = Shaped[np.ndarray, "mask_heads seq seq"]

@@ -198,6 +198,12 @@ def text_on(colour: str) -> str:
     return "#FFFFFF" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
 
 
+def faint(colour: str, share: float) -> str:
+    """A colour through which the ground is seen."""
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {share})"
+
+
 def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
     """The layout that every figure starts from; its own template, since importing streamlit changes plotly's."""
     axis = {

@@ -6,7 +6,7 @@ from functools import partial
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, text_on
+from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, text_on
 from bertviz_core.figures.tokens.rows import (
     EDGES,
     LONGEST,
@@ -74,12 +74,6 @@ def told(piece: Piece) -> str:
     return ", ".join(filter(None, (f"position {piece.position}", spelling, f"id {piece.token_id}", kind)))
 
 
-def _faint(colour: str, share: float) -> str:
-    """A colour through which the ground is seen."""
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, {share})"
-
-
 def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
     """The boxes as few outlines: one for each look."""
     looks: dict[tuple[str, int, int], list[TokenBox]] = {}
@@ -89,13 +83,13 @@ def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[floa
     for (kind, tone, part), alike in looks.items():
         hue = PAIR_HUES[part]
         special = kind == "special"
-        line = {"color": theme.muted if special else theme.text if kind == "unknown" else _faint(hue, 0.55)}
+        line = {"color": theme.muted if special else theme.text if kind == "unknown" else faint(hue, 0.55)}
         _outline(
             figure,
             alike,
             tops,
             tall,
-            fillcolor="rgba(0, 0, 0, 0)" if special else _faint(hue, (0.34, 0.13)[tone]),
+            fillcolor="rgba(0, 0, 0, 0)" if special else faint(hue, (0.34, 0.13)[tone]),
             line={**line, "width": 2 if kind == "unknown" else 1.2, "dash": "dot" if kind == "unknown" else "solid"},
         )
 

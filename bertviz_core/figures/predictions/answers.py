@@ -1,0 +1,210 @@
+"""Answers in their context, and the map of all spans: which token begins an answer, which ends it."""
+
+import itertools
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from bertviz_core.figures.base.axes import token_axis, token_text
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import Theme, escape, layout, sequential
+from bertviz_core.figures.predictions.classes import AFTER, BEFORE
+from bertviz_core.figures.predictions.marked_text import Stretch, marked_text
+from bertviz_core.predictions.results import Answer, AnswerPrediction
+from bertviz_core.text import escape_controls, shortened
+
+AROUND = 120
+"""Words of the context that are drawn before the first answer and behind the last."""
+FLOOR = -12.0
+"""Log-probability below which all spans have the colour of the paper: about one in 160,000."""
+EXACT_CELLS = 20_000
+"""Up to here every cell goes over the wire with its number; beyond, as one of 255 steps."""
+ROW, SMALLEST, LARGEST = 26, 330, 620
+BLANK = 0
+"""Step of a span that is no answer."""
+
+
+def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]:
+    """The context in stretches: darker where the listed answers that hold a word are likelier, the best one edged.
+
+    The number of an answer and its score stand below it, where no better one covers its beginning.
+    """
+    answers, context = prediction.answers, prediction.context
+    cuts = sorted({0, len(context), *(each.start for each in answers), *(each.end for each in answers)})
+    stretches, named = [], set()
+    for start, end in itertools.pairwise(cuts):
+        over = [place for place, each in enumerate(answers) if each.start <= start and end <= each.end]
+        if not over:
+            stretches.append(Stretch(context[start:end]))
+            continue
+        best, share = over[0], min(1.0, sum(answers[place].score for place in over))
+        label = "" if best in named else f"{best + 1}: {answers[best].score:.3f}"
+        named.add(best)
+        told = "<br>".join(escape(_listed(place, answers[place])) for place in over)
+        stretches.append(Stretch(context[start:end], label, colour, 0.12 + 0.5 * share, told=told, edged=best == 0))
+    return _around(stretches)
+
+
+def _around(stretches: list[Stretch]) -> list[Stretch]:
+    """The same without most of what is far from every answer."""
+    marked = [place for place, each in enumerate(stretches) if each.colour]
+    if not marked:
+        return stretches
+    first, last = marked[0], marked[-1]
+    before = "".join(each.text for each in stretches[:first])
+    behind = "".join(each.text for each in stretches[last + 1 :])
+    inside = [
+        Stretch(_cut(each.text, AROUND, AROUND)) if not each.colour else each for each in stretches[first : last + 1]
+    ]
+    return [Stretch(_cut(before, 0, AROUND)), *inside, Stretch(_cut(behind, AROUND, 0))]
+
+
+def _cut(text: str, first: int, last: int) -> str:
+    """The first and the last words of a text, and how many are left out between them."""
+    words = text.split()
+    left = len(words) - first - last
+    if left <= 0:
+        return text
+    kept = [*words[:first], f"[… {left:,} words …]", *words[len(words) - last :]]
+    return f" {' '.join(kept)} "
+
+
+def _listed(place: int, answer: Answer) -> str:
+    return f"{place + 1}: {escape_controls(shortened(answer.text, 80))}, {answer.score:.4f}"
+
+
+def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme: Theme) -> go.Figure:
+    """Contexts with their answers, one below the other.
+
+    Args:
+        parts: heading of a context, "" for none, and the answers in it.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    colour = theme.colours["task head"]
+    return marked_text([(name, answer_stretches(each, colour)) for name, each in parts], title, theme)
+
+
+def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[np.ndarray, "start end"]:
+    """Log-probability ln p(start) + ln p(end) of every span of the context's tokens in one window, as Answer.score has them.
+
+    NaN where the end stands before the start, or the span is longer than the longest answer.
+    """
+    logs = []
+    for name in ("start_logits", "end_logits"):
+        every = np.concatenate([getattr(part, name)[part.context] for part in prediction.windows]).astype(np.float64)
+        top = every.max()
+        part = prediction.windows[window]
+        logs.append(getattr(part, name)[part.context] - top - np.log(np.exp(every - top).sum()))
+    table = logs[0][:, None] + logs[1][None, :]
+    places = np.arange(len(table))
+    length = places[None, :] - places[:, None]
+    return np.where((length >= 0) & (length < longest), table, np.nan).astype(np.float32)
+
+
+def answer_map(prediction: AnswerPrediction, window: int, longest: int, title: str, theme: Theme) -> go.Figure:
+    """The spans of one window: a row for each first token, a column for each last one, dark for likely.
+
+    Args:
+        prediction: the answers.
+        window: which part of the context.
+        longest: most tokens of an answer.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    part = prediction.windows[window]
+    places = np.flatnonzero(part.context)
+    logs, names = span_logs(prediction, window, longest), [token_text(part.tokens[place]) for place in places]
+    height = max(SMALLEST, min(LARGEST, 150 + ROW * len(names)))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height, showlegend=False))
+    exact = logs.size <= EXACT_CELLS
+    figure.add_heatmap(
+        x=np.arange(len(names), dtype=np.int32),
+        y=np.arange(len(names), dtype=np.int32),
+        z=logs if exact else _steps(logs),
+        zmin=FLOOR if exact else BLANK,
+        zmax=0 if exact else 255,
+        colorscale=sequential(theme),
+        colorbar=colour_bar("ln p", FLOOR, 0.0, None if exact else (BLANK, 255)),
+        hovertemplate=f"from token %{{y}} to %{{x}}{': ln p %{z:.3f}' if exact else ''}<extra></extra>",
+        hoverongaps=False,
+    )
+    _add_best(figure, prediction, window, places, theme)
+    figure.update_xaxes(token_axis(names, 760), title="last token of the answer", tickangle=-90, side="bottom")
+    figure.update_yaxes(token_axis(names, height - 130), title="first token", autorange="reversed")
+    figure.update_layout(plot_bgcolor=theme.neutral)
+    room = (theme.pixels - (120 if theme.narrow else 220), height - 150)
+    shares = np.where(np.isnan(logs), np.nan, np.exp(logs)).astype(np.float32)
+    if len(names) <= 24:
+        cell_numbers(figure, np.where(shares < 0.0005, np.nan, shares), ".3f", sequential(theme), (0, 1), room)
+    return figure
+
+
+def _steps(logs: Float[np.ndarray, "start end"]) -> np.ndarray:
+    """The cells as whole steps from 1 at FLOOR to 255; BLANK for what is no answer."""
+    shares = np.clip((logs - FLOOR) / -FLOOR, 0, 1)
+    return np.where(np.isnan(logs), BLANK, 1 + np.round(254 * np.nan_to_num(shares))).astype(np.uint8)
+
+
+def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, places: np.ndarray, theme: Theme) -> None:
+    """A ring around the cells of the listed answers that were found in this window, with their numbers."""
+    rows = {int(place): row for row, place in enumerate(places)}
+    inside = [(number, each) for number, each in enumerate(prediction.answers, 1) if each.window == window]
+    figure.add_scatter(
+        x=[rows[each.last] for _, each in inside],
+        y=[rows[each.first] for _, each in inside],
+        mode="markers",
+        marker={"symbol": "square-open", "size": 14, "color": theme.colours["task head"], "line": {"width": 2}},
+        hovertext=[escape(_listed(number - 1, each)) for number, each in inside],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+@figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)", ("longest",))
+def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
+    """The context with the best answers to the question marked in it."""
+    title = f"{_asked(answer_prediction)} — {answer_prediction.model}"
+    draw = partial(answer_text, (("", answer_prediction),), title)
+    caption = f"{title}. Below an answer: its place and its score; darker words are likelier to be of the answer"
+    return FigureSpec(title, f"{title}: {_all(answer_prediction)}", draw, caption)
+
+
+@figure("answer-map", "predictions_answer_map", "all spans of a context, start by end", ("longest", "window"))
+def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
+    """How likely every span of a part of the context is as the answer."""
+    count = len(answer_prediction.windows)
+    part = f", window {answer_window + 1} of {count}" if count > 1 else ""
+    title = f"Spans as answers, first token by last{part} — {answer_prediction.model}"
+    draw = partial(answer_map, answer_prediction, answer_window, longest_answer, title)
+    caption = f"{title}. Squares: the listed answers. Grey: no answer, since it ends before it begins or is too long"
+    return FigureSpec(title, f"{title}: {_all(answer_prediction)}", draw, caption)
+
+
+@figure(
+    "answers-change",
+    "predictions_answers_change",
+    "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
+    ("longest", "edited", "edited_pair"),
+)
+def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
+    """The answers to a question and to its edited version, one below the other."""
+    title = f"Answers before and after the edit — {answer_prediction.model}"
+    parts = [
+        (f"{name[0].upper()}{name[1:]}: {_asked(each)}", each)
+        for name, each in ((BEFORE, answer_prediction), (AFTER, edited_answers))
+    ]
+    alt = f"{title}: {_all(answer_prediction)}; edited: {_all(edited_answers)}"
+    return FigureSpec(title, alt, partial(answer_text, parts, title))
+
+
+def _asked(prediction: AnswerPrediction) -> str:
+    return escape_controls(shortened(" ".join(prediction.question.split()), 70))
+
+
+def _all(prediction: AnswerPrediction) -> str:
+    return "; ".join(_listed(place, each) for place, each in enumerate(prediction.answers))

@@ -1,0 +1,251 @@
+"""A text that reads on in rows, some of its stretches on a coloured ground with a name below."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, faint, layout
+from bertviz_core.text import escape_controls, is_right_to_left
+
+SIZES = (26, 22, 19, 16)
+"""Pixels of the letters: the largest in which a text takes at most FEW rows."""
+FEW = 4
+EDGES, PAD, LEAST = 16, 6, 0.38
+"""Pixels of a picture's place that are no part of the plot, and around a mark; a blank as a share of the letters."""
+ANCHOR = 3
+"""Pixels by which plotly sets a text off from its point."""
+SMALL = TEXT_SIZE - 2
+DRAWN = 500
+"""Most words of a part that are drawn."""
+LONGEST = 28
+"""Letters of a name below a mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Neighbouring characters of a text with one mark, or with none."""
+
+    text: str
+    """The characters, blanks included."""
+    label: str = ""
+    """What stands below them; "" for nothing."""
+    colour: str = ""
+    """Of their ground; "" for none."""
+    strength: float = 0.3
+    """Share of that colour, 0 to 1."""
+    told: str = ""
+    """What a hover says."""
+    line: str = ""
+    """"under" or "through" for a line, "" for none."""
+    edged: bool = False
+    """Whether a line goes around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A word where it is drawn, in pixels from the left of its row."""
+
+    text: str
+    stretch: int
+    left: float
+    width: float
+    row: int
+
+
+class _Rows:
+    """The words of some parts laid out in rows, every part under its heading."""
+
+    def __init__(self, size: int, width: float) -> None:
+        self.size, self.width = size, width
+        self.boxes: list[_Box] = []
+        self.stretches: list[Stretch] = []
+        self.headings: dict[int, str] = {}
+        self.row, self.used = -1, 0.0
+
+    @property
+    def count(self) -> int:
+        return self.row + 1 - len(self.headings)
+
+    def add(self, heading: str, part: Sequence[Stretch]) -> None:
+        """Another text below what is there."""
+        if heading:
+            self.row += 1
+            self.headings[self.row] = heading
+        self.row, self.used = self.row + 1, 0.0
+        first, left = len(self.boxes), DRAWN
+        for stretch in part:
+            self.stretches.append(stretch)
+            pad = PAD if stretch.colour else 0
+            words = re.findall(r"\s+|\S+", stretch.text)
+            taken = sum(text_width(_shown(word), self.size) for word in words)
+            wide = text_width(stretch.label, SMALL) - taken if stretch.label else 0.0
+            self.used += pad
+            for word in words:
+                if word.isspace():
+                    self.used += LEAST * self.size if self.used else 0.0
+                    continue
+                left -= 1
+                if left < 0:
+                    break
+                self._word(word, pad)
+            self._widen(max(0.0, wide), pad)
+        if left < 0:
+            more = sum(len(stretch.text.split()) for stretch in part) - DRAWN
+            self.stretches.append(Stretch(""))
+            self._word(f"… {more:,} more words", 0)
+        if is_right_to_left("".join(stretch.text for stretch in part)):
+            self.boxes[first:] = [replace(box, left=self.width - box.left - box.width) for box in self.boxes[first:]]
+
+    def _word(self, word: str, pad: int) -> None:
+        """A word, in the next row where this one has no room; cut where no row has."""
+        for text in _cut(_shown(word), self.size, self.width / 3):
+            width = text_width(text, self.size)
+            if self.used > pad and self.used + width + pad > self.width:
+                self.row, self.used = self.row + 1, float(pad)
+            self.boxes.append(_Box(text, len(self.stretches) - 1, self.used, width, self.row))
+            self.used += width
+
+    def _widen(self, more: float, pad: int) -> None:
+        """Room at the right of a mark, and for the name below it."""
+        if self.boxes and self.boxes[-1].stretch == len(self.stretches) - 1:
+            last = self.boxes[-1]
+            self.boxes[-1] = replace(last, width=last.width + more)
+            self.used += more + pad
+
+
+def marked_text(parts: Sequence[tuple[str, Sequence[Stretch]]], title: str, theme: Theme) -> go.Figure:
+    """Texts with their marks, one below the other, each under its name.
+
+    Args:
+        parts: heading of a text, "" for none, and the text in stretches.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    rows = _laid_out(parts, theme.pixels - EDGES - 2 * (PAD + ANCHOR))
+    tops, labelled = _tops(rows), any(stretch.label for stretch in rows.stretches)
+    tall = rows.size * 1.45
+    figure = go.Figure(layout=layout(theme, escape(title), height=round(tops[-1]) + 62, showlegend=False))
+    for index, group in itertools.groupby(rows.boxes, key=lambda box: (box.stretch, box.row)):
+        _add_mark(figure, rows.stretches[index[0]], list(group), tops, tall, theme)
+    for row, group in itertools.groupby(rows.boxes, key=lambda box: rows.stretches[box.stretch].edged and box.row):
+        if row is not False:
+            _outline(figure, list(group), tops, tall, line={"color": theme.text, "width": 2})
+    _add_words(figure, rows, tops, tall, theme)
+    figure.update_xaxes(visible=False, range=[-PAD - ANCHOR, rows.width + PAD + ANCHOR], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[tops[-1] + (4 if labelled else 0), 0], fixedrange=True)
+    return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=30)
+
+
+def cut_label(label: str, most: int = LONGEST) -> str:
+    """A name as it stands below a mark: one line, its beginning where it is long."""
+    line = escape_controls(" ".join(label.split()))
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _laid_out(parts: Sequence[tuple[str, Sequence[Stretch]]], width: float) -> _Rows:
+    for size in SIZES:
+        rows = _Rows(size, width)
+        for heading, part in parts:
+            rows.add(heading, part)
+        if rows.count <= FEW * len(parts):
+            break
+    return rows
+
+
+def _tops(rows: _Rows) -> list[float]:
+    """Top of every row in pixels, and the end of the last; a row without a name below it is lower."""
+    named = {box.row for box in rows.boxes if rows.stretches[box.stretch].label}
+    tops, y = [], 0.0
+    for row in range(rows.row + 1):
+        tops.append(y)
+        plain = rows.size * 1.45 + 8
+        y += TEXT_SIZE * 1.9 if row in rows.headings else plain + (SMALL * 1.3 if row in named else 0.0)
+    return [*tops, y]
+
+
+def _add_mark(
+    figure: go.Figure, stretch: Stretch, boxes: Sequence[_Box], tops: Sequence[float], tall: float, theme: Theme
+) -> None:
+    """The ground of what one row has of a stretch, and the point that a hover finds."""
+    if stretch.colour:
+        edge = {"color": stretch.colour, "width": 1}
+        _outline(figure, boxes, tops, tall, fillcolor=faint(stretch.colour, stretch.strength), line=edge, layer="below")
+    if stretch.line:
+        left, right, top = (
+            min(box.left for box in boxes),
+            max(box.left + box.width for box in boxes),
+            tops[boxes[0].row],
+        )
+        y = top + tall * (0.88 if stretch.line == "under" else 0.5)
+        line = {"color": theme.text, "width": 2}
+        figure.add_shape(type="line", **{"x0": left, "x1": right, "y0": y, "y1": y}, line=line)
+
+
+def _outline(figure: go.Figure, boxes: Sequence[_Box], tops: Sequence[float], tall: float, **look: Any) -> None:
+    """A rectangle around neighbouring words of a row."""
+    ends = {"x0": min(box.left for box in boxes) - PAD, "x1": max(box.left + box.width for box in boxes) + PAD}
+    figure.add_shape(type="rect", **ends, y0=tops[boxes[0].row], y1=tops[boxes[0].row] + tall, **look)
+
+
+def _add_words(figure: go.Figure, rows: _Rows, tops: Sequence[float], tall: float, theme: Theme) -> None:
+    """The words, what stands below and above them, and what a hover tells."""
+    figure.add_scatter(
+        x=[box.left - ANCHOR for box in rows.boxes],
+        y=[tops[box.row] + tall / 2 for box in rows.boxes],
+        mode="text",
+        text=[escape(box.text) for box in rows.boxes],
+        textposition="middle right",
+        textfont={"size": rows.size, "color": theme.text},
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    firsts = [next(group) for _, group in itertools.groupby(rows.boxes, key=lambda box: box.stretch)]
+    named = [box for box in firsts if rows.stretches[box.stretch].label]
+    figure.add_scatter(
+        x=[box.left - ANCHOR for box in named],
+        y=[tops[box.row] + tall + SMALL * 0.65 for box in named],
+        mode="text",
+        text=[escape(rows.stretches[box.stretch].label) for box in named],
+        textposition="middle right",
+        textfont={"size": SMALL, "color": theme.muted},
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    told = [box for box in rows.boxes if rows.stretches[box.stretch].told]
+    figure.add_scatter(
+        x=[box.left + box.width / 2 for box in told],
+        y=[tops[box.row] + tall / 2 for box in told],
+        mode="markers",
+        marker={"size": 30, "symbol": "square", "opacity": 0},
+        hovertext=[rows.stretches[box.stretch].told for box in told],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    for row, words in rows.headings.items():
+        figure.add_annotation(
+            **{"x": 0, "y": tops[row] + TEXT_SIZE * 0.95, "xanchor": "left", "yanchor": "middle"},
+            text=f"<b>{escape(words)}</b>",
+            font={"size": TEXT_SIZE + 1, "color": theme.text},
+            showarrow=False,
+        )
+
+
+def _shown(word: str) -> str:
+    return escape_controls(word)
+
+
+def _cut(word: str, size: float, room: float) -> list[str]:
+    """The word, or parts of it that fit a width."""
+    parts, used = [""], 0.0
+    for letter in word:
+        width = text_width(letter, size)
+        if used + width > room and parts[-1]:
+            parts.append("")
+            used = 0.0
+        parts[-1] += letter
+        used += width
+    return parts

@@ -1,0 +1,121 @@
+"""A text that reads as it was written, its tagged stretches coloured and named; before and after an edit."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, escape
+from bertviz_core.figures.predictions.classes import AFTER, BEFORE
+from bertviz_core.figures.predictions.marked_text import Stretch, cut_label, marked_text
+from bertviz_core.predictions.results import Entity, Strategy, TagPrediction
+from bertviz_core.text import counted, escape_controls, shortened
+
+SEQUENCES = ("First text", "Second text")
+OUTSIDE = "O"
+JOINED = {
+    "none": "every token by itself",
+    "simple": "neighbours of one tag joined",
+    "first": "a word has the tag of its first piece",
+    "average": "a word has the tag of its pieces' mean",
+    "max": "a word has the tag of its surest piece",
+}
+"""transformers' aggregation_strategy in words."""
+
+
+def tag_hues(labels: Sequence[str]) -> dict[str, str]:
+    """Name of an entity -> its colour, the same in every text: by the order of the model's labels."""
+    names = dict.fromkeys(_bare(label) for label in labels if label != OUTSIDE)
+    return {name: HUES[place % len(HUES)] for place, name in enumerate(names)}
+
+
+def tagged_stretches(prediction: TagPrediction, entities: Sequence[Entity], sequence: int) -> list[Stretch]:
+    """A text, or its pair (sequence 1), in stretches: entities with their colour and name, and what is between them.
+
+    Where the tokenizer knows no places in the text, it is written as its tokens with blanks between them.
+    """
+    hues = tag_hues(prediction.labels)
+    own = sorted((each for each in entities if each.sequence == sequence), key=lambda each: each.first)
+    tokens = prediction.tokens
+    if tokens.offsets is None:
+        return _of_tokens(prediction, own, sequence, hues)
+    text, stretches, read = (tokens.pair or "") if sequence else tokens.text, [], 0
+    for each in own:
+        start, end = max(read, each.start or 0), max(read, each.end or 0)
+        if start < end:
+            stretches += [Stretch(text[read:start]), _marked(each, text[start:end], hues)]
+            read = end
+    return [*stretches, Stretch(text[read:])]
+
+
+def _of_tokens(
+    prediction: TagPrediction, entities: Sequence[Entity], sequence: int, hues: dict[str, str]
+) -> list[Stretch]:
+    tokens, stretches, read = prediction.tokens, [], -1
+    by_first = {each.first: each for each in entities}
+    for position, token in enumerate(tokens.tokens):
+        if tokens.sequence[position] != sequence or position <= read:
+            continue
+        each = by_first.get(position)
+        if each is not None:
+            read = each.last
+            stretches.append(_marked(each, " ".join(tokens.tokens[position : read + 1]), hues))
+        else:
+            stretches.append(Stretch(token))
+        stretches.append(Stretch(" "))
+    return stretches
+
+
+def _marked(entity: Entity, text: str, hues: dict[str, str]) -> Stretch:
+    label = cut_label(entity.label)
+    told = f"{escape(escape_controls(shortened(entity.text, 60)))}: {escape(label)}, {entity.score:.4f}"
+    return Stretch(text, f"{label} {entity.score:.3f}", hues[_bare(entity.label)], told=told)
+
+
+def _bare(label: str) -> str:
+    """A tag without the mark of its place, as groups of tokens are called."""
+    return label.split("-", 1)[-1]
+
+
+def _parts(prediction: TagPrediction, entities: Sequence[Entity], name: str = "") -> list[tuple[str, list[Stretch]]]:
+    """The text and its pair, each under its name."""
+    if prediction.tokens.pair is None:
+        return [(name[:1].upper() + name[1:], tagged_stretches(prediction, entities, 0))]
+    return [
+        (f"{heading}{f', {name}' if name else ''}", tagged_stretches(prediction, entities, sequence))
+        for sequence, heading in enumerate(SEQUENCES)
+    ]
+
+
+def _listed(entities: Sequence[Entity]) -> str:
+    named = [f"{shortened(each.text, 60)} {each.label} {each.score:.3f}" for each in entities]
+    return escape_controls("; ".join(named)) or "nothing is tagged"
+
+
+@figure("tags", "predictions_tags", "the text coloured by its entities", ("joined",))
+def tags_figure(tag_prediction: TagPrediction, tag_entities: Sequence[Entity], tag_strategy: Strategy) -> FigureSpec:
+    """The text in place, its entities on coloured ground with tag and score."""
+    entities = "1 entity" if len(tag_entities) == 1 else f"{len(tag_entities):,} entities"
+    listed = counted(len(tag_entities), "token") if tag_strategy == "none" else entities
+    title = f"Tags of the text: {listed} — {tag_prediction.model}"
+    draw = partial(marked_text, _parts(tag_prediction, tag_entities), title)
+    caption = f"{title}. {JOINED[tag_strategy].capitalize()}; the number is the probability of the tag"
+    return FigureSpec(title, f"{title}: {_listed(tag_entities)}", draw, caption)
+
+
+@figure(
+    "tags-change",
+    "predictions_tags_change",
+    "entities before and after an edit (--set edited=TEXT)",
+    ("joined", "edited", "edited_pair"),
+)
+def tags_change_figure(
+    tag_prediction: TagPrediction,
+    tag_entities: Sequence[Entity],
+    edited_tags: TagPrediction,
+    edited_entities: Sequence[Entity],
+) -> FigureSpec:
+    """The entities of a text and of its edited version, one below the other."""
+    title = f"Entities before and after the edit — {tag_prediction.model}"
+    parts = [*_parts(tag_prediction, tag_entities, BEFORE), *_parts(edited_tags, edited_entities, AFTER)]
+    alt = f"{title}: {_listed(tag_entities)}; edited: {_listed(edited_entities)}"
+    return FigureSpec(title, alt, partial(marked_text, parts, title))
