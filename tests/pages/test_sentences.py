@@ -1,6 +1,6 @@
 """The sentences page: what it draws is what the model gives, in every view; lists of every length; what is refused.
 
-Covers `ui/views/sentences/*.py`.
+Covers `ui/views/sentences/*.py`, `ui/widgets/lists/*.py`.
 """
 
 import html

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from bertviz_core.predictions.loading import PREDICTED
+from ui.views.predictions.many.several import several_view
 from ui.views.predictions.probes.train import train_view
 from ui.views.predictions.words.masked import masked_view
 
@@ -26,6 +27,7 @@ class PredictionView(NamedTuple):
 VIEWS: Mapping[str, PredictionView] = {
     "Masked words": PredictionView(WORDS, masked_view),
     "Train a head": PredictionView(EVERY_MODEL, train_view),
+    "Several texts": PredictionView(EVERY_MODEL, several_view),
 }
 """Name -> view."""
 

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.figures.predictions.classes import classes_figure
 from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.labelled.probe import check_model, introduction, probe_bytes
+from bertviz_core.predictions.labelled.probe import check_model, probe_bytes
 from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.sentences.pooling import offered_poolings
 from ui.cache import models
@@ -20,7 +20,7 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.view_and_layer import state_select
 
-PERCENT = {name: "percent" for name in ("accuracy", "spread", "macro-F1", "control task", "selectivity")}
+PERCENT = dict.fromkeys(("accuracy", "spread", "macro-F1", "control task", "selectivity"), "percent")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
