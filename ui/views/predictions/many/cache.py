@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from hashlib import sha256
-from math import inf
 
 import streamlit as st
 
@@ -16,9 +15,10 @@ from ui.cache.jobs import JobBoard
 from ui.views.predictions.cache import head
 from ui.widgets.lists.progress import awaited
 
-SHORT_LIST = 200
-"""Up to so many texts the page waits for their answers."""
-PATIENCE_S = 1.0
+SHORT_LIST = 512
+"""More texts wait for their turn."""
+PATIENCE_S = 2.0
+"""Seconds for which the page waits without a way to end the run."""
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -61,4 +61,4 @@ def _awaited(
 ) -> TextPredictions:
     key = sha256(repr((what, texts)).encode("utf-8", "backslashreplace")).hexdigest()
     job = jobs().start(key, len(texts), work, held_nbytes(texts))
-    return awaited(jobs, key, job, "texts", inf if len(texts) <= SHORT_LIST else PATIENCE_S)
+    return awaited(jobs, key, job, "texts", PATIENCE_S)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
-from math import inf
 
 import streamlit as st
 
@@ -27,9 +26,10 @@ from ui.cache.jobs import JobBoard
 from ui.widgets.lists import files
 from ui.widgets.lists.progress import awaited
 
-SHORT_SET = 300
-"""Up to so many texts the page waits for the probe."""
-PATIENCE_S = 1.0
+SHORT_SET = 512
+"""More texts wait for their turn."""
+PATIENCE_S = 2.0
+"""Seconds for which the page waits without a way to end the fit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ def fitted(name: str, labelled: LabelledTexts, pooling: Pooling, seed: int) -> F
 
     board, key = jobs(), digest.hexdigest()
     job = board.start(key, total, work, held_nbytes(labelled))
-    return awaited(jobs, key, job, "steps", inf if count <= SHORT_SET else PATIENCE_S)
+    return awaited(jobs, key, job, "steps", PATIENCE_S)
 
 
 def opened(name: str, digest: str) -> Probe:
