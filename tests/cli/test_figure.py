@@ -42,6 +42,10 @@ EVIL = "<img src=x onerror=alert(1)></svg> & python"
 SVG = "{http://www.w3.org/2000/svg}"
 PAIRS = ("One river.", "One bank.", "Two rivers.")
 SECOND = "A python sleeps."
+SPLADE = "splade-tiny"
+LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
+TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
+WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
 COPY = "itself, rounded to float8_e4m3fn"
 """What the page compares a model with where there is no other."""
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
@@ -124,6 +128,14 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "query --set query_sentence=Water": (PAIRS, ("sentences", {"view": "Query", "query_sentence": "Water"})),
     "map": (PAIRS, ("sentences", {"view": "Map"})),
     "vectors": (PAIRS, ("sentences", {"view": "Vectors"})),
+    "probe --layer 3 --pooling max --set seed=5": (
+        LABELLED,
+        ("predictions", {**TYPED, "view": "Train a head", "layer": "2", "probe_pooling": "max", "seed": "5"}),
+    ),
+    "confusion": (
+        WORDS,
+        ("predictions", {"model": SPLADE, "view": "Several texts", "many_texts": "\n".join(WORDS)}),
+    ),
 }
 """What is asked of the command -> texts, and the page and address that show the same."""
 VIEWED: dict[str, dict[str, str]] = {
@@ -165,7 +177,7 @@ def test_a_file_has_the_picture_of_the_page(
     given, (page, address) = CASES[words]
     name, *options = shlex.split(words)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
-    done = run(name, MODEL, *given, *options, "-o", str(tmp_path / "a.svg"))
+    done = run(name, address.get("model", MODEL), *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file

@@ -36,7 +36,7 @@ class ProbeInputs(SentenceInputs):
     @cached_property
     def _lines(self) -> SentenceTable:
         """What was given, a text on a line."""
-        return read_sentences("The list of texts", "\n".join(self.asked.texts), self.settings)
+        return read_sentences("The list", "\n".join(self.asked.texts), self.settings)
 
     @cached_property
     def probe_scores(self) -> ProbeScores:
