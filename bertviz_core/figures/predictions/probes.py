@@ -20,6 +20,7 @@ from bertviz_core.text import escape_controls
 HEIGHT = 400
 MOST_NAMED = 30
 """Classes that are named beside a confusion matrix; of more, every second or third."""
+FEW = 5
 ROW, AROUND, BAR, LONGEST = 34, 170, 170, 130
 """Pixels of a row of the matrix, of what is around it, of colour bar and axis title, and of a class's name."""
 
@@ -99,12 +100,15 @@ def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * count))
     cells = scores.confusion.astype(np.float32)
     most = float(cells.max())
+    bar = colour_bar("texts", 0, most)
+    if most <= FEW:  # there is no half of a text
+        bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
     figure.add_heatmap(
         z=cells,
         zmin=0,
         zmax=most,
         colorscale=scale,
-        colorbar=colour_bar("texts", 0, most),
+        colorbar=bar,
         hovertemplate="gold label %{y}, answer %{x}: %{z:,.0f} texts<extra></extra>",
         xgap=1,
         ygap=1,

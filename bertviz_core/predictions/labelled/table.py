@@ -158,9 +158,16 @@ def _mask_words(
             tell(done, len(texts))
     notices = [notice for tokens in texts for notice in tokens.notices]
     if without := sum(not len(each) for each in places):
-        words = tokenizer.tokenizer.mask_token
-        notices.append(f"{counted(without, 'text')} without a mask ({words}): there is no word to fill in.")
+        notices.append(
+            f"{counted(without, 'text')} without a mask ({mask_text(tokenizer)}): there is no word to fill in."
+        )
     return answers, scores, notices
+
+
+def mask_text(tokenizer: TextTokenizer) -> str:
+    """How a mask is typed, such as [MASK]; "" where the vocabulary has none."""
+    mask = tokenizer.tokenizer.mask_token_id  # one in a process of its own knows its ids and no mask_token
+    return "" if mask is None else str(tokenizer.tokenizer.convert_ids_to_tokens([mask])[0])
 
 
 def _best_words(logits: "torch.Tensor", tokenizer: TextTokenizer) -> tuple[str, float]:

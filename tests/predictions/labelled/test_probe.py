@@ -6,6 +6,7 @@ Covers `bertviz_core/predictions/labelled/table.py`.
 import io
 import json
 import zipfile
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from bertviz_core.errors import CheckpointError, TextError, UnsupportedModelErro
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.labelled.probe import MAX_FILE_NBYTES, probe_bytes, probe_predictions, read_probe
 from bertviz_core.predictions.labelled.results import Probe
-from bertviz_core.predictions.labelled.table import probe_table, text_predictions
+from bertviz_core.predictions.labelled.table import mask_text, probe_table, text_predictions
 from bertviz_core.predictions.words import predicted_words
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_heads import tiny_head
@@ -159,6 +160,21 @@ def test_a_mask_gets_its_best_word_whatever_stands_beside_it_in_the_batch() -> N
         else:
             assert np.isnan(score)
     assert predictions.notices[-1] == f"1 text without a mask ({mask}): there is no word to fill in."
+
+
+def test_a_mask_is_spelled_by_its_id() -> None:
+    class Apart:
+        """As much of a tokenizer as is known of one in a process of its own."""
+
+        mask_token_id: int | None = 4
+
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+            return [f"<{each}>" for each in ids]
+
+    _, tokenizer, _ = tiny_head("bert", "masked-lm")
+    assert mask_text(replace(tokenizer, tokenizer=Apart())) == "<4>"
+    Apart.mask_token_id = None
+    assert mask_text(replace(tokenizer, tokenizer=Apart())) == ""
 
 
 def test_each_question_gets_its_answer_and_several_classes_are_all_named() -> None:

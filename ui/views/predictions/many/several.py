@@ -9,6 +9,7 @@ import streamlit as st
 from bertviz_core.figures.predictions.probes import confusion_figure
 from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
 from bertviz_core.predictions.labelled.scores import gold_scores
+from bertviz_core.predictions.labelled.table import mask_text
 from bertviz_core.text import counted, repair_surrogates
 from ui.cache import models
 from ui.views.predictions.heads import whole_heads
@@ -22,18 +23,20 @@ KEY = "predictions_several"
 MOST_LABELS = 20
 """Classes that have a column of their own in the table."""
 MISTAKES = 10
-PERCENT = {"probability": "percent"}
+THREE = "%.3f"
+"""How probabilities are written."""
 HEIGHT = 330
 
 
 def several_view() -> None:
     """The texts with their answers, the confusion matrix above where gold labels are given."""
     name = shared.model_name()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         asked = controls.asked_select(whole_heads(name).tasks)
-        given = controls.text_list(asked, str(models.tokenizer(name).tokenizer.mask_token or ""))
+        given = controls.text_list(asked, mask_text(models.tokenizer(name)))
     if asked == controls.PROBE:
-        chosen = chosen_probe(name)
+        chosen = chosen_probe(name, row)
     if given is None:
         st.info("Choose a file under **Texts** above.", icon=":material/upload:")
         st.stop()
@@ -53,7 +56,7 @@ def several_view() -> None:
     if scores is not None:
         _confusion(name, predictions, scores)
     st.markdown(f"**{counted(len(predictions.texts), 'text')}** — {escape_markdown(_counts(predictions))}")
-    numbers_table(frame, "The texts with their answers", HEIGHT, formats=PERCENT)
+    numbers_table(frame, "The texts with their answers", HEIGHT, formats=dict.fromkeys(_probabilities(frame), THREE))
     _downloads(frame, name, asked)
     if scores is None:
         st.caption(texts.NO_GOLD)
@@ -82,7 +85,7 @@ def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> N
             "probability": predictions.scores[shown].astype(float),
         }
         with words:
-            numbers_table(pd.DataFrame(rows), "The most confident mistakes", formats=PERCENT)
+            numbers_table(pd.DataFrame(rows), "The most confident mistakes", formats={"probability": THREE})
 
 
 def _frame(predictions: TextPredictions, scores: GoldScores | None) -> pd.DataFrame:
@@ -103,6 +106,11 @@ def _frame(predictions: TextPredictions, scores: GoldScores | None) -> pd.DataFr
         for place, label in enumerate(predictions.labels):
             columns[f"p({label})"] = predictions.probabilities[:, place].astype(float)
     return pd.DataFrame(columns)
+
+
+def _probabilities(frame: pd.DataFrame) -> list[str]:
+    """Columns of probabilities."""
+    return [name for name in map(str, frame.columns) if name == "probability" or name.startswith("p(")]
 
 
 def _counts(predictions: TextPredictions) -> str:

@@ -36,22 +36,25 @@ FIRST = (
 """What is typed to begin with."""
 
 
-def labelled_texts() -> LabelledTexts | None:
-    """The texts that a probe is fitted on, behind a button that opens their place; None while no file is there.
+def labelled_texts() -> tuple[LabelledTexts | None, int]:
+    """The texts that a probe is fitted on, None while no file is there, and the seed, behind a button that opens them.
 
     Raises:
         BertvizError: as bertviz_core.predictions.labelled.reading.checked.
     """
     with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
         source = choice("Labelled texts", SOURCES, SOURCE, label_visibility="collapsed")
-        if source == SOURCES[0]:
-            examples = example_set()
-            st.caption(
-                f"{len(examples.texts)} short English sentences about {', '.join(examples.classes[:-1])} and "
-                f"{examples.classes[-1]}, written for this dashboard (*{EXAMPLE_SET}*)."
-            )
-            return examples
-        return _typed() if source == SOURCES[1] else _from_file()
+        seed = _seed_input()
+        return {SOURCES[0]: _examples, SOURCES[1]: _typed, SOURCES[2]: _from_file}[source](), seed
+
+
+def _examples() -> LabelledTexts:
+    examples = example_set()
+    st.caption(
+        f"{len(examples.texts)} short English sentences about {', '.join(examples.classes[:-1])} and "
+        f"{examples.classes[-1]}, written for this dashboard (*{EXAMPLE_SET}*)."
+    )
+    return examples
 
 
 def _typed() -> LabelledTexts:
@@ -125,7 +128,7 @@ def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooli
     return next((each for each in offered if each == pooling), offered[0])
 
 
-def seed_input() -> int:
+def _seed_input() -> int:
     """Seed of the held-out parts and of the shuffled labels."""
     words = "Another seed cuts the texts into other parts and shuffles the labels of the control task in another way."
     return int(st.number_input("Seed", 0, MOST_SEED, 0, step=1, key=SEED, help=words, width=110, **BOUND))
@@ -136,6 +139,6 @@ def forget_probe() -> None:
     st.session_state[PROBE.file_key] = None
 
 
-def open_popover() -> Any:
-    """Where a probe that was saved before is opened."""
-    return st.popover("Open", icon=":material/folder_open:", key="probe_box")
+def files_popover() -> Any:
+    """Where a probe is saved, and one that was saved before is opened."""
+    return st.popover("Save or open", icon=":material/save:", key="probe_box")

@@ -33,14 +33,12 @@ class ChosenProbe:
     """What it was fitted on; None for one from a file."""
     scores: ProbeScores | None
     """Of every layer; None for one from a file."""
-    row: DeltaGenerator
-    """The row of controls."""
 
 
 def train_view() -> None:
     """Accuracy over the layers, and the probe's classes of the text."""
     name, text = shared.model_name(), shared.text()
-    chosen = chosen_probe(name)
+    chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
     if chosen.scores is not None and chosen.labelled is not None:
         _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
     prediction = cache.prediction(name, chosen.probe, text)
@@ -59,16 +57,19 @@ def train_view() -> None:
         words.caption(escape_markdown(notice))
 
 
-def chosen_probe(name: str) -> ChosenProbe:
-    """The probe that the row of controls asks for: one from a file, else fitted on the labelled texts.
+def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
+    """The probe that the controls ask for: one from a file, else fitted on the labelled texts.
+
+    Args:
+        name: name of the model.
+        row: where the controls stand.
 
     Raises:
         BertvizError: as bertviz_core.predictions.labelled.reading.checked and fitting.layer_vectors; or the file holds
             no probe of this model.
     """
-    row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        labelled = controls.labelled_texts()
+        labelled, seed = controls.labelled_texts()
         model = models.loaded(name)
         first = cache.edges(name).first
         offered = offered_poolings(first, model.has_pooler, "mean")
@@ -77,35 +78,35 @@ def chosen_probe(name: str) -> ChosenProbe:
         last = model.num_hidden_layers
         words = "The hidden states that the probe reads: the embeddings, or what a layer hands on."
         layer = last if pooling == "pooler" else state_select(last, words)
-        seed = controls.seed_input()
-        opened = _save_or_open()
+        place = controls.files_popover()
+    with place:
+        opened = _opened()
     if opened is not None:
         check_model(opened, model)
-        return ChosenProbe(opened, None, None, row)
+        return ChosenProbe(opened, None, None)
     if labelled is None:
         st.info("Choose a file under **Labelled texts** above.", icon=":material/upload:")
         st.stop()
     fit = cache.fitted(name, labelled, pooling, seed)
     probe = fit.probes[fit.scores.layers.index(layer)]
-    with row:
+    with place:
         _save(probe)
-    return ChosenProbe(probe, labelled, fit.scores, row)
+    return ChosenProbe(probe, labelled, fit.scores)
 
 
-def _save_or_open() -> Probe | None:
+def _opened() -> Probe | None:
     """The probe of a file that was opened; None for the one that is fitted here."""
-    with controls.open_popover():
-        handed = controls.PROBE.handed("A .zip that was saved here, of this model.")
-        if handed is None:
-            return None
-        st.button("Back to the probe fitted here", key="forget_probe", on_click=controls.forget_probe)
+    handed = controls.PROBE.handed("Open a probe: a .zip that was saved here, of this model.")
+    if handed is None:
+        return None
+    st.button("Back to the probe fitted here", key="forget_probe", on_click=controls.forget_probe)
     return cache.opened(*handed)
 
 
 def _save(probe: Probe) -> None:
     name = f"probe-{probe.model.replace('/', '-')}-{probe.texts}-{probe.pooling}-{probe.layer}.zip"
     st.download_button(
-        "Save",
+        "Save this probe",
         lambda: probe_bytes(probe),
         name,
         "application/zip",
@@ -126,7 +127,7 @@ def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Pr
     )
     place = scores.layers.index(probe.layer)
     words.markdown(
-        f"On {escape_markdown(state_name(probe.layer))}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, "
+        f"{escape_markdown(state_name(probe.layer)).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, "
         f"macro-F1 **{scores.macro_f1[place].mean():.3f}**, control task {scores.control_accuracy[place].mean():.1%}, "
         f"selectivity **{100 * scores.selectivity[place]:.1f} points**, most frequent class {scores.majority:.1%}. "
         f"Best: {escape_markdown(state_name(scores.layers[scores.best]))}."
