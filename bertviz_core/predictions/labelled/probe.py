@@ -157,8 +157,9 @@ def _probe(weights: bytes, facts: Any) -> Probe:
         raise _BadProbeError(f"{ABOUT} does not say {FORMAT!r}")
     wrong = [name for name, kind in KINDS.items() if not isinstance(facts.get(name), kind)]
     classes = facts.get("classes")
-    named = isinstance(classes, list) and 2 <= len(set(map(str, classes))) == len(classes) <= MAX_CLASSES
-    if wrong or not named or not all(isinstance(each, str) for each in classes):
+    if not isinstance(classes, list) or not all(isinstance(each, str) for each in classes):
+        classes = []
+    if wrong or not 2 <= len(set(classes)) == len(classes) <= MAX_CLASSES:
         raise _BadProbeError(f"{ABOUT} has no usable {quoted(wrong[0]) if wrong else 'classes'}")
     if facts["pooling"] not in POOLINGS or facts["layer"] < 0:
         raise _BadProbeError(f"{ABOUT} names no pooling and layer that exist")

@@ -77,14 +77,14 @@ def gold_column(table: SentenceTable, column: str) -> tuple[str, ...]:
         raise TextError(
             f"{quoted(table.name)} has no column {quoted(column, 60)} beside its texts; those it has: {known}."
         )
-    return tuple(_label(value) for value in table.frame[column].tolist())
+    return tuple(map(_label, table.frame[column].tolist()))
 
 
 def label_column(table: SentenceTable) -> str | None:
     """The column that holds labels, by its name, else the one with the fewest values; None where there is no other."""
     names = [str(name) for name in table.frame.columns]
     usual = [name for wanted in LABEL_COLUMNS for name in names if name.lower() == wanted]
-    repeated = sorted(names, key=lambda name: len(set(map(_label, table.frame[name].tolist()))))
+    repeated = sorted(names, key=lambda name: len(set(gold_column(table, name))))
     return next(iter([*usual, *repeated]), None)
 
 

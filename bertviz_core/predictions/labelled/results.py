@@ -64,7 +64,8 @@ class ProbeScores:
     @property
     def selectivity(self) -> Float[np.ndarray, " layers"]:
         """Mean accuracy minus mean control accuracy, of each layer."""
-        return self.accuracy.mean(axis=1) - self.control_accuracy.mean(axis=1)
+        difference: np.ndarray = self.accuracy.mean(axis=1) - self.control_accuracy.mean(axis=1)
+        return difference
 
     @property
     def best(self) -> int:

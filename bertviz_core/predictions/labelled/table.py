@@ -88,13 +88,13 @@ def _class_table(
 ) -> TextPredictions:
     first = predictions[0]
     logits = np.stack([each.logits for each in predictions])
-    probabilities = None
+    probabilities, labels = None, first.labels
     if first.scoring == "number":
         answers = [f"{value:.4f}" for value in logits[:, 0].tolist()]
         labels, scores = (), np.full(len(predictions), np.nan, dtype=np.float32)
     else:
         probabilities = np.stack([each.probabilities for each in predictions if each.probabilities is not None])
-        labels, scores = first.labels, probabilities.max(axis=1)
+        scores = probabilities.max(axis=1)
         answers = [labels[place] for place in logits.argmax(axis=1).tolist()]
         if first.scoring == "sigmoid":
             answers = [_several(labels, row) for row in probabilities]
@@ -197,7 +197,9 @@ def _spans(
     head: HeadModel, tokenizer: TextTokenizer, questions: Sequence[str], contexts: Sequence[str], tell: Progress | None
 ) -> tuple[list[str], np.ndarray, list[str]]:
     """The best answer to each question in its context, and its score."""
-    answers, scores, notices = [], [], []
+    answers: list[str] = []
+    scores: list[float] = []
+    notices: list[str] = []
     for place, (question, context) in enumerate(zip(questions, contexts, strict=True)):
         prediction = predicted_answers(head, tokenizer, question, context, top=1)
         answers.append(prediction.answers[0].text)

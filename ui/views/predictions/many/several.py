@@ -25,15 +25,17 @@ MOST_LABELS = 20
 MISTAKES = 10
 THREE = "%.3f"
 """How probabilities are written."""
-HEIGHT = 330
+HEIGHT, FEW = 330, 8
+"""Pixels of a table of more rows, which is scrolled."""
 
 
 def several_view() -> None:
     """The texts with their answers, the confusion matrix above where gold labels are given."""
     name = shared.model_name()
+    heads = whole_heads(name)
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        asked = controls.asked_select(whole_heads(name).tasks)
+        asked = controls.asked_select(heads.tasks)
         given = controls.text_list(asked, mask_text(models.tokenizer(name)))
     if asked == controls.PROBE:
         chosen = chosen_probe(name, row)
@@ -56,12 +58,18 @@ def several_view() -> None:
     if scores is not None:
         _confusion(name, predictions, scores)
     st.markdown(f"**{counted(len(predictions.texts), 'text')}** — {escape_markdown(_counts(predictions))}")
-    numbers_table(frame, "The texts with their answers", HEIGHT, formats=dict.fromkeys(_probabilities(frame), THREE))
+    numbers_table(
+        frame,
+        "The texts with their answers",
+        "auto" if len(frame) <= FEW else HEIGHT,
+        formats=dict.fromkeys(_probabilities(frame), THREE),
+    )
     _downloads(frame, name, asked)
     if scores is None:
         st.caption(texts.NO_GOLD)
     for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
-        st.caption(escape_markdown(notice))
+        if notice not in heads.notices:  # which the page says above
+            st.caption(escape_markdown(notice))
     explained(KEY, texts.HOW, code)
 
 

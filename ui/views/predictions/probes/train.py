@@ -127,8 +127,8 @@ def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Pr
     )
     place = scores.layers.index(probe.layer)
     words.markdown(
-        f"{escape_markdown(state_name(probe.layer)).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, "
-        f"macro-F1 **{scores.macro_f1[place].mean():.3f}**, control task {scores.control_accuracy[place].mean():.1%}, "
+        f"{state_name(probe.layer).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, macro-F1 "
+        f"**{scores.macro_f1[place].mean():.3f}**, control task {scores.control_accuracy[place].mean():.1%}, "
         f"selectivity **{100 * scores.selectivity[place]:.1f} points**, most frequent class {scores.majority:.1%}. "
         f"Best: {escape_markdown(state_name(scores.layers[scores.best]))}."
     )
