@@ -59,11 +59,15 @@ PAGES = {
         "Map": ["sentences_map"],
         "Vectors": ["sentences_vectors"],
     },
+    "predictions": {
+        "Train a head": ["predictions_probe", "predictions_classes"],
+        "Several texts": ["predictions_confusion"],
+    },
 }
 """Page -> view, in the order of its control -> keys of its charts."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
-READ_TEXT = ("architecture", "tokens", "representations", "attention")
+READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions")
 """Pages whose first view reads the text; the others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps")
 """Charts whose table is a file; every chart has that too."""

@@ -17,7 +17,7 @@ from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.progress import Progress
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import POOLINGS, SentencePlan
-from bertviz_core.text import counted, first_line, quoted
+from bertviz_core.text import counted, escape_controls, first_line, quoted, shortened
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 WEIGHTS, ABOUT = "probe.safetensors", "probe.json"
@@ -57,7 +57,7 @@ def probe_predictions(
         array.setflags(write=False)
     return tuple(
         ClassPrediction(
-            model=probe.model,
+            model=f"{probe.model} + probe ({shortened(escape_controls(probe.texts), 40)})",
             tokens=tokenize(tokenizer, text),
             labels=probe.classes,
             logits=logits[row],

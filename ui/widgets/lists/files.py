@@ -29,7 +29,7 @@ class ListFile:
         Args:
             prefix: name of the list.
         """
-        self._upload, self.file_key, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
+        self._upload, self._file, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
 
     def table(self, words: str) -> SentenceTable | None:
         """The texts of the file; None while none has been handed over.
@@ -58,23 +58,29 @@ class ListFile:
             # Streamlit is told no types: for a name of another ending it would show an error of its own.
             "CSV, TSV, Parquet or text file",
             key=self._upload,
-            on_change=self._forget,
+            on_change=self.forget,
             label_visibility="collapsed",
         )
         if uploaded is not None:
             raw = uploaded.getvalue()
             digest = sha256(raw).hexdigest()
             content(digest, raw)
-            st.session_state[self.file_key] = (short_name(uploaded.name), digest)
-        kept: tuple[str, str] | None = st.session_state.get(self.file_key)
+            st.session_state[self._file] = (short_name(uploaded.name), digest)
+        kept: tuple[str, str] | None = st.session_state.get(self._file)
         if kept is None:
             st.caption(words)
         elif uploaded is None:
             st.caption(escape_markdown(kept[0]))
         return kept
 
-    def _forget(self) -> None:
-        st.session_state[self.file_key] = None
+    @property
+    def in_sight(self) -> bool:
+        """Whether the file stands in its place, where it can be taken away; not so after a visit to another page."""
+        return st.session_state.get(self._upload) is not None
+
+    def forget(self) -> None:
+        """Go on as if no file had been handed over."""
+        st.session_state[self._file] = None
 
     def _column_select(self, columns: Sequence[str], chosen: str) -> str | None:
         """The column that holds the texts; nothing to choose where there is one."""

@@ -134,11 +134,6 @@ def _seed_input() -> int:
     return int(st.number_input("Seed", 0, MOST_SEED, 0, step=1, key=SEED, help=words, width=110, **BOUND))
 
 
-def forget_probe() -> None:
-    """Go back to the probe that is fitted here."""
-    st.session_state[PROBE.file_key] = None
-
-
 def files_popover() -> Any:
     """Where a probe is saved, and one that was saved before is opened."""
     return st.popover("Save or open", icon=":material/save:", key="probe_box")

@@ -99,7 +99,10 @@ def _opened() -> Probe | None:
     handed = controls.PROBE.handed("Open a probe: a .zip that was saved here, of this model.")
     if handed is None:
         return None
-    st.button("Back to the probe fitted here", key="forget_probe", on_click=controls.forget_probe)
+    if controls.PROBE.in_sight:
+        st.caption("Take the file away to go back to the probe that is fitted here.")
+    else:
+        st.button("Back to the probe fitted here", key="forget_probe", on_click=controls.PROBE.forget)
     return cache.opened(*handed)
 
 
