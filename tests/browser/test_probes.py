@@ -31,7 +31,7 @@ def test_a_head_is_trained_saved_opened_and_asked_about_a_list(page: Page, serve
     page.locator("input[type=file]").set_input_files(saved)
     expect(page.locator(CHART)).to_have_count(0)
     expect(bars.locator(".ytick").first).to_have_text("weather")
-    page.get_by_test_id("stFileUploaderDeleteBtn").get_by_role("button").click()
+    page.get_by_role("button", name=re.compile("^Remove ")).click()
     expect(chart).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_text("Several texts", exact=True).click()

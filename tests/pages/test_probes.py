@@ -170,3 +170,23 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     assert not errors(at)
     assert any("8 texts of the list are among those" in said(each.value) for each in at.caption)
     assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 8
+
+
+def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
+    rows = "\n".join(f"{text},{label}" for text, label in zip(TEXTS, LABELS, strict=True))
+    data = f"words,kind\n{rows}\nlast,\n".encode()
+    at = opened("predictions", model="tiny", labelled="file", view="Train a head")
+    assert not errors(at)
+    at.file_uploader(key="labelled_upload").upload("own.csv", data, "text/csv").run()
+    assert not errors(at)
+    told = [said(each.value) for each in at.caption]
+    assert any("8 texts of 'own.csv'" in each for each in told)
+    assert any("1 row without a label left out." in each for each in told)
+    at.file_uploader(key="labelled_upload").upload("own.csv", b"words,kind\none,a\ntwo,a\n", "text/csv").run()
+    assert "has one class, 'a'" in errors(at)[0]
+    at = opened("predictions", model="sequence-classification", view="Several texts", texts_from="file")
+    gold = b"words,label\nmy pet,LABEL_0\nthe bank,LABEL_1\nlast,\n"
+    at.file_uploader(key="many_upload").upload("gold.csv", gold, "text/csv").run()
+    assert not errors(at)
+    assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 2
+    assert any("1 text without a gold label" in said(each.value) for each in at.caption)

@@ -23,12 +23,14 @@ LONGEST_NAME = 100
 class ListFile:
     """The file of one list; the keys of its controls begin with the list's name, so that lists stay apart."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, label: str = "CSV, TSV, Parquet or text file") -> None:
         """The file of a list.
 
         Args:
             prefix: name of the list.
+            label: what its file may be, for a reader who does not see its place.
         """
+        self._label = label
         self._upload, self._file, self._column = f"{prefix}_upload", f"{prefix}_file", f"{prefix}_column"
 
     def table(self, words: str) -> SentenceTable | None:
@@ -56,7 +58,7 @@ class ListFile:
         """
         uploaded: Any = st.file_uploader(
             # Streamlit is told no types: for a name of another ending it would show an error of its own.
-            "CSV, TSV, Parquet or text file",
+            self._label,
             key=self._upload,
             on_change=self.forget,
             label_visibility="collapsed",

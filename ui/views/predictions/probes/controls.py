@@ -28,7 +28,7 @@ SOURCE, TYPED, SEED, POOLING, LABEL = "labelled", "labelled_texts", "seed", "pro
 SOURCES = ("example set", "typed", "file")
 MOST_SEED = 9_999
 WIDTH, BOX = 170, 480
-FILE, PROBE = ListFile("labelled"), ListFile("probe")
+FILE, PROBE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
 FIRST = (
     "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
     "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
