@@ -163,6 +163,8 @@ def _probe(weights: bytes, facts: Any) -> Probe:
         raise _BadProbeError(f"{ABOUT} has no usable {quoted(wrong[0]) if wrong else 'classes'}")
     if facts["pooling"] not in POOLINGS or facts["layer"] < 0:
         raise _BadProbeError(f"{ABOUT} names no pooling and layer that exist")
+    if not (0 <= facts["accuracy"] <= 1 and 0 <= facts["spread"] <= 1):
+        raise _BadProbeError(f"{ABOUT} names no accuracy from 0 to 1")
     tensors = load(weights)
     weight, bias = tensors.get("weight"), tensors.get("bias")
     if weight is None or bias is None or weight.ndim != 2 or not weight.shape[1]:

@@ -103,7 +103,8 @@ BAD = {
     "numbers as classes": (zipped(classes=[1, 2, 3]), "no usable classes"),
     "no layer": (zipped(layer="first"), "no usable 'layer'"),
     "a pooling of its own": (zipped(pooling="sum"), "no pooling and layer that exist"),
-    "deep JSON": (zipped(texts=None), "no usable 'texts'"),
+    "no name": (zipped(texts=None), "no usable 'texts'"),
+    "no accuracy": (zipped(accuracy=float("nan")), "no accuracy from 0 to 1"),
 }
 
 
