@@ -33,8 +33,11 @@ NUMBERS = frozenset(
 )
 """Names of the controls that hold a number, or two of them as the ends of a part."""
 TYPED = frozenset(
-    ("text", "pair", "word", "first", "second", "sentences", "query_sentence", "compare", "edited", "edited_pair")
-)
+    (
+        "text", "pair", "word", "first", "second", "sentences", "query_sentence", "compare", "edited", "edited_pair",
+        "labelled_texts", "many_texts",
+    )
+)  # fmt: skip
 """Names of what a reader typed; the model's own limit is theirs."""
 MOST_DIGITS, MOST_CHARACTERS, MOST_VALUES = 9, 10_000, 100
 """Of a number; of another value, far more than any control has a use for; of values under one name."""

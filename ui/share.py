@@ -21,7 +21,7 @@ TEXTS = ("text", "pair")
 WORDS_OF_PAGE = {
     "representations": ("word", "first", "second"),
     "sentences": ("sentences", "query_sentence"),
-    "predictions": ("compare", "edited", "edited_pair"),
+    "predictions": ("compare", "edited", "edited_pair", "labelled_texts", "many_texts"),
 }
 """Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""
 PLACES_OF_PAGE = {"sentences": ("first_sentence", "second_sentence")}
@@ -34,8 +34,7 @@ INCLUDE = "share_text"
 DEFAULTS = {"text": session.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "second": SECOND_TEXT}
 """What everyone begins with, so that no link need carry it."""
 
-
-KEPT = (*TEXTS, "word", "first", "second", "sentences", "query_sentence", "compare", "edited", "edited_pair")
+KEPT = (*TEXTS, *(key for keys in WORDS_OF_PAGE.values() for key in keys))
 """Keys of what a reader typed, which the tab keeps over a reload."""
 LINKED = "texts_of_a_link"
 """Key of the session: names of the texts that a link brought."""

@@ -13,6 +13,10 @@ from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.labelled.reading import gold_column
+from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
+from bertviz_core.predictions.labelled.scores import gold_scores
+from bertviz_core.predictions.labelled.table import text_predictions
 from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import PREDICTED, HeadModel, load_head
 from bertviz_core.predictions.results import STRATEGIES, ClassPrediction, Strategy, TermWeights
@@ -21,6 +25,7 @@ from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.predictions.terms import term_ledger, term_weights
 from bertviz_core.predictions.words import predicted_words
 from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.results import SentenceTable
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
@@ -37,6 +42,7 @@ MaskOption = Annotated[str, typer.Option("--mask", metavar="P,...", help="Positi
 ViewOption = Annotated[str, typer.Option("--view", help=f"Of a masked-LM head: {', '.join(VIEWS)}.")]
 JoinOption = Annotated[str, typer.Option("--join", help=f"How tags are joined: {', '.join(STRATEGIES)}.")]
 FileOption = Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Texts: lines, CSV, TSV or Parquet.")]
+GoldOption = Annotated[str, typer.Option("--gold", metavar="C", help="Column of the file with the right answers.")]
 ColumnOption = Annotated[str, typer.Option("--column", metavar="C", help="Column of the file with the texts.")]
 
 
@@ -52,6 +58,7 @@ def predict(
     join: JoinOption = "simple",
     file: FileOption = None,
     column: ColumnOption = "",
+    gold: GoldOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Ask a model's task head: words at a mask, classes, tags, answers."""
@@ -60,31 +67,48 @@ def predict(
         option, value, known = ("--view", view, VIEWS) if view not in VIEWS else ("--join", join, STRATEGIES)
         raise TextError(f"There is no {option} {escape_controls(value[:20])!r}; choose {', '.join(known)}.")
     settings = Settings.from_environment(any_folder=True)
-    texts = _texts(text, file, column, settings)
+    contents = _contents(text, file, column, gold, settings)
+    texts = (text or "",) if contents is None else contents.sentences
     source = resolve(model, settings)
     head, tokenizer = load_head(source, settings, task), load_tokenizer(source, settings)
     if view != "words" and head.task != "masked-lm":
         raise UnsupportedModelError(f"--view {view} asks for a masked-LM head; this one is for {head.task}.")
+    about = {"model": model, "task": head.task, "model_class": head.model_class}
+    if contents is not None and gold:
+        pairs = None if pair is None else (pair,) * len(texts)
+        predictions = text_predictions(head, tokenizer, texts, pairs, strategy)
+        return _print_scores(about, predictions, gold_scores(predictions, gold_column(contents, gold)), as_json)
     ask = _Question(head, tokenizer, pair, top, _positions(mask), view, strategy)
     answers = ask.answers(texts)
     print_notices(list(dict.fromkeys(notice for answer in answers for notice in answer.pop("notices"))))
-    about = {"model": model, "task": head.task, "model_class": head.model_class}
-    if not as_json:
-        print_lines(_lines(about, answers))
-    elif file is None:
-        print_json({**about, **answers[0]})
-    else:
-        print_json({**about, "predictions": answers})
+    if as_json:
+        return print_json({**about, **(answers[0] if file is None else {"predictions": answers})})
+    return print_lines(_lines(about, answers))
 
 
-def _texts(text: str | None, file: Path | None, column: str, settings: Settings) -> tuple[str, ...]:
-    if (text is None) == (file is None):
-        raise TextError("Give either one TEXT or a --file with many.")
+def _contents(text: str | None, file: Path | None, column: str, gold: str, settings: Settings) -> SentenceTable | None:
+    if (text is None) == (file is None) or (gold and file is None):
+        raise TextError("Give either one TEXT or a --file with many; --gold names a column of such a file.")
     if file is None:
-        return (text or "",)
+        return None
     contents = read_sentences(file.name, file, settings, column or None)
     print_notices(contents.notices)
-    return contents.sentences
+    return contents
+
+
+def _print_scores(about: dict[str, Any], predictions: TextPredictions, scores: GoldScores, as_json: bool) -> None:
+    """The answers beside their gold labels, how often they are right, and the mistakes, the most confident first."""
+    print_notices((*predictions.notices, *scores.notices))
+    names = ("gold", "answer", "score", "text")
+    columns = (scores.gold, predictions.answers, np.round(predictions.scores, 4).tolist(), predictions.texts)
+    listed = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    numbers = {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
+    if as_json:
+        more = {"classes": scores.classes, "confusion": scores.confusion, "mistakes": scores.mistakes}
+        return print_json({**about, **numbers, **more, "predictions": listed})
+    wrong = [[printable_token(str(cell)) for cell in listed[at].values()] for at in scores.mistakes.tolist()]
+    told = " ".join(f"{name} {value:.4f}" for name, value in numbers.items())
+    return print_lines([told, "", *table([names, *wrong], "llrl")])
 
 
 def _positions(mask: str) -> list[int]:

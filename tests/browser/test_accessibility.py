@@ -65,6 +65,8 @@ PAGES = {
         "Lens": ["predictions_lens"],
         "Expanded terms": ["predictions_terms"],
         "Change a word": ["predictions_words_change"],
+        "Train a head": ["predictions_probe", "predictions_classes"],
+        "Several texts": [],
     },
 }
 """Page -> view, in the order of its control -> keys of its charts."""
@@ -81,6 +83,7 @@ IN_DARK = {"parameters": 4}
 DRAWN = {
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
+    "predictions Several texts": ".st-key-predictions_several_csv button",
 }
 """What tells that a view without a chart is drawn."""
 STOP = """() => {

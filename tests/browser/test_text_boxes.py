@@ -36,6 +36,8 @@ SENTENCES = (*TEXTS.values(), "One river.", "Two rivers.")
 PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "models": TEACHING_SIZES,
     **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
+    "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
+    "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
 }
 """Figure -> texts that it shows instead of the one text of most."""
 VARIANTS = (

@@ -43,6 +43,9 @@ EVIL = "<img src=x onerror=alert(1)></svg> & python"
 SVG = "{http://www.w3.org/2000/svg}"
 PAIRS = ("One river.", "One bank.", "Two rivers.")
 SECOND = "A python sleeps."
+LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
+TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
+WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
 COPY = "itself, rounded to float8_e4m3fn"
 """What the page compares a model with where there is no other."""
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
@@ -139,6 +142,14 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     f"term-score --pair '{SECOND}'": (
         (TEXT,),
         ("predictions", {"model": SPLADE, "view": "Expanded terms", "pair": SECOND}),
+    ),
+    "probe --layer 3 --pooling max --set seed=5": (
+        LABELLED,
+        ("predictions", {**TYPED, "view": "Train a head", "layer": "2", "probe_pooling": "max", "seed": "5"}),
+    ),
+    "confusion": (
+        WORDS,
+        ("predictions", {"model": SPLADE, "view": "Several texts", "many_texts": "\n".join(WORDS)}),
     ),
 }
 """What is asked of the command -> texts, and the page and address that show the same."""

@@ -97,3 +97,29 @@ def test_what_cannot_be_asked_is_one_line(run: Command, arguments: tuple[str, ..
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_answers_of_a_file_beside_their_gold_labels(run: Command, tmp_path: Path) -> None:
+    folder = save_tiny_head("bert", "sequence-classification", tmp_path / "model", num_labels=2)
+    texts = ["my pet", "the river bank", "love", "python"]
+    lines = "\n".join(texts)
+    (tmp_path / "plain.txt").write_text(lines)
+    answers = json.loads(run(str(folder), "--file", str(tmp_path / "plain.txt"), "--json").stdout)["predictions"]
+    said = [each["labels"][int(np.argmax(each["logits"]))] for each in answers]
+    gold = [said[0].lower(), said[1], "", "other"]
+    rows = "\n".join(f"{text},{label}" for text, label in zip(texts, gold, strict=True))
+    (tmp_path / "gold.csv").write_text(f"text,label\n{rows}\n")
+    done = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "label", "--json")
+    told = json.loads(done.stdout)
+    assert told["accuracy"] == pytest.approx(2 / 3)
+    assert told["mistakes"] == [3]
+    assert [each["answer"] for each in told["predictions"]] == said
+    assert np.array(told["confusion"]).sum() == 3
+    assert "1 text without a gold label" in done.stderr
+    table = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "label").stdout
+    assert table.startswith("accuracy 0.6667")
+    assert "python" in table
+    wrong = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "nothing")
+    assert wrong.returncode == 2
+    assert "no column 'nothing' beside its texts; those it has: 'label'" in wrong.stderr
+    assert run(str(folder), "one text", "--gold", "label").returncode == 2

@@ -4,20 +4,25 @@ A target is made once, with a folder of its own, and then asked for case after c
 BertvizError has passed, one that ends in anything else has not.
 """
 
+import io
 import json
 import struct
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
+from bertviz_core.predictions.labelled.probe import ABOUT, probe_bytes, read_probe
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.sentences.reading.files import read_upload
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
@@ -151,7 +156,25 @@ def lessons(folder: Path) -> Case:
     return case
 
 
+def probes(folder: Path) -> Case:
+    """Probes that were saved, the zip and what is in it."""
+    weights = np.ones((2, 6), dtype=np.float32)
+    right = probe_bytes(Probe("m", "", "mean", 1, ("a", "b"), weights, weights[:, 0], "t", 9, 0, 0.5, 0.1))
+    with zipfile.ZipFile(io.BytesIO(right)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+
+    def case(rng: Random) -> None:
+        data = io.BytesIO()
+        with zipfile.ZipFile(data, "w") as archive:
+            for name, raw in parts.items():
+                other = json.dumps(changed_json(rng, json.loads(raw))).encode() if name == ABOUT else raw
+                archive.writestr(name, changed_bytes(rng, other) if rng.random() < 0.3 else other)
+        read_probe("mine.zip", changed_bytes(rng, right) if rng.random() < 0.3 else data.getvalue())
+
+    return case
+
+
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
-    each.__name__: each for each in (headers, configs, tokenizers, addresses, uploads, lessons)
+    each.__name__: each for each in (headers, configs, tokenizers, addresses, uploads, lessons, probes)
 }
 """Name -> what makes the target in a folder of its own."""

@@ -1,6 +1,6 @@
 """The sentences page: what it draws is what the model gives, in every view; lists of every length; what is refused.
 
-Covers `ui/views/sentences/*.py`.
+Covers `ui/views/sentences/*.py`, `ui/widgets/lists/*.py`.
 """
 
 import html
@@ -31,8 +31,9 @@ from tests.pages.opened import SHELL, _decoded, opened, said
 from ui.cache import decorator
 from ui.cache.jobs import Job, JobBoard
 from ui.examples import EXAMPLES
-from ui.views.sentences import cache, controls, similarity
+from ui.views.sentences import cache, similarity
 from ui.views.sentences.controls import VIEWS
+from ui.widgets.lists import files
 
 HOMONYMS = EXAMPLES["homonyms"][1].splitlines()
 
@@ -457,7 +458,7 @@ def test_after_a_hostile_file_an_honest_one_is_read() -> None:
 
 def test_the_page_names_the_limit_of_uploads_and_keeps_it_for_typed_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"and {streamlit.get_option('server.maxUploadSize')} MB" in words(opened("sentences", source="file"))
-    monkeypatch.setattr(controls, "most_megabytes", lambda: 0)
+    monkeypatch.setattr(files, "most_megabytes", lambda: 0)
     at = typed("One.")
     assert "at most 0 are taken" in words(at)
 

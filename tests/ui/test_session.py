@@ -10,10 +10,12 @@ PLACES = {
     "widgets/cell_controls.py",
     "widgets/controls.py",
     "widgets/file_theme.py",
+    "widgets/lists/files.py",
     "widgets/model_select.py",
     "widgets/view_and_layer.py",
     *(f"views/{page}/controls.py" for page in ("architecture", "attention", "checkpoint")),
     *(f"views/{page}/controls.py" for page in ("predictions", "representations", "sentences", "tokens")),
+    *(f"views/predictions/{part}/controls.py" for part in ("many", "probes")),
 }
 """Modules that read or write the session's values by key; others ask these."""
 

@@ -8,6 +8,8 @@ from ui.views.predictions.labels.answers import answers_view
 from ui.views.predictions.labels.change import EDITABLE, change_view
 from ui.views.predictions.labels.classes import classes_view, next_view
 from ui.views.predictions.labels.tags import tags_view
+from ui.views.predictions.many.several import several_view
+from ui.views.predictions.probes.train import train_view
 from ui.views.predictions.words.expanded import expanded_view
 from ui.views.predictions.words.lens import lens_view
 from ui.views.predictions.words.masked import masked_view
@@ -39,6 +41,8 @@ VIEWS: Mapping[str, PredictionView] = {
     "Lens": PredictionView(WORDS, lens_view),
     "Expanded terms": PredictionView(WORDS, expanded_view),
     "Change a word": PredictionView(EDITABLE, change_view),
+    "Train a head": PredictionView(EVERY_MODEL, train_view),
+    "Several texts": PredictionView(EVERY_MODEL, several_view),
 }
 """Name -> view."""
 

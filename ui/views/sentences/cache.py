@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
-from time import perf_counter
+from math import inf
 
 import streamlit as st
 
@@ -34,11 +34,11 @@ from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
-from ui.cache.jobs import Job, JobBoard
+from ui.cache.jobs import JobBoard
 from ui.cache.ledgers import SourceKey, source, source_key
 from ui.session import settings
 from ui.views.sentences.controls import allow_job, job_allowed
-from ui.widgets.formatting import duration
+from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import run_tokens
 
 SHORT_LIST_SENTENCES = 512
@@ -132,8 +132,8 @@ def closest(key: str, count: int, measure: Measure, _found: SentenceVectors, _te
 
 CONFIRM_ABOVE_SENTENCES = 4_000
 """A list of more begins when the reader says so."""
-QUIET_S, CHECK_EVERY_S, BOARD_WAIT_S = 0.4, 0.05, 1.0
-POLL_S = 1.0
+BOARD_WAIT_S = 1.0
+"""Seconds for which the page waits for a long list without a way to end the work."""
 
 
 def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: SentenceDtype) -> SentenceVectors:
@@ -155,14 +155,8 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
         return sentence_vectors(model, tokenizer, sentences, chosen, dtype, tell, store)
 
     job = board.start(key, len(sentences), work, held_nbytes(sentences))
-    _wait(job)
-    if job.error is not None:
-        board.forget(key)
-        raise job.error
-    if job.result is None:
-        _watch(key)
-        st.stop()
-    return job.result
+    patience_s = inf if len(sentences) <= SHORT_LIST_SENTENCES else BOARD_WAIT_S
+    return awaited(jobs, key, job, "sentences", patience_s, allow_job)
 
 
 def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> TokenPairShares:
@@ -173,51 +167,6 @@ def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> Tok
     """
     traces = _traced(name, first, chosen), _traced(name, second, chosen)
     return token_pair_shares(*traces, chosen, prompt_tokens(tokenizer_of(name), chosen))
-
-
-def progress_words(job: Job[SentenceVectors]) -> str:
-    """How far a job is, at what rate, and what is left."""
-    if job.state == "waiting":
-        return "Waiting for another list of sentences to be finished."
-    left = job.seconds_left
-    rest = f", about {duration(left)} left" if left is not None else ""
-    return f"{job.done:,} of {job.total:,} sentences, {job.rate:,.0f} per second{rest}"
-
-
-def _wait(job: Job[SentenceVectors]) -> None:
-    """Wait for a short job to its end and for a long one a moment; every word written lets a superseded page stop."""
-    started, place = perf_counter(), st.empty()
-    short = job.total <= SHORT_LIST_SENTENCES
-    while not job.wait(CHECK_EVERY_S):
-        spent = perf_counter() - started
-        if not short and spent > BOARD_WAIT_S:
-            break
-        if spent > QUIET_S:
-            place.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job))
-    place.empty()
-
-
-@st.fragment(run_every=POLL_S)
-def _watch(key: str) -> None:
-    """How far a job is; looked at again each second, whatever page its reader comes from."""
-    job = jobs().find(key)
-    if job is None or job.state in ("done", "failed"):
-        st.rerun()
-    if job.state == "stopped":
-        st.info(
-            f"Stopped after {job.done:,} of {job.total:,} sentences. What is computed is kept.",
-            icon=":material/stop_circle:",
-        )
-        st.button("Go on", type="primary", key="resume_job", on_click=_resume, args=(key,))
-        return
-    st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job))
-    st.caption("This goes on when you look at another page, and its result is kept for the next time.")
-    st.button("Cancel", key="stop_job", on_click=job.stop)
-
-
-def _resume(key: str) -> None:
-    allow_job(key)
-    jobs().forget(key)
 
 
 def _confirm(count: int, key: str) -> None:

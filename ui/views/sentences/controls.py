@@ -21,7 +21,6 @@ NARROW, BOX = 190, 480
 """Widths in pixels: of a control, and of what is inside the place of the sentences."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
-LONGEST_NAME = 100
 T = TypeVar("T", bound=str)
 VIEWS = ("Similarity", "Poolings", "Token contributions", "Query", "Map", "Vectors")
 
@@ -70,64 +69,6 @@ def example_select() -> str:
 
 def _take_example() -> None:
     st.session_state["sentences"] = EXAMPLES[str(st.session_state["example"])][1]
-
-
-def upload() -> Any:
-    """A file handed over in this run, whatever its name; None where none was, or where it was taken away.
-
-    Streamlit is told no types: for a name of another ending it would show an error of its own.
-    """
-    uploaded: Any = st.file_uploader(
-        "CSV, TSV, Parquet or text file",
-        key="sentence_upload",
-        on_change=_forget_file,
-        label_visibility="collapsed",
-    )
-    return uploaded
-
-
-def most_megabytes() -> int:
-    """The largest upload that this server takes (.streamlit/config.toml)."""
-    return int(st.get_option("server.maxUploadSize"))
-
-
-def short_name(name: str) -> str:
-    """A file's name at a length that can be shown, with its ending, and without half characters."""
-    whole = name.encode("utf-8", "replace").decode()
-    return whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 30]}...{whole[-27:]}"
-
-
-def _forget_file() -> None:
-    st.session_state["sentence_file"] = None
-
-
-def kept_file() -> tuple[str, str] | None:
-    """(name, digest) of the file that this session handed over, also after a visit to another page."""
-    kept: tuple[str, str] | None = st.session_state.get("sentence_file")
-    return kept
-
-
-def keep_file(name: str, digest: str) -> None:
-    """Remember a file for the whole session."""
-    st.session_state["sentence_file"] = (name, digest)
-
-
-def column_select(columns: Sequence[str], chosen: str) -> str | None:
-    """The column that holds the sentences; nothing to choose where there is one."""
-    if len(columns) < 2:
-        return None
-    if st.session_state.get("sentence_column", chosen) not in columns:
-        st.session_state["sentence_column"] = chosen
-    return str(
-        st.selectbox(
-            "Column",
-            columns,
-            index=columns.index(chosen),
-            key="sentence_column",
-            persist_state="session",
-            format_func=escape_controls,
-        )
-    )
 
 
 def pooling_select(offered: Sequence[Pooling], own: Pooling, recommended: bool, first_token: str | None) -> Pooling:

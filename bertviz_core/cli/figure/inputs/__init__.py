@@ -4,8 +4,8 @@ from bertviz_core.cli.figure.inputs.attention import AttentionInputs
 from bertviz_core.cli.figure.inputs.checkpoints import CheckpointInputs
 from bertviz_core.cli.figure.inputs.heads import HeadInputs
 from bertviz_core.cli.figure.inputs.labels import LabelInputs
-from bertviz_core.cli.figure.inputs.sentences import SentenceInputs
+from bertviz_core.cli.figure.inputs.probes import ProbeInputs
 
 
-class FigureInputs(AttentionInputs, HeadInputs, CheckpointInputs, SentenceInputs, LabelInputs):
+class FigureInputs(AttentionInputs, HeadInputs, CheckpointInputs, LabelInputs, ProbeInputs):
     """Everything that any figure can be made of, on the request of a command line."""

@@ -1,0 +1,131 @@
+"""How well a linear probe tells classes apart from each layer's vectors, and which classes are taken for which."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.figures.base.axes import even_axes
+from bertviz_core.figures.base.cells import cell_numbers
+from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.letters import shortened_label, text_width
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.sentences.poolings import POOLING_WORDS
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.labelled.results import GoldScores, ProbeScores
+from bertviz_core.text import escape_controls
+
+HEIGHT = 400
+MOST_NAMED = 30
+"""Classes that are named beside a confusion matrix; of more, every second or third."""
+FEW = 5
+ROW, AROUND, BAR, LONGEST = 34, 170, 170, 130
+"""Pixels of a row of the matrix, of what is around it, of colour bar and axis title, and of a class's name."""
+
+
+def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) -> go.Figure:
+    """Accuracy, macro-F1 and the control task over the layers, each with its spread over the held-out parts.
+
+    Args:
+        scores: of every layer.
+        layer: entry of hidden_states that is chosen.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    accuracy, other = theme.colours["task head"], theme.colours["layer_norm"]
+    for name, values, colour, dash, symbol in (
+        ("accuracy", scores.accuracy, accuracy, "solid", "circle"),
+        ("macro-F1", scores.macro_f1, theme.colours["embeddings"], "dash", "square"),
+        ("control task", scores.control_accuracy, other, "dot", "diamond"),
+    ):
+        spread = 100 * values.std(axis=1)
+        figure.add_scatter(
+            x=list(scores.layers),
+            y=100 * values.mean(axis=1),
+            error_y={"array": spread, "thickness": 1.2, "width": 4} if name != "macro-F1" else None,
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "width": 2, "dash": dash},
+            marker={"size": 8, "symbol": symbol},
+            customdata=np.array([[state_name(state), each] for state, each in zip(scores.layers, spread, strict=True)]),
+            hovertemplate=f"{name}, %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} %<extra></extra>",
+        )
+    ends = [min(scores.layers), max(scores.layers)]
+    majority = [np.float32(100 * scores.majority)] * 2
+    line = {"color": theme.muted, "width": 1.5, "dash": "longdash"}
+    figure.add_scatter(x=ends, y=majority, name="most frequent class", mode="lines", line=line, hoverinfo="y+name")
+    if len(scores.layers) > 1:
+        figure.add_vline(x=layer, line={"color": theme.muted, "width": 1, "dash": "dot"})
+    step = max(1, len(scores.layers) // 12)
+    places = scores.layers[::step]
+    figure.update_xaxes(
+        title="after layer",
+        showgrid=False,
+        tickvals=list(places),
+        ticktext=["emb." if place == 0 else str(place - 1) for place in places],
+    )
+    figure.update_yaxes(title="held-out texts, %", range=[0, 104])
+    return even_axes(figure, theme)
+
+
+@figure(
+    "probe",
+    "predictions_probe",
+    "accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)",
+    ("seed",),
+)
+def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
+    """How well the classes of some texts can be read off each layer's vectors, beside baseline and control task."""
+    pooling = POOLING_WORDS[probe_scores.pooling]
+    title = f"Which layer tells {len(probe_scores.classes)} classes apart? {pooling.capitalize()} pooling — "
+    title += probe_scores.model
+    means = zip(probe_scores.layers, probe_scores.accuracy.mean(axis=1).tolist(), strict=True)
+    told = ", ".join(f"{state_name(state)} {value:.1%}" for state, value in means)
+    alt = f"{title}: accuracy {told}; most frequent class {probe_scores.majority:.1%}"
+    caption = (
+        f"{title}. Linear probes on {int(probe_scores.counts.sum()):,} texts ({probe_scores.texts}), "
+        f"{probe_scores.accuracy.shape[1]} held-out parts, seed {probe_scores.seed}; bars: standard deviation"
+    )
+    return FigureSpec(title, alt, partial(accuracy_lines, probe_scores, probed_layer, title), caption)
+
+
+def confusion_map(scores: GoldScores, title: str, theme: Theme) -> go.Figure:
+    """The confusion matrix: a row for each gold label, a column for each answer, counts of texts in the cells."""
+    count, scale = len(scores.classes), sequential(theme)
+    names = [shortened_label(escape(escape_controls(name) or "∅"), LONGEST, TEXT_SIZE - 1) for name in scores.classes]
+    beside = max(text_width(name, TEXT_SIZE) for name in names)
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * count))
+    cells = scores.confusion.astype(np.float32)
+    most = float(cells.max())
+    bar = colour_bar("texts", 0, most)
+    if most <= FEW:  # there is no half of a text
+        bar |= {"tickvals": list(range(int(most) + 1)), "ticktext": [str(each) for each in range(int(most) + 1)]}
+    figure.add_heatmap(
+        z=cells,
+        zmin=0,
+        zmax=most,
+        colorscale=scale,
+        colorbar=bar,
+        hovertemplate="gold label %{y}, answer %{x}: %{z:,.0f} texts<extra></extra>",
+        xgap=1,
+        ygap=1,
+    )
+    if count <= MOST_NAMED:
+        room = (theme.pixels - beside - BAR, float(ROW * count))
+        cell_numbers(figure, cells, ",.0f", scale, (0.0, most), room)
+    step = -(-count // MOST_NAMED)
+    ticks: dict[str, Any] = {"tickvals": list(range(0, count, step)), "ticktext": names[::step], "showgrid": False}
+    figure.update_xaxes(title="answer", **ticks)
+    figure.update_yaxes(title="gold label", autorange="reversed", **ticks)
+    return even_axes(figure, theme)
+
+
+@figure("confusion", "predictions_confusion", "gold labels against answers (texts: 'LABEL<tab>TEXT' each)")
+def confusion_figure(gold_scores: GoldScores, model_name: str) -> FigureSpec:
+    """How many texts of each gold label got which answer."""
+    title = f"Gold labels and answers of {len(gold_scores.compared):,} texts — {model_name}"
+    right = f"accuracy {gold_scores.accuracy:.1%}, macro-F1 {gold_scores.macro_f1:.3f}"
+    return FigureSpec(title, f"{title}: {right}", partial(confusion_map, gold_scores, title), f"{title}: {right}")

@@ -1,0 +1,60 @@
+"""Figures of probes: the lines are the means over the held-out parts, the cells the counts of the confusion matrix."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.figures.base.style import theme_named
+from bertviz_core.figures.predictions.probes import confusion_figure, probe_figure
+from bertviz_core.predictions.labelled.results import GoldScores, ProbeScores
+
+THEMES = ("light", "dark", "print")
+
+
+def scores(layers: int = 4) -> ProbeScores:
+    draw = np.random.default_rng(0)
+    accuracy, f1, control = (draw.random((layers, 5)).astype(np.float32) for _ in range(3))
+    return ProbeScores(
+        "tiny", "", "topics", ("a", "b"), np.array([6, 4]), "mean", tuple(range(layers)), 3, accuracy, f1, control, ()
+    )
+
+
+def gold(count: int) -> GoldScores:
+    confusion = np.arange(count * count).reshape(count, count)
+    classes = tuple(f"<b>class {place}" for place in range(count))
+    places = np.arange(3)
+    return GoldScores(classes, confusion, 0.5, np.full(count, 0.5, dtype=np.float32), places, places, ("", "", ""), ())
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_lines_are_means_with_their_spread(theme: str) -> None:
+    told = scores()
+    traces = {trace.name: trace for trace in probe_figure(told, 2).drawn(theme_named(theme)).data}
+    for name, values in (
+        ("accuracy", told.accuracy),
+        ("macro-F1", told.macro_f1),
+        ("control task", told.control_accuracy),
+    ):
+        np.testing.assert_allclose(traces[name].y, 100 * values.mean(axis=1), rtol=1e-5)
+        assert list(traces[name].x) == [0, 1, 2, 3]
+    np.testing.assert_allclose(traces["accuracy"].error_y.array, 100 * told.accuracy.std(axis=1), rtol=1e-5)
+    assert set(np.round(traces["most frequent class"].y, 4)) == {60}
+
+
+def test_one_layer_is_drawn_too_and_the_title_says_what_and_whose() -> None:
+    spec = probe_figure(scores(1), 0)
+    assert len(spec.drawn(theme_named("light")).data) == 4
+    assert spec.title == "Which layer tells 2 classes apart? Mean pooling — tiny"
+    assert "most frequent class 60.0%" in spec.alt
+
+
+@pytest.mark.parametrize("count", [2, 6, 40])
+def test_the_cells_are_the_counts(count: int) -> None:
+    given = gold(count)
+    figure = confusion_figure(given, "tiny").drawn(theme_named("light"))
+    np.testing.assert_array_equal(figure.data[0].z, given.confusion)
+    numbers = [trace for trace in figure.data if trace.type == "scatter"]
+    assert bool(numbers) == (count < 40)
+    if numbers:
+        assert [int(word) for word in numbers[0].text] == given.confusion.ravel().tolist()
+    assert len(figure.layout.yaxis.ticktext) <= 30
+    assert all("<b>" not in name for name in figure.layout.yaxis.ticktext)

@@ -1,0 +1,192 @@
+"""Train a head, and several texts: the numbers of the page are the library's, whatever is typed gets one sentence.
+
+Covers `ui/views/predictions/probes/*.py`, `ui/views/predictions/many/*.py`.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.sources import folder_source
+from bertviz_core.predictions.labelled.fitting import fitted_probe, layer_vectors, probe_scores
+from bertviz_core.predictions.labelled.probe import probe_bytes, probe_predictions
+from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.settings import Settings
+from bertviz_core.trace.tokenization import load_tokenizer
+from tests.helpers.tiny_heads import save_tiny_head
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.opened import opened, said, views
+from tests.pages.snippets import chart, check_view, close
+from ui.views.predictions.many import cache as many_cache
+from ui.views.predictions.probes import cache as probes_cache
+
+TEXTS = ("my pet python", "the river bank", "love the bank", "my python", "the river", "pet love", "a bank", "pets")
+LABELS = ("a", "b") * 4
+TYPED = "\n".join(f"{label}\t{text}" for label, text in zip(LABELS, TEXTS, strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    models = tmp_path_factory.mktemp("models")
+    save_tiny("bert", models / "tiny")
+    for task in ("sequence-classification", "question-answering", "token-classification", "masked-lm"):
+        save_tiny_head("bert", task, models / task)
+    return models
+
+
+@pytest.fixture(autouse=True)
+def _models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
+    for cache in (probes_cache, many_cache):
+        monkeypatch.setattr(cache, "PATIENCE_S", 60.0)
+    import streamlit as st
+
+    st.cache_resource.clear()
+
+
+def trained(**query: str) -> AppTest:
+    """The view Train a head of the tiny model, on the typed texts."""
+    address = {"model": "tiny", "labelled": "typed", "labelled_texts": TYPED, "view": "Train a head", **query}
+    return opened("predictions", **address)
+
+
+def errors(at: AppTest) -> list[str]:
+    assert not at.exception
+    return [said(each.value) for each in at.error]
+
+
+def test_the_first_view_of_a_model_without_a_head_is_the_librarys_probe(folder: Path) -> None:
+    at = trained(text="my bank")
+    assert not errors(at)
+    assert views(at)[0] == "Train a head"
+    settings = Settings.from_environment()
+    source = folder_source("tiny", folder / "tiny")
+    loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
+    labelled = LabelledTexts("The list", TEXTS, LABELS)
+    vectors = layer_vectors(loaded, tokenizer, TEXTS, "mean")
+    scores = probe_scores(loaded, labelled, "mean", vectors)
+    drawn = {trace["name"]: trace for trace in chart(at, "predictions_probe")}
+    close(drawn["accuracy"]["y"], 100 * scores.accuracy.mean(axis=1))
+    close(drawn["control task"]["y"], 100 * scores.control_accuracy.mean(axis=1))
+    probe = fitted_probe(labelled, scores, vectors, scores.layers[-1])
+    prediction = probe_predictions(probe, loaded, tokenizer, ["my bank"])[0]
+    assert prediction.probabilities is not None
+    bars = chart(at, "predictions_classes")[0]
+    close(sorted(bars["x"]), np.sort(prediction.probabilities), 1e-3)
+
+
+def test_code_pooling_layer_and_seed_come_from_the_address() -> None:
+    def scores(at: AppTest, values: list[object]) -> None:
+        drawn = {trace["name"]: trace for trace in chart(at, "predictions_probe")}
+        close(100 * np.array(values[0]), drawn["accuracy"]["y"])
+        close(100 * np.array(values[3]), drawn["control task"]["y"])
+
+    def answer(at: AppTest, values: list[object]) -> None:
+        close(np.sort(np.array(values[1])), sorted(chart(at, "predictions_classes")[0]["x"]), 1e-3)
+
+    checks = {"predictions_probe": scores, "predictions_classes": answer}
+    address = {"labelled": "typed", "labelled_texts": TYPED, "text": "my bank"}
+    at = check_view(
+        "predictions", "tiny", checks, **address, view="Train a head", probe_pooling="max", layer="1", seed="5"
+    )
+    assert at.number_input(key="seed").value == 5
+    assert at.selectbox(key="probe_pooling").value == "max"
+    assert any("max pooling of layer 1, seed 5" in said(each.value) for each in at.caption)
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("a\tone\na\ttwo", "has one class, 'a'"),
+        ("a\tone\nb two", "Line 2 of 'The list' is no label and text"),
+        ("a\tone\na\ttwo\nb\tthree", "The class 'b' has a single text"),
+        ("\n".join(f"{n}\ttext {n}" for n in range(150)), "has 150 classes; at most 100"),
+        (" ", "The list of labelled texts is empty"),
+    ],
+)
+def test_texts_that_no_probe_can_be_fitted_on_get_one_sentence_and_stay(typed: str, words: str) -> None:
+    at = trained(labelled_texts=typed)
+    (error,) = errors(at)
+    assert words in error
+    assert at.text_area(key="labelled_texts").value == typed
+
+
+def test_a_saved_probe_answers_again_and_another_file_is_refused(folder: Path) -> None:
+    settings = Settings.from_environment()
+    source = folder_source("tiny", folder / "tiny")
+    loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
+    labelled = LabelledTexts("own.csv", TEXTS, LABELS)
+    vectors = layer_vectors(loaded, tokenizer, TEXTS, "cls")
+    scores = probe_scores(loaded, labelled, "cls", vectors, 9)
+    data = probe_bytes(fitted_probe(labelled, scores, vectors, 2))
+    at = trained()
+    at.file_uploader(key="probe_upload").upload("mine.zip", data, "application/zip").run()
+    assert not errors(at)
+    assert any("texts of 'own.csv': cls pooling of layer 1, seed 9" in said(each.value) for each in at.caption)
+    assert not [each for each in at.get("plotly_chart") if each.proto.id.endswith("-predictions_probe")]
+    at.file_uploader(key="probe_upload").upload("mine.zip", b"no zip", "application/zip").run()
+    assert "is no probe that was saved here" in errors(at)[0]
+
+
+def several(model: str, lines: str, **query: str) -> AppTest:
+    return opened("predictions", model=model, view="Several texts", many_texts=lines, **query)
+
+
+def answers(at: AppTest) -> list[str]:
+    frames = [each.value for each in at.dataframe]
+    (table,) = [
+        frame for frame in frames if "answer" in frame and "text" in frame and "right" in frame or len(frames) == 1
+    ]
+    return [str(each) for each in table["answer"]]
+
+
+@pytest.mark.parametrize("model", ["sequence-classification", "token-classification", "masked-lm"])
+def test_every_head_answers_a_list(model: str) -> None:
+    at = several(model, "the [MASK] bank\nmy pet python")
+    assert not errors(at)
+    assert len(answers(at)) == 2
+    assert {each.label for each in at.get("download_button")} >= {"CSV", "Parquet"}
+
+
+def test_questions_are_answered_in_the_second_text_and_need_one() -> None:
+    assert "needs a context for every question" in errors(several("question-answering", "who ?\nwhat ?"))[0]
+    at = several("question-answering", "who ?\nwhat ?", pair="my pet python")
+    assert len(answers(at)) == 2
+    assert all(answer in "my pet python" for answer in answers(at))
+
+
+def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_its_own_texts() -> None:
+    at = several("sequence-classification", "LABEL_0\tmy pet\nLABEL_1\tmy pet\nodd\tthe bank")
+    assert not errors(at)
+    cells = np.array(chart(at, "predictions_confusion")[0]["z"])
+    assert cells.sum() == 3
+    assert cells[2].sum() == 1  # of "odd", which is no class
+    assert any("is no class of this head ('odd')" in said(each.value) for each in at.caption)
+    known = {"labelled": "typed", "labelled_texts": TYPED}
+    at = several("tiny", TYPED, **known)
+    assert not errors(at)
+    assert any("8 texts of the list are among those" in said(each.value) for each in at.caption)
+    assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 8
+
+
+def test_two_columns_of_a_file_are_fitted_and_compared() -> None:
+    rows = "\n".join(f"{text},{label}" for text, label in zip(TEXTS, LABELS, strict=True))
+    data = f"words,kind\n{rows}\nlast,\n".encode()
+    at = opened("predictions", model="tiny", labelled="file", view="Train a head")
+    assert not errors(at)
+    at.file_uploader(key="labelled_upload").upload("own.csv", data, "text/csv").run()
+    assert not errors(at)
+    told = [said(each.value) for each in at.caption]
+    assert any("8 texts of 'own.csv'" in each for each in told)
+    assert any("1 row without a label left out." in each for each in told)
+    at.file_uploader(key="labelled_upload").upload("own.csv", b"words,kind\none,a\ntwo,a\n", "text/csv").run()
+    assert "has one class, 'a'" in errors(at)[0]
+    at = opened("predictions", model="sequence-classification", view="Several texts", texts_from="file")
+    gold = b"words,label\nmy pet,LABEL_0\nthe bank,LABEL_1\nlast,\n"
+    at.file_uploader(key="many_upload").upload("gold.csv", gold, "text/csv").run()
+    assert not errors(at)
+    assert np.array(chart(at, "predictions_confusion")[0]["z"]).sum() == 2
+    assert any("1 text without a gold label" in said(each.value) for each in at.caption)

@@ -1,0 +1,1 @@
+"""The view that asks a head, or a probe, about many texts at once."""

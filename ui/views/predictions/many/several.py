@@ -1,0 +1,149 @@
+"""Several texts: one answer for each, and where labels are known, how often it is right."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.figures.predictions.probes import confusion_figure
+from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
+from bertviz_core.predictions.labelled.scores import gold_scores
+from bertviz_core.predictions.labelled.table import mask_text
+from bertviz_core.text import counted, repair_surrogates
+from ui.cache import models
+from ui.views.predictions.heads import whole_heads
+from ui.views.predictions.many import cache, controls, texts
+from ui.views.predictions.probes.train import chosen_probe
+from ui.widgets import controls as shared
+from ui.widgets.figure_block import csv_text, explained, figure_block, file_name, numbers_table
+from ui.widgets.formatting import escape_markdown
+
+KEY = "predictions_several"
+MOST_LABELS = 20
+"""Classes that have a column of their own in the table."""
+MISTAKES = 10
+THREE = "%.3f"
+"""How probabilities are written."""
+HEIGHT, FEW = 330, 8
+"""Pixels of a table of more rows, which is scrolled."""
+
+
+def several_view() -> None:
+    """The texts with their answers, the confusion matrix above where gold labels are given."""
+    name = shared.model_name()
+    heads = whole_heads(name)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        asked = controls.asked_select(heads.tasks)
+        given = controls.text_list(asked, mask_text(models.tokenizer(name)))
+    if asked == controls.PROBE:
+        chosen = chosen_probe(name, row)
+    if given is None:
+        st.info("Choose a file under **Texts** above.", icon=":material/upload:")
+        st.stop()
+    if asked == controls.PROBE:
+        predictions = cache.answers_of_probe(name, chosen.probe, given.texts)
+        code = texts.probe_code(name, given.texts)
+        fitted_on = set(chosen.labelled.texts) if chosen.labelled is not None else set()
+        known = sum(text in fitted_on for text in given.texts)
+        notices = (f"{counted(known, 'text')} of the list are among those that the probe was fitted on.",) * bool(known)
+    else:
+        pair = shared.pair()
+        pairs = given.pairs if given.pairs is not None or pair is None else (pair,) * len(given.texts)
+        predictions, notices = cache.answers_of_head(name, asked, given.texts, pairs), ()
+        code = texts.head_code(name, asked, given.texts, pairs)
+    scores = gold_scores(predictions, given.gold) if given.gold is not None else None
+    frame = _frame(predictions, scores)
+    if scores is not None:
+        _confusion(name, predictions, scores)
+    st.markdown(f"**{counted(len(predictions.texts), 'text')}** — {escape_markdown(_counts(predictions))}")
+    numbers_table(
+        frame,
+        "The texts with their answers",
+        "auto" if len(frame) <= FEW else HEIGHT,
+        formats=dict.fromkeys(_probabilities(frame), THREE),
+    )
+    _downloads(frame, name, asked)
+    if scores is None:
+        st.caption(texts.NO_GOLD)
+    for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
+        if notice not in heads.notices:  # which the page says above
+            st.caption(escape_markdown(notice))
+    explained(KEY, texts.HOW, code)
+
+
+def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> None:
+    words = figure_block(
+        confusion_figure(scores, name),
+        f"confusion {name}",
+        pd.DataFrame(scores.confusion, columns=list(scores.classes)).assign(**{"gold label": list(scores.classes)}),
+    )
+    words.markdown(
+        f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
+        f"**{scores.macro_f1:.3f}**."
+    )
+    if len(scores.mistakes):
+        shown = scores.mistakes[:MISTAKES].tolist()
+        words.markdown("The most confident mistakes:" if len(scores.mistakes) > 1 else "The one mistake:")
+        rows = {
+            "text": [predictions.texts[at] for at in shown],
+            "gold label": [scores.gold[at] for at in shown],
+            "answer": [predictions.answers[at] for at in shown],
+            "probability": predictions.scores[shown].astype(float),
+        }
+        with words:
+            numbers_table(pd.DataFrame(rows), "The most confident mistakes", formats={"probability": THREE})
+
+
+def _frame(predictions: TextPredictions, scores: GoldScores | None) -> pd.DataFrame:
+    columns: dict[str, object] = {"text": list(predictions.texts)}
+    if predictions.pairs is not None:
+        columns["second text"] = list(predictions.pairs)
+    columns["answer"] = list(predictions.answers)
+    if np.isfinite(predictions.scores).any():
+        columns["probability"] = predictions.scores.astype(float)
+    if scores is not None:
+        columns["gold label"] = list(scores.gold)
+        wrong = set(scores.mistakes.tolist())
+        compared = set(scores.compared.tolist())
+        columns["right"] = [
+            ("no" if at in wrong else "yes") if at in compared else "" for at in range(len(scores.gold))
+        ]
+    if predictions.probabilities is not None and len(predictions.labels) <= MOST_LABELS:
+        for place, label in enumerate(predictions.labels):
+            columns[f"p({label})"] = predictions.probabilities[:, place].astype(float)
+    return pd.DataFrame(columns)
+
+
+def _probabilities(frame: pd.DataFrame) -> list[str]:
+    """Columns of probabilities."""
+    return [name for name in map(str, frame.columns) if name == "probability" or name.startswith("p(")]
+
+
+def _counts(predictions: TextPredictions) -> str:
+    """How often each class is answered, in a line."""
+    if not predictions.labels:
+        return f"{counted(sum(map(bool, predictions.answers)), 'answer')}."
+    listed = sorted(predictions.labels, key=lambda label: -predictions.answers.count(label))[:6]
+    return ", ".join(f"{label} {predictions.answers.count(label):,}" for label in listed) + "."
+
+
+def _downloads(frame: pd.DataFrame, name: str, asked: str) -> None:
+    file = file_name(KEY, f"predictions {asked} {name}")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.download_button(
+            "CSV", lambda: csv_text(frame), f"{file}.csv", "text/csv", key=f"{KEY}_csv", on_click="ignore"
+        )
+        kind = "application/vnd.apache.parquet"
+        st.download_button(
+            "Parquet", lambda: _parquet(frame), f"{file}.parquet", kind, key=f"{KEY}_parquet", on_click="ignore"
+        )
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    """The table as Parquet; half characters, which no file can hold, repaired."""
+    plain = frame.map(lambda cell: repair_surrogates(cell) if isinstance(cell, str) else cell)
+    target = io.BytesIO()
+    plain.to_parquet(target, index=False)
+    return target.getvalue()

@@ -1,0 +1,139 @@
+"""Widgets of a probe: its labelled texts, pooling, seed, and a file that it was saved in; keys are in the address."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from bertviz_core.errors import TextError
+from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.predictions.labelled.reading import (
+    EXAMPLE_SET,
+    MAX_CLASSES,
+    MAX_TEXTS,
+    column_labels,
+    example_set,
+    label_column,
+    typed_labels,
+)
+from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.sentences.results import Pooling
+from bertviz_core.text import escape_controls
+from ui.session import settings
+from ui.widgets.controls import BOUND, choice
+from ui.widgets.lists.files import ListFile, within_upload
+
+SOURCE, TYPED, SEED, POOLING, LABEL = "labelled", "labelled_texts", "seed", "probe_pooling", "label_column"
+SOURCES = ("example set", "typed", "file")
+MOST_SEED = 9_999
+WIDTH, BOX = 170, 480
+FILE, PROBE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
+FIRST = (
+    "praise\tWhat a lovely surprise.\npraise\tThe room was spotless.\npraise\tI would come here again.\n"
+    "complaint\tThe tap dripped all night.\ncomplaint\tNobody answered the bell.\ncomplaint\tMy soup was cold."
+)
+"""What is typed to begin with."""
+
+
+def labelled_texts() -> tuple[LabelledTexts | None, int]:
+    """The texts that a probe is fitted on, None while no file is there, and the seed, behind a button that opens them.
+
+    Raises:
+        BertvizError: as bertviz_core.predictions.labelled.reading.checked.
+    """
+    with st.popover("Labelled texts", icon=":material/label:", key="labelled_box"), st.container(width=BOX):
+        source = choice("Labelled texts", SOURCES, SOURCE, label_visibility="collapsed")
+        seed = _seed_input()
+        return {SOURCES[0]: _examples, SOURCES[1]: _typed, SOURCES[2]: _from_file}[source](), seed
+
+
+def _examples() -> LabelledTexts:
+    examples = example_set()
+    st.caption(
+        f"{len(examples.texts)} short English sentences about {', '.join(examples.classes[:-1])} and "
+        f"{examples.classes[-1]}, written for this dashboard (*{EXAMPLE_SET}*)."
+    )
+    return examples
+
+
+def _typed() -> LabelledTexts:
+    if TYPED not in st.session_state:
+        st.session_state[TYPED] = FIRST
+    text = st.text_area(
+        "Label, tab, text",
+        key=TYPED,
+        height=220,
+        width=BOX,
+        persist_state="session",
+        label_visibility="collapsed",
+        placeholder="label<tab>text",
+    )
+    st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
+    if not (text or "").strip():
+        raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
+    return typed_labels(read_sentences("The list", within_upload(str(text)), settings()))
+
+
+def _from_file() -> LabelledTexts | None:
+    table = FILE.table(
+        "A table with a column of texts and one of labels, or a text file with label, tab and text on each line; at "
+        f"most {MAX_TEXTS:,} texts and {MAX_CLASSES} classes. It stays on this server."
+    )
+    if table is None:
+        return None
+    first = label_column(table)
+    if first is None:
+        return typed_labels(table)
+    return column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
+
+
+def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:
+    """A column of a file by its name; such names are the file's words and stand in no link.
+
+    Args:
+        label: what the column holds.
+        key: of the control.
+        columns: their names.
+        first: the one to begin with.
+        none: how it is said that no column is meant, which is ""; empty where one must be chosen.
+    """
+    options = [*([""] if none else []), *columns]
+    if st.session_state.get(key, first) not in options:
+        st.session_state[key] = first
+    chosen = st.selectbox(
+        label,
+        options,
+        index=options.index(first),
+        key=key,
+        persist_state="session",
+        format_func=lambda name: escape_controls(name) or none,
+    )
+    return str(chosen or "")
+
+
+def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooling:
+    """How the vectors of a text's tokens become the one that the probe reads."""
+    if st.session_state.get(POOLING, offered[0]) not in offered:
+        st.session_state[POOLING] = offered[0]
+    pooling = st.selectbox(
+        "Pooling",
+        list(offered),
+        key=POOLING,
+        format_func=lambda each: pooling_word(each, first_token),
+        help="How the vectors of a text's tokens become one.",
+        width=WIDTH,
+        **BOUND,
+    )
+    return next((each for each in offered if each == pooling), offered[0])
+
+
+def _seed_input() -> int:
+    """Seed of the held-out parts and of the shuffled labels."""
+    words = "Another seed cuts the texts into other parts and shuffles the labels of the control task in another way."
+    return int(st.number_input("Seed", 0, MOST_SEED, 0, step=1, key=SEED, help=words, width=110, **BOUND))
+
+
+def files_popover() -> Any:
+    """Where a probe is saved, and one that was saved before is opened."""
+    return st.popover("Save or open", icon=":material/save:", key="probe_box")

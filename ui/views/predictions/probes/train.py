@@ -1,0 +1,153 @@
+"""Train a head here: accuracy of a probe on every layer, then what the chosen one says of the page's text."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.figures.predictions.classes import classes_figure
+from bertviz_core.figures.predictions.probes import probe_figure
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.labelled.probe import check_model, probe_bytes
+from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
+from bertviz_core.sentences.pooling import offered_poolings
+from ui.cache import models
+from ui.views.predictions.probes import cache, controls, texts
+from ui.widgets import controls as shared
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.view_and_layer import state_select
+
+PERCENT = dict.fromkeys(("accuracy", "spread", "macro-F1", "control task", "selectivity"), "percent")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenProbe:
+    """The probe that answers, and where it comes from."""
+
+    probe: Probe
+    """Fitted here, or opened from a file."""
+    labelled: LabelledTexts | None
+    """What it was fitted on; None for one from a file."""
+    scores: ProbeScores | None
+    """Of every layer; None for one from a file."""
+
+
+def train_view() -> None:
+    """Accuracy over the layers, and the probe's classes of the text."""
+    name, text = shared.model_name(), shared.text()
+    chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
+    if chosen.scores is not None and chosen.labelled is not None:
+        _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
+    prediction = cache.prediction(name, chosen.probe, text)
+    if chosen.labelled is None or chosen.scores is None:
+        code = texts.opened_code(name, text)
+    else:
+        code = texts.answer_code(name, chosen.labelled, chosen.scores, chosen.probe, text)
+    words = figure_block(
+        classes_figure(prediction, "by size"),
+        f"probe {name}",
+        pd.DataFrame({"class": prediction.labels, "probability": prediction.probabilities, "logit": prediction.logits}),
+        texts=prediction.tokens,
+        explanation=(texts.ANSWER, code),
+    )
+    for notice in prediction.notices:
+        words.caption(escape_markdown(notice))
+
+
+def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
+    """The probe that the controls ask for: one from a file, else fitted on the labelled texts.
+
+    Args:
+        name: name of the model.
+        row: where the controls stand.
+
+    Raises:
+        BertvizError: as bertviz_core.predictions.labelled.reading.checked and fitting.layer_vectors; or the file holds
+            no probe of this model.
+    """
+    with row:
+        labelled, seed = controls.labelled_texts()
+        model = models.loaded(name)
+        first = cache.edges(name).first
+        offered = offered_poolings(first, model.has_pooler, "mean")
+        offered = (*(each for each in offered if each == "mean"), *(each for each in offered if each != "mean"))
+        pooling = controls.pooling_select(offered, first)
+        last = model.num_hidden_layers
+        words = "The hidden states that the probe reads: the embeddings, or what a layer hands on."
+        layer = last if pooling == "pooler" else state_select(last, words)
+        place = controls.files_popover()
+    with place:
+        opened = _opened()
+    if opened is not None:
+        check_model(opened, model)
+        return ChosenProbe(opened, None, None)
+    if labelled is None:
+        st.info("Choose a file under **Labelled texts** above.", icon=":material/upload:")
+        st.stop()
+    fit = cache.fitted(name, labelled, pooling, seed)
+    probe = fit.probes[fit.scores.layers.index(layer)]
+    with place:
+        _save(probe)
+    return ChosenProbe(probe, labelled, fit.scores)
+
+
+def _opened() -> Probe | None:
+    """The probe of a file that was opened; None for the one that is fitted here."""
+    handed = controls.PROBE.handed("Open a probe: a .zip that was saved here, of this model.")
+    if handed is None:
+        return None
+    if controls.PROBE.in_sight:
+        st.caption("Take the file away to go back to the probe that is fitted here.")
+    else:
+        st.button("Back to the probe fitted here", key="forget_probe", on_click=controls.PROBE.forget)
+    return cache.opened(*handed)
+
+
+def _save(probe: Probe) -> None:
+    name = f"probe-{probe.model.replace('/', '-')}-{probe.texts}-{probe.pooling}-{probe.layer}.zip"
+    st.download_button(
+        "Save this probe",
+        lambda: probe_bytes(probe),
+        name,
+        "application/zip",
+        key="probe_save",
+        icon=":material/save:",
+        help="A zip with the weights (safetensors) and what they are (JSON): model, layer, pooling, classes, accuracy.",
+        on_click="ignore",
+    )
+
+
+def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Probe) -> None:
+    words = figure_block(
+        probe_figure(scores, probe.layer),
+        f"probe accuracy {scores.pooling} {name}",
+        _frame(scores),
+        formats=PERCENT,
+        explanation=(texts.HOW, texts.scores_code(name, labelled, scores)),
+    )
+    place = scores.layers.index(probe.layer)
+    words.markdown(
+        f"{state_name(probe.layer).capitalize()}: accuracy **{probe.accuracy:.1%} ± {probe.spread:.1%}**, macro-F1 "
+        f"**{scores.macro_f1[place].mean():.3f}**, control task {scores.control_accuracy[place].mean():.1%}, "
+        f"selectivity **{100 * scores.selectivity[place]:.1f} points**, most frequent class {scores.majority:.1%}. "
+        f"Best: {escape_markdown(state_name(scores.layers[scores.best]))}."
+    )
+    words.caption(texts.READ)
+    for notice in scores.notices:
+        words.caption(escape_markdown(notice))
+
+
+def _frame(scores: ProbeScores) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "hidden state": [state_name(layer) for layer in scores.layers],
+            "accuracy": scores.accuracy.mean(axis=1).astype(float),
+            "spread": scores.accuracy.std(axis=1).astype(float),
+            "macro-F1": scores.macro_f1.mean(axis=1).astype(float),
+            "control task": scores.control_accuracy.mean(axis=1).astype(float),
+            "selectivity": np.asarray(scores.selectivity, dtype=float),
+        }
+    )

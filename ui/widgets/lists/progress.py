@@ -1,0 +1,88 @@
+"""Work on a list while its reader waits: how far it is, a way to end it, and its result."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from ui.cache.jobs import Job, JobBoard
+from ui.widgets.formatting import duration
+
+QUIET_S, CHECK_EVERY_S, POLL_S = 0.4, 0.05, 1.0
+T = TypeVar("T")
+Resume = Callable[[str], None]
+
+
+def awaited(
+    board: Callable[[], JobBoard[Any]],
+    key: str,
+    job: Job[T],
+    noun: str,
+    patience_s: float,
+    resume: Resume | None = None,
+) -> T:
+    """The result of a job; while there is none the page shows how far it is, and ends there.
+
+    Args:
+        board: gives the board that the job is on.
+        key: of the job.
+        job: the job.
+        noun: what it counts, such as "sentences".
+        patience_s: seconds for which the page waits without a way to end the work.
+        resume: called with the key before a stopped job begins again.
+
+    Raises:
+        BertvizError: the job's own.
+    """
+    _wait(job, noun, patience_s)
+    if job.error is not None:
+        board().forget(key)
+        raise job.error
+    if job.result is None:
+        _watch(board, key, noun, resume)
+        st.stop()
+    return job.result
+
+
+def progress_words(job: Job[Any], noun: str) -> str:
+    """How far a job is, at what rate, and what is left."""
+    if job.state == "waiting":
+        return "Waiting for another list to be finished."
+    left = job.seconds_left
+    rest = f", about {duration(left)} left" if left is not None else ""
+    return f"{job.done:,} of {job.total:,} {noun}, {job.rate:,.0f} per second{rest}"
+
+
+def _wait(job: Job[Any], noun: str, patience_s: float) -> None:
+    """Wait for a job; every word written lets a superseded page stop."""
+    started, place = perf_counter(), st.empty()
+    while not job.wait(CHECK_EVERY_S):
+        spent = perf_counter() - started
+        if spent > patience_s:
+            break
+        if spent > QUIET_S:
+            place.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+    place.empty()
+
+
+@st.fragment(run_every=POLL_S)
+def _watch(board: Callable[[], JobBoard[Any]], key: str, noun: str, resume: Resume | None) -> None:
+    """How far a job is; looked at again each second, whatever page its reader comes from."""
+    job = board().find(key)
+    if job is None or job.state in ("done", "failed"):
+        st.rerun()
+    if job.state == "stopped":
+        kept = " What is computed is kept." if resume is not None else ""
+        st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{kept}", icon=":material/stop_circle:")
+        st.button("Go on", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
+        return
+    st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+    st.caption("This goes on when you look at another page, and its result is kept for the next time.")
+    st.button("Cancel", key="stop_job", on_click=job.stop)
+
+
+def _again(board: Callable[[], JobBoard[Any]], key: str, resume: Resume | None) -> None:
+    if resume is not None:
+        resume(key)
+    board().forget(key)
