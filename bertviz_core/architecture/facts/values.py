@@ -111,10 +111,11 @@ def flow_of(model: "torch.nn.Module", begins: set[str], ends: set[str]) -> Itera
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
+    mode: Any = TorchDispatchMode
     flow, thread = Flow(), get_ident()
     flow.names = {id(value): name for name, value in [*model.named_buffers(), *model.named_parameters()]}
 
-    class _Listener(TorchDispatchMode):
+    class _Listener(mode):  # type: ignore[misc]  # torch leaves the class without types
         """Notes of every operation what it made from what."""
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
