@@ -30,6 +30,15 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def decimals(value: float, places: int = 4) -> str:
+    """A number with its decimals; one that they would show as 0 with its first two digits: 6.4e−7."""
+    word = f"{value:.{places}f}"
+    if value and not float(word):
+        digits, _, power = f"{value:.1e}".partition("e")
+        word = f"{digits}e{int(power)}"
+    return word.replace("-", "−")
+
+
 def formula_safe(text: str) -> str:
     """The text, with an apostrophe in front where a spreadsheet would run it as a formula."""
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text

@@ -16,6 +16,7 @@ HEADS = {
     "sequence-classification": "classes",
     "token-classification": "tags",
     "question-answering": "answers",
+    "next-sentence": "next sentence",
 }
 """What a model of the catalogue predicts, by the task of its head."""
 HELP = (

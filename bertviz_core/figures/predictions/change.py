@@ -29,7 +29,7 @@ from bertviz_core.predictions.results import (
     TagPrediction,
     WordShift,
 )
-from bertviz_core.text import shortened
+from bertviz_core.text import decimals, shortened
 
 BEFORE, AFTER = "The text", "Edited"
 PAIR_ROW, LEGEND = 52, 30
@@ -45,6 +45,7 @@ def paired_bars(
     after: Float[np.ndarray, " rows"],
     scoring: Scoring,
     title: str,
+    whole: bool,
     theme: Theme,
 ) -> go.Figure:
     """Two bars for every name, of the text and of its edited version, with the difference.
@@ -55,6 +56,7 @@ def paired_bars(
         after: numbers of the edited text.
         scoring: what they are.
         title: stands alone on a slide.
+        whole: whether the axis of probabilities goes to 1.
         theme: colours and typeface.
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * len(names)))
@@ -66,7 +68,7 @@ def paired_bars(
     add_lying_bars(figure, before, old, HUES[6], BEFORE, theme)
     add_lying_bars(figure, after, new, theme.colours["task head"], AFTER, theme)
     figure.update_layout(barmode="group", legend={"traceorder": "normal"})
-    return name_bars(figure, names, np.concatenate([before, after]), [*old, *new], scoring, theme)
+    return name_bars(figure, names, np.concatenate([before, after]), [*old, *new], scoring, theme, whole)
 
 
 def signed(change: float) -> str:
@@ -82,7 +84,7 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
     names = [class_prediction.labels[row] for row in rows]
     title = f"Classes before and after the edit — {class_prediction.model}"
     told = ", ".join(f"{class_words(class_prediction, row)}, edited {class_words(edited_classes, row)}" for row in rows)
-    draw = partial(paired_bars, names, first[rows], second[rows], class_prediction.scoring, title)
+    draw = partial(paired_bars, names, first[rows], second[rows], class_prediction.scoring, title, True)
     return FigureSpec(title, f"{title}: {told}", draw, f"{title}. In brackets: the difference")
 
 
@@ -97,8 +99,8 @@ def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: s
     where = f'the mask at "{shortened(guessed_token, LONGEST)}", position {word_shift.position}'
     title = f"Words at {where}, before and after the edit — {model_name}"
     numbers = zip(word_shift.words, word_shift.before.tolist(), word_shift.after.tolist(), strict=True)
-    told = ", ".join(f"{word} {before:.3f}, edited {after:.3f}" for word, before, after in numbers)
-    draw = partial(paired_bars, list(word_shift.words), word_shift.before, word_shift.after, "softmax", title)
+    told = ", ".join(f"{word} {decimals(before, 3)}, edited {decimals(after, 3)}" for word, before, after in numbers)
+    draw = partial(paired_bars, list(word_shift.words), word_shift.before, word_shift.after, "softmax", title, False)
     return FigureSpec(title, f"{title}: {told}", draw, f"{title}. In brackets: the difference")
 
 

@@ -11,7 +11,7 @@ from bertviz_core.figures.base.letters import shortened_label, text_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.predictions.results import ClassPrediction, Scoring
-from bertviz_core.text import escape_controls
+from bertviz_core.text import decimals, escape_controls
 
 ClassOrder = Literal["by size", "as in the model"]
 ORDERS: tuple[ClassOrder, ...] = ("by size", "as in the model")
@@ -92,6 +92,7 @@ def name_bars(
     words: list[str],
     scoring: Scoring,
     theme: Theme,
+    whole: bool = True,
 ) -> go.Figure:
     """The figure with the names of its rows, and an axis on which the words behind the bars have room.
 
@@ -102,10 +103,11 @@ def name_bars(
         words: what stands behind them.
         scoring: what the numbers are.
         theme: its width is that of the figure.
+        whole: whether the axis of probabilities goes to 1.
     """
     ticks: dict[str, Any] = {"nticks": 3 if theme.slim else 6}
     low, high = 0.0, 1.0
-    if scoring == "number":
+    if scoring == "number" or not whole:
         low, high = min(0.0, float(values.min(initial=0))), max(0.0, float(values.max(initial=0)))
         high = high if low < high else 1.0
     else:
@@ -128,7 +130,7 @@ def _line(name: str) -> str:
 
 def number_words(value: float, scoring: Scoring) -> str:
     """A number as it stands behind its bar."""
-    return f"{value:.4f}".replace("-", "−") if scoring == "number" else f"{value:.3f}"
+    return decimals(value, 4 if scoring == "number" else 3)
 
 
 def class_words(prediction: ClassPrediction, row: int) -> str:

@@ -18,6 +18,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import WordLens
+from bertviz_core.text import decimals
 
 LensMeasure = Literal["probability", "rank of the original", "entropy", "KL to the last layer"]
 MEASURES: tuple[LensMeasure, ...] = ("probability", "rank of the original", "entropy", "KL to the last layer")
@@ -136,8 +137,8 @@ def _told(lens: WordLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list
         [
             f"{state_name(entry)}: "
             + ", ".join(
-                f"{token_text(word[:SHORT])} {share:.3f}"
-                for word, share in zip(cell, shares[entry, place], strict=False)
+                f"{token_text(word[:SHORT])} {decimals(share, 3)}"
+                for word, share in zip(cell, shares[entry, place].tolist(), strict=False)
             )
             for place, cell in enumerate(row)
         ]

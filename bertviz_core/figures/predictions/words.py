@@ -12,7 +12,7 @@ from bertviz_core.figures.base.style import Theme, escape, layout
 from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.figures.tokens.strip import token_strip
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
-from bertviz_core.text import escape_controls, shortened
+from bertviz_core.text import decimals, escape_controls, shortened
 from bertviz_core.trace.results import TextPieces
 
 LONGEST = 24
@@ -24,7 +24,7 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
     """The text in its tokens: masked ones filled, below each the probability of the original token there."""
     title = f"The text and its masks — {word_prediction.model}"
     probabilities = np.exp(word_prediction.log_probability).tolist()
-    notes = ["?" if np.isnan(each) else f"{each:.3f}" for each in probabilities]
+    notes = ["?" if np.isnan(each) else decimals(each, 3) for each in probabilities]
     alt = f"The text with {int(word_prediction.masked.sum())} masks — {word_prediction.model}: " + ", ".join(
         f"{token} {MASKED if masked else note}"
         for token, masked, note in zip(
@@ -65,7 +65,7 @@ def words_figure(
     token = shortened(escape_controls(word_prediction.tokens.tokens[word_position]), LONGEST)
     state = MASKED if word_prediction.masked[word_position] else "not masked"
     title = f'Words at position {word_position} ("{token}", {state}) — {word_prediction.model}'
-    alt = f"{title}: " + ", ".join(f"{word} {value:.4f}" for word, _, value, _ in rows)
+    alt = f"{title}: " + ", ".join(f"{word} {decimals(value)}" for word, _, value, _ in rows)
     draw = partial(word_bars, rows, title)
     return FigureSpec(title, alt, draw, f"{title}. Probabilities of the masked-LM head.")
 

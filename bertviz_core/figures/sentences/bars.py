@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from bertviz_core.figures.base.letters import text_width
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme
+from bertviz_core.text import decimals
 
 NUMBER_SIZE = TEXT_SIZE - 1
 PLOT = 0.5
@@ -27,7 +28,7 @@ def add_score_bars(
         theme: colour of the numbers; its width is that of the figure.
     """
     places, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
-    words = [f"{value:.4f}".replace("-", "−") for value in values.tolist()]
+    words = [decimals(value) for value in values.tolist()]
     figure.add_bar(
         x=values,
         y=places,

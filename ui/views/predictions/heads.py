@@ -12,7 +12,7 @@ from ui.components.navigation import PageLink, page_links
 from ui.session import settings
 from ui.views.predictions import cache
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.model_select import choose_model
+from ui.widgets.model_select import HEADS, choose_model
 
 
 class Heads(NamedTuple):
@@ -46,8 +46,8 @@ def whole_heads(name: str) -> Heads:
     except MissingFilesError:
         raise
     except CheckpointError as error:
-        return Heads((), f"a head for {tasks[0]} that is not whole", refusal=str(error), task=tasks[0])
-    return Heads(tasks, f"{head.model_class}, a head for {' and '.join(tasks)}", head.notices)
+        return Heads((), f"a head for {HEADS[tasks[0]]} that is not whole", refusal=str(error), task=tasks[0])
+    return Heads(tasks, f"{head.model_class}, a head for {' and '.join(HEADS[task] for task in tasks)}", head.notices)
 
 
 def no_head(name: str, heads: Heads) -> None:

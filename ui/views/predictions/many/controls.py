@@ -12,6 +12,7 @@ from ui.session import settings
 from ui.views.predictions.probes.controls import column_select
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.files import ListFile, most_megabytes, within_upload
+from ui.widgets.model_select import HEADS
 
 SOURCE, TYPED, GOLD, SECOND, ASKED = "texts_from", "many_texts", "gold_column", "second_column", "asked"
 SOURCES = ("typed", "file")
@@ -56,10 +57,10 @@ def asked_select(tasks: tuple[str, ...]) -> str:
     if st.session_state.get(ASKED, options[0]) not in options:
         st.session_state[ASKED] = options[0]
     words = "A head that the checkpoint holds, or a probe that is trained here."
+    names = {PROBE: "probe"} | {task: f"head: {HEADS[task]}" for task in tasks}
     asked = st.selectbox(
-        "Asked", options, key=ASKED, format_func=lambda each: f"head: {each}" if each != PROBE else "probe", help=words,
-        width=230, **BOUND,
-    )  # fmt: skip
+        "Asked", options, key=ASKED, format_func=lambda each: names[each], help=words, width=230, **BOUND
+    )
     return str(asked or options[0])
 
 

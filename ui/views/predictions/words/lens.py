@@ -9,7 +9,7 @@ import streamlit as st
 from bertviz_core.figures.predictions.lens import TOLD, lens_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import WordLens
-from bertviz_core.text import escape_controls, isolated
+from bertviz_core.text import decimals, escape_controls, isolated
 from ui.cache import models
 from ui.components.cell_click import cell_click
 from ui.views.predictions import cache, controls, texts
@@ -93,7 +93,7 @@ def _cell(lens: WordLens, entry: int, position: int) -> str:
     value = float(lens.log_probability[entry, position])
     return (
         f"{place}: the original token has rank **{int(lens.rank[entry, position]):,}**, probability "
-        f"**{math.exp(value):.4f}**, log-probability **{value:.3f}** nats; {spread}."
+        f"**{decimals(math.exp(value))}**, log-probability **{decimals(value, 3)}** nats; {spread}."
     )
 
 

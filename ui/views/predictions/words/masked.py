@@ -11,7 +11,7 @@ from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.predictions.words import masked_text_figure, words_figure
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
 from bertviz_core.predictions.run import word_count
-from bertviz_core.text import escape_controls, isolated
+from bertviz_core.text import decimals, escape_controls, isolated
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.cache.figures import cached_figure
@@ -91,8 +91,8 @@ def _original(prediction: WordPrediction, position: int, vocab_size: int) -> str
     token = escape_markdown(isolated(escape_controls(prediction.tokens.tokens[position])))
     seen = "hidden behind the mask" if prediction.masked[position] else "seen by the model"
     return (
-        f"The original token **{token}**, {seen}: probability **{math.exp(value):.4f}**, log-probability "
-        f"**{value:.3f}** nats, rank **{int(prediction.rank[position]):,}** of {vocab_size:,}."
+        f"The original token **{token}**, {seen}: probability **{decimals(math.exp(value))}**, log-probability "
+        f"**{decimals(value, 3)}** nats, rank **{int(prediction.rank[position]):,}** of {vocab_size:,}."
     )
 
 
