@@ -49,8 +49,8 @@ def number_size(words: Sequence[Sequence[str]], across: float, down: float) -> i
 
 
 def _finer(form: str, values: Float[np.ndarray, "rows columns"]) -> str:
-    """A form with a fixed count of digits behind the point, or with as many as tell the numbers apart."""
-    fixed, finite = re.fullmatch(r"(.*\.)(\d+)f", form), values[np.isfinite(values)]
+    """A form with digits behind the point, or with as many as tell the numbers apart; counts are whole."""
+    fixed, finite = re.fullmatch(r"(.*\.)([1-9]\d*)f", form), values[np.isfinite(values)]
     spread = float(np.ptp(finite)) if finite.size else 0.0
     if fixed is None or spread == 0:
         return form
