@@ -3,7 +3,19 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import attention, compare, layers, ledger, load_report, predictions, report, sentences, server, trace
+from benchmarks import (
+    attention,
+    compare,
+    layers,
+    ledger,
+    load_report,
+    predictions,
+    predictions_page,
+    report,
+    sentences,
+    server,
+    trace,
+)
 from benchmarks.timing import Row, table
 
 MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
@@ -15,6 +27,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     predictions.rows,
     server.rows,
     layers.rows,
+    predictions_page.rows,
     attention.rows,
 )
 

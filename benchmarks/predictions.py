@@ -112,18 +112,25 @@ def _worst(ours: Sequence[Any], theirs: Sequence[Sequence[dict[str, Any]]]) -> f
 
 
 def _opened(folder: Path, class_name: str, **shape: int) -> "tuple[HeadModel, TextTokenizer]":
-    """A model of random weights with the bundled model's vocabulary, saved and opened as any other."""
-    import torch
-    import transformers
-
-    from bertviz_core.models.sources import bundled_folder, folder_source
+    """A model of random weights, saved and opened as any other."""
+    from bertviz_core.models.sources import folder_source
     from bertviz_core.predictions.loading import load_head
     from bertviz_core.settings import Settings
     from bertviz_core.trace.tokenization import load_tokenizer
 
-    torch.manual_seed(0)
-    getattr(transformers, class_name)(transformers.BertConfig(**shape)).save_pretrained(folder)
-    transformers.AutoTokenizer.from_pretrained(bundled_folder()).save_pretrained(folder)
+    saved(folder, class_name, **shape)
     settings = Settings.from_environment(any_folder=True)
     source = folder_source("made", folder)
     return load_head(source, settings), load_tokenizer(source, settings)
+
+
+def saved(folder: Path, class_name: str, **shape: int) -> None:
+    """Write a model of random weights with the bundled model's vocabulary."""
+    import torch
+    import transformers
+
+    from bertviz_core.models.sources import bundled_folder
+
+    torch.manual_seed(0)
+    getattr(transformers, class_name)(transformers.BertConfig(**shape)).save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(bundled_folder()).save_pretrained(folder)

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -87,14 +87,21 @@ def _debugged_start(script: Path, page: str) -> float:
 
 
 @contextlib.contextmanager
-def served(script: Path) -> Iterator[tuple[str, int]]:
-    """Address and process of a Streamlit script on a free port, from when it answers its health check."""
+def served(script: Path, environment: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
+    """Address and process of a Streamlit script on a free port, from when it answers its health check.
+
+    Args:
+        script: what is served.
+        environment: variables that its process has besides.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"]
     command = [sys.executable, "-m", "streamlit", "run", str(script), *options]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    variables = {**os.environ, **(environment or {})}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=ROOT, env=variables, **quiet)
     url = f"http://127.0.0.1:{port}"
     pause = threading.Event()
     try:
