@@ -208,6 +208,7 @@ def fresh(strangers_tab: Page) -> Fresh:
 def page(tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
     """The tab, empty, in the colour scheme that the test asks for; at the end it must have been quiet."""
     tab.emulate_media(color_scheme=getattr(request, "param", "light"))
+    tab.set_viewport_size({"width": 1400, "height": 900})
     watch = Watch(tab)
     yield tab
     faults = watch.faults()

@@ -19,6 +19,7 @@ from bertviz_core.figures.base.export import font_face
 from bertviz_core.figures.base.style import FAMILY, WIDE, theme_named
 from bertviz_core.figures.registry import all_figures
 from bertviz_core.models.catalog.bundled import SPLADE
+from tests.pages.labels import QUESTION, save_heads
 from ui.session import TEACHING_SIZES
 
 pytestmark = pytest.mark.browser
@@ -60,8 +61,22 @@ OTHER = dict.fromkeys(("changes", "change", "cosines", "divergences"), ("other",
 NEEDED = {**OTHER, "query": ("query_sentence", "What is attention?"), "word": ("word", WORD)}
 """Figure -> setting that it cannot do without."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
-MODELS = dict.fromkeys(WORD_HEAD, SPLADE)
+LABEL_HEADS = {
+    "answer-map": "answers",
+    "answers": "answers",
+    "answers-change": "answers",
+    "classes": "classes",
+    "classes-change": "classes",
+    "next-sentence": "pretraining",
+    "tags": "tags",
+    "tags-change": "tags",
+    "words-change": "words",
+}
+"""Figure -> folder of the tiny model with its head."""
+MODELS = {**dict.fromkeys(WORD_HEAD, SPLADE), **LABEL_HEADS}
 """Figure -> model, where it is another than that of most."""
+SHORT_TEXTS = [text for text in TEXTS if text != "128 tokens"]
+"""What the tiny models read whole."""
 MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 
 
@@ -71,22 +86,36 @@ def inputs(
     settings: tuple[tuple[str, str], ...] = (),
     model: str = MODEL,
     pair: str | None = None,
+    task: str | None = None,
 ) -> FigureInputs:
     """What figures of these texts are made of, each part made once."""
     return FigureInputs(
-        FigureRequest(model, texts, pair, "", "", "sunburst", 3, 0, 0, "length", False, "", None, dict(settings))
+        FigureRequest(model, texts, pair, "", "", "sunburst", 3, 0, 0, "length", False, "", task, dict(settings))
     )
 
 
+def label_inputs(name: str, text: str) -> FigureInputs:
+    """What the figures of a head that labels are made of; an answer is sought in the text."""
+    model, change = LABEL_HEADS[name], name.endswith("-change")
+    if model == "answers":
+        edited = (("edited_pair", f"{text} {TEXTS['short']}"),) if change else ()
+        return inputs((QUESTION,), edited, model, text)
+    if model == "pretraining":
+        return inputs((text,), (), model, TEXTS["short"], "next-sentence")
+    return inputs((text,), (("edited", f"{text} It is."),) if change else (), model)
+
+
 def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
-    """(text and window, pixels, figure as JSON) of all drawings of a figure of the bundled model that differ."""
+    """(text and window, pixels, figure as JSON) of all drawings of a figure that differ."""
     figure = all_figures()[name]
     seen: set[str] = set()
     settings = (*more, *([NEEDED[name]] if name in NEEDED else []))
     for text in texts:
-        words = (TEXTS[text], *((TEXTS["short"],) if name in ("pair", "word") else ()))
-        pair = TEXTS["short"] if name == "term-score" else None
-        given = inputs(PAGE_TEXTS.get(name, words), settings, MODELS.get(name, MODEL), pair)
+        given = label_inputs(name, TEXTS[text]) if name in LABEL_HEADS else None
+        if given is None:
+            words = (TEXTS[text], *((TEXTS["short"],) if name in ("pair", "word") else ()))
+            pair = TEXTS["short"] if name == "term-score" else None
+            given = inputs(PAGE_TEXTS.get(name, words), settings, MODELS.get(name, MODEL), pair)
         spec = figure(*(getattr(given, each) for each in figure.inputs))
         new = {
             (window, pixels, drawn)
@@ -119,9 +148,19 @@ def faults(board: Page, drawn: Iterable[tuple[str, int, str]]) -> dict[str, list
     return {case: found for case, pixels, json in drawn if (found := board.evaluate(measured, [json, pixels]))}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tiny models of every head that labels, in the models folder."""
+    folder = save_heads(tmp_path_factory.mktemp("heads"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
+        yield
+
+
 @pytest.mark.parametrize("name", all_figures())
 def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
-    assert not faults(board, drawings(name, TEXTS))
+    whole = name not in LABEL_HEADS or LABEL_HEADS[name] == "answers"
+    assert not faults(board, drawings(name, TEXTS if whole else SHORT_TEXTS))
 
 
 @pytest.mark.parametrize(("name", "setting", "value"), VARIANTS)
