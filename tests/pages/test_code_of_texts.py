@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, views
 from tests.pages.snippets import BUNDLED, MODELS, Check, Printed, chart, check_view, close, folded, printed
@@ -136,7 +137,7 @@ def words(at: AppTest, values: Printed) -> None:
     assert list(rows["word"][:10]) == best
     close(probabilities, rows["probability"][:10])
     shown = " ".join(each.value for each in at.markdown)
-    assert f"log-probability **{float(log_probability):.3f}** nats, rank **{int(rank):,}**" in shown
+    assert f"log-probability **{decimals(float(log_probability), 3)}** nats, rank **{int(rank):,}**" in shown
 
 
 def surprise(at: AppTest, values: Printed) -> None:
@@ -180,6 +181,16 @@ WORD_VIEWS: Mapping[str, Mapping[str, Check]] = {
 @pytest.mark.parametrize("view", WORD_VIEWS)
 def test_words_of_a_head(view: str) -> None:
     check_view("predictions", "splade-tiny", WORD_VIEWS[view], view=view, text="I love my pet python.")
+
+
+def several(at: AppTest, values: Printed) -> None:
+    (table,) = [each.value for each in at.dataframe]
+    assert list(table["answer"]) == list(values[0])
+    close(values[1], table["probability"])
+
+
+def test_several_texts() -> None:
+    check_view("predictions", "splade-tiny", {"predictions_several": several}, view="Several texts")
 
 
 def test_the_score_of_two_texts() -> None:

@@ -18,6 +18,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.loading import PREDICTED
+from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import _decoded, metrics, opened, said, views
 from tests.pages.snippets import folded
@@ -72,7 +73,7 @@ def test_the_first_view_masks_the_longest_word_and_lists_the_best() -> None:
     np.testing.assert_allclose(bars["x"][:10], np.exp(best), rtol=1e-4)
     rank = int((log_p[PYTHON] > log_p[PYTHON, ids[PYTHON]]).sum()) + 1
     assert f"rank **{rank:,}** of 30,522" in told(at)
-    assert f"log-probability **{log_p[PYTHON, ids[PYTHON]]:.3f}** nats" in told(at)
+    assert f"log-probability **{decimals(float(log_p[PYTHON, ids[PYTHON]]), 3)}** nats" in told(at)
     _, notes = boxes(at, "predictions_text")
     assert notes == [f"{np.exp(log_p[place, token]):.3f}" for place, token in enumerate(ids)]
     assert BUNDLED[SPLADE].introduction in told(at)

@@ -15,8 +15,10 @@ from bertviz_core.text import escape_controls, is_right_to_left
 SIZES = (26, 22, 19, 16)
 """Pixels of the letters: the largest in which a text takes at most FEW rows."""
 FEW = 4
-EDGES, PAD, LEAST = 16, 6, 0.38
-"""Pixels of a picture's place that are no part of the plot, and around a mark; a blank as a share of the letters."""
+EDGES, PAD = 16, 6
+"""Pixels of a picture's place that are no part of the plot, and around a mark."""
+BLANK, WIDE_BLANK = 0.38, 0.7
+"""A blank as a share of the letters; between words from right to left, whose letters are joined at any width."""
 ANCHOR = 3
 """Pixels by which plotly sets a text off from its point."""
 SMALL = TEXT_SIZE - 2
@@ -78,34 +80,38 @@ class _Rows:
             self.headings[self.row] = heading
         self.row, self.used = self.row + 1, 0.0
         first, left = len(self.boxes), DRAWN
+        backwards = is_right_to_left("".join(stretch.text for stretch in part))
+        blank = (WIDE_BLANK if backwards else BLANK) * self.size
         for stretch in part:
             self.stretches.append(stretch)
             pad = PAD if stretch.colour else 0
             words = re.findall(r"\s+|\S+", stretch.text)
             taken = sum(text_width(_shown(word), self.size) for word in words)
-            wide = text_width(stretch.label, SMALL) - taken if stretch.label else 0.0
+            least = text_width(stretch.label, SMALL)
+            wide = least - taken if stretch.label else 0.0
             self.used += pad
             for word in words:
                 if word.isspace():
-                    self.used += LEAST * self.size if self.used else 0.0
+                    self.used += blank if self.used else 0.0
                     continue
                 left -= 1
                 if left < 0:
                     break
-                self._word(word, pad)
+                self._word(word, pad, least)
+                least = 0.0
             self._widen(max(0.0, wide), pad)
         if left < 0:
             more = sum(len(stretch.text.split()) for stretch in part) - DRAWN
             self.stretches.append(Stretch(""))
             self._word(f"… {more:,} more words", 0)
-        if is_right_to_left("".join(stretch.text for stretch in part)):
+        if backwards:
             self.boxes[first:] = [replace(box, left=self.width - box.left - box.width) for box in self.boxes[first:]]
 
-    def _word(self, word: str, pad: int) -> None:
-        """A word, in the next row where this one has no room; cut where no row has."""
+    def _word(self, word: str, pad: int, least: float = 0.0) -> None:
+        """A word, in the next row where this one has no room for it or the name below it; cut where no row has."""
         for text in _cut(_shown(word), self.size, self.width / 3):
             width = text_width(text, self.size)
-            if self.used > pad and self.used + width + pad > self.width:
+            if self.used > pad and self.used + max(width, least) + pad > self.width:
                 self.row, self.used = self.row + 1, float(pad)
             self.boxes.append(_WordBox(text, len(self.stretches) - 1, self.used, width, self.row))
             self.used += width
