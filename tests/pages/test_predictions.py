@@ -75,7 +75,7 @@ def test_the_first_view_masks_the_longest_word_and_lists_the_best() -> None:
     assert f"rank **{rank:,}** of 30,522" in told(at)
     assert f"log-probability **{decimals(float(log_p[PYTHON, ids[PYTHON]]), 3)}** nats" in told(at)
     _, notes = boxes(at, "predictions_text")
-    assert notes == [f"{np.exp(log_p[place, token]):.3f}" for place, token in enumerate(ids)]
+    assert notes == [decimals(float(np.exp(log_p[place, token])), 3) for place, token in enumerate(ids)]
     assert BUNDLED[SPLADE].introduction in told(at)
     assert "mask" not in at.query_params
 
