@@ -99,7 +99,7 @@ def test_the_end_sums_up_and_leads_to_the_next_lesson(page: Page, server: str) -
     page.get_by_role("button", name="Sum up").click()
     expect(page.get_by_text("A tokenizer cuts a text into pieces")).to_be_visible()
     page.get_by_role("link", name="Next lesson: Tokens, 9 steps").click()
-    expect(page.locator(".lesson-card .title")).to_have_text("Tokens, step 1 of 8Pieces, not words")
+    expect(page.locator(".lesson-card .title")).to_have_text("Tokens, step 1 of 9Pieces, not words")
     expect(page.get_by_role("heading", name="Tokens", exact=True)).to_be_visible()
 
 
