@@ -45,6 +45,7 @@ def title(page: Page, token: str) -> Locator:
 def test_a_click_shows_the_neighbours_of_a_token(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     expect(title(page, '"python"')).to_have_count(1)
+    expect(picture(page)).to_contain_text("[SEP]")  # the figure below may be painted before
     assert shown(page)[:8] == ["[CLS]", "I", "love", "my", "pet", "python", ".", "[SEP]"]
     assert shown(page)[8:] == ["101", "1045", "2293", "2026", "9004", "18750", "1012", "102"]
     box = picture(page).bounding_box()
