@@ -1,0 +1,202 @@
+"""Corpora: two processes against one, memory and rate of a long input, growth with the rows, what Ray costs."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import corpus_search, report
+from benchmarks.load_server import ROOT
+from benchmarks.sentences import made_sentences
+from benchmarks.timing import Row, table
+
+WORDS_A_SENTENCE = 7
+FULL = 200_000
+PER_SHARD = 1_000
+CHILD = """
+import json, resource, sys, time
+from functools import partial
+from pathlib import Path
+from bertviz_core.corpus.embedding import EmbeddingOptions, embed_corpus
+from bertviz_core.corpus.runners import processes, ray
+from bertviz_core.corpus.shards import shards_made
+from bertviz_core.settings import Settings
+texts, out, runner, count, per_shard = sys.argv[1:6]
+begun = []
+def progress(done, total):
+    begun.append((time.perf_counter(), done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
+runners = {
+    "local": shards_made,
+    "processes": partial(processes.run, count=int(count)),
+    "ray": partial(ray.run, count=int(count), address=None),
+}
+options, settings = EmbeddingOptions(rows_per_shard=int(per_shard)), Settings.from_environment(any_folder=True)
+if __name__ == "__main__":
+    start = time.perf_counter()
+    embed_corpus("all-MiniLM-L6-v2", texts, Path(out), settings, options, runners[runner], progress)
+    print(json.dumps([time.perf_counter() - start, begun]))
+"""
+POOL = """
+import json, sys, time
+from sentence_transformers import SentenceTransformer
+from bertviz_core.models.sources import bundled_folder
+if __name__ == "__main__":
+    texts = open(sys.argv[1]).read().splitlines()
+    peer = SentenceTransformer(str(bundled_folder()), device="cpu")
+    peer.encode(texts[:64])
+    start = time.perf_counter()
+    if sys.argv[2] == "1":
+        peer.encode(texts)
+    else:
+        pool = peer.start_multi_process_pool(["cpu"] * int(sys.argv[2]))
+        start = time.perf_counter()
+        peer.encode(texts, pool=pool)
+    print(json.dumps(time.perf_counter() - start))
+    if sys.argv[2] != "1":
+        peer.stop_multi_process_pool(pool)
+"""
+
+
+class Embedded(NamedTuple):
+    """One run of the command."""
+
+    seconds: float
+    """All of it, start of processes included."""
+    a_second: float
+    """Rows a second from the first shard on."""
+    growth_nbytes: int
+    """Peak memory of the process above that before the first row."""
+
+
+def rows(count: int) -> list[Row]:
+    """The lines of the corpus.
+
+    Args:
+        count: rows of the longest input.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        words = sorted({word for word in (ROOT / "docs" / "glossary.md").read_text().split() if word.isalpha()})
+        sentences = made_sentences(words, count, WORDS_A_SENTENCE)
+        inputs = {size: _written(folder, sentences[:size]) for size in (count // 16, count // 4, count)}
+        return [
+            _two_processes(folder, inputs[count // 4]),
+            *_long(folder, inputs[count], sentences, count),
+            _growth(folder, inputs),
+            _ray(folder, inputs[count // 16]),
+        ]
+
+
+def _two_processes(folder: Path, texts: Path) -> Row:
+    """One process on one processor, two on two."""
+    one = _embedded(folder, texts, "processes", 1, {0})
+    two = _embedded(folder, texts, "processes", 2, {0, 1})
+    return Row(
+        "2 processes against 1, a processor each",
+        f"{two.a_second:.0f} rows a second",
+        f"{one.a_second:.0f} of one: {two.a_second / one.a_second:.2f}x",
+        ">= 1.6x",
+        two.a_second >= 1.6 * one.a_second,
+    )
+
+
+def _long(folder: Path, texts: Path, sentences: Sequence[str], count: int) -> list[Row]:
+    """Memory and rate of one process over a long input; the peers on a tenth of it."""
+    done = _embedded(folder, texts, "local", 1, None)
+    part = folder / "part.txt"
+    part.write_text("\n".join(sentences[: count // 10]))
+    alone, pooled = (count // 10 / _child(POOL, [str(part), number], None) for number in ("1", "2"))
+    scale = "" if count == FULL else f", scaled down from {FULL:,}"
+    return [
+        Row(
+            f"{count:,} short sentences as a corpus, one process{scale}",
+            f"{done.a_second:.0f} a second",
+            f"sentence-transformers {alone:.0f} ({done.a_second / alone:.2f}x), its pool of 2 {pooled:.0f}",
+            ">= 1.0x",
+            done.a_second >= alone,
+        ),
+        Row(
+            "memory of that above its start",
+            f"{done.growth_nbytes / 1024**2:.0f} MiB",
+            "",
+            "<= 1.5 GB",
+            done.growth_nbytes <= 1.5e9,
+        ),
+    ]
+
+
+def _growth(folder: Path, inputs: dict[int, Path]) -> Row:
+    """Seconds of inputs of several sizes."""
+    times = {size: _embedded(folder, texts, "local", 1, None) for size, texts in inputs.items()}
+    told = "; ".join(
+        f"{size:,}: {done.seconds:.0f} s, {done.growth_nbytes / 1024**2:.0f} MiB" for size, done in times.items()
+    )
+    rates = [done.a_second for done in times.values()]
+    return Row(
+        "growth with the rows, one process", told, "rows a second do not fall", ">= 0.8x", rates[-1] >= 0.8 * rates[0]
+    )
+
+
+def _ray(folder: Path, texts: Path) -> Row:
+    """One worker of a cluster that is started for it, against this process."""
+    local, cluster = (_embedded(folder, texts, name, 1, None) for name in ("local", "ray"))
+    told = f"{local.seconds:.1f} s in one process"
+    return Row(
+        f"{texts.stem} rows by one Ray worker, its start included", f"{cluster.seconds:.1f} s", told, "told", True
+    )
+
+
+def _written(folder: Path, sentences: Sequence[str]) -> Path:
+    path = folder / f"{len(sentences)}.csv"
+    path.write_text("text\n" + "\n".join(sentences) + "\n")
+    return path
+
+
+def _embedded(folder: Path, texts: Path, runner: str, count: int, processors: set[int] | None) -> Embedded:
+    out = Path(tempfile.mkdtemp(dir=folder))
+    seconds, steps = _child(CHILD, [str(texts), str(out / "out"), runner, str(count), str(PER_SHARD)], processors)
+    (first, *_, last) = steps[1:] if len(steps) > 2 else (*steps, *steps)
+    return Embedded(seconds, (last[1] - first[1]) / max(last[0] - first[0], 1e-9), last[2] - steps[0][2])
+
+
+def _child(source: str, arguments: Sequence[str], processors: set[int] | None) -> Any:
+    """What a script prints as JSON, run in a process of its own on some of the processors."""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as script:
+        script.write(source)
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    limit = (lambda: os.sched_setaffinity(0, processors)) if processors else None
+    done = subprocess.run(
+        [sys.executable, script.name, *arguments],
+        cwd=ROOT,
+        env=variables,
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+    )
+    Path(script.name).unlink()
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Print the table; exit code 1 if a budget is missed. A run of fewer rows writes no document."""
+    parser = argparse.ArgumentParser(prog="make bench-corpus", description="Measure corpora.")
+    parser.add_argument("--rows", type=int, default=16_000, help="rows of the longest input")
+    count = parser.parse_args().rows
+    print(report.machine(), time.strftime("%H:%M"))
+    lines = [*rows(count), *corpus_search.rows()]
+    print(table(lines))
+    if count >= parser.get_default("rows"):
+        report.write("bench-corpus", lines)
+    sys.exit(0 if all(line.met for line in lines) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Search in a corpus and its map: exact search, an index of neighbours, density of a map, and how they grow with rows.
+
+Vectors are seeded mixtures of directions, as clustered as sentences are, in a temporary folder; no model runs. Each
+search is measured in a process of its own, whose greatest resident memory counts the mapped file too.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.timing import Row
+
+COUNTS = (50_000, 200_000, 1_000_000)
+"""Rows; budgets are those of the last."""
+INDEXED = (50_000,)
+"""Rows of the indexes that are made; on two cores one of a million takes the better part of an hour."""
+DIMENSIONS, MIXTURES, NOISE = 384, 5_000, 0.8
+QUERIES, PEER_QUERIES, HITS = 15, 3, 10
+BLOCK_ROWS = 50_000
+
+
+def rows(counts: tuple[int, ...] = COUNTS, indexed: tuple[int, ...] = INDEXED) -> list[Row]:
+    """The lines of search and map, the largest corpus last."""
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        for count in counts:
+            path = Path(name) / f"{count}.npy"
+            made_vectors(path, count)
+            found += [*_exact(path, count, count == counts[-1]), *([_index(path, count)] if count in indexed else [])]
+            found += _map(path, count, count == counts[-1])
+            path.unlink()
+    return found
+
+
+def made_vectors(path: Path, count: int) -> None:
+    """A file of float16 unit vectors around seeded directions."""
+    rng = np.random.default_rng(0)
+    directions = rng.standard_normal((MIXTURES, DIMENSIONS)).astype(np.float32)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    vectors = np.lib.format.open_memmap(path, "w+", np.float16, (count, DIMENSIONS))
+    for start in range(0, count, BLOCK_ROWS):
+        some = min(BLOCK_ROWS, count - start)
+        noise = rng.standard_normal((some, DIMENSIONS), dtype=np.float32) * np.float32(NOISE / np.sqrt(DIMENSIONS))
+        block = directions[rng.integers(MIXTURES, size=some)] + noise
+        vectors[start : start + some] = block / np.linalg.norm(block, axis=1, keepdims=True)
+    vectors.flush()
+
+
+def _exact(path: Path, count: int, last: bool) -> list[Row]:
+    ours, numpy, torch = (_child(kernel, path) for kernel in ("usearch", "numpy", "torch"))
+    told = f"NumPy in blocks {numpy['p50']:.2f} s, torch in blocks {torch['p50']:.2f} s"
+    work = f"exact search over {count:,} x {DIMENSIONS} float16, p50"
+    budget, met = ("<= 0.5 s", ours["p50"] <= 0.5) if last else ("told, no budget", True)
+    found = [Row(work, f"{ours['p50']:.3f} s", told, budget, met)]
+    if last:
+        told = f"NumPy {numpy['peak']:.0f} MB, torch {torch['peak']:.0f} MB"
+        found.append(Row("its resident memory", f"{ours['peak']:.0f} MB", told, "<= 1,200 MB", ours["peak"] <= 1_200))
+    return found
+
+
+def _index(path: Path, count: int) -> Row:
+    """An index as bertviz_core.corpus.search.index makes it, its recall measured on rows held back."""
+    given = _child("hnsw", path)
+    told = (
+        f"recall@{HITS} {given['recall']:.1%} on {given['queries']} held-back rows; made in {given['seconds']:.0f} s, "
+        f"file {given['megabytes']:.0f} MB"
+    )
+    met = given["p50"] <= 0.01 and given["recall"] >= 0.95
+    return Row(
+        f"search by an index of {count:,} rows, p50", f"{1000 * given['p50']:.1f} ms", told, "<= 10 ms, 95%", met
+    )
+
+
+def _map(path: Path, count: int, last: bool) -> list[Row]:
+    from bertviz_core.corpus.analysis.density import map_density, map_points, whole_window
+    from bertviz_core.corpus.analysis.projection import corpus_map
+    from bertviz_core.corpus.analysis.values import ColumnValues
+
+    started = perf_counter()
+    points = corpus_map(np.load(path, mmap_mode="r")).points
+    placed = perf_counter() - started
+    window = whole_window(points)
+    values = ColumnValues(("a", "b", "c"), np.random.default_rng(0).integers(3, size=count).astype(np.int16))
+    times = [_timed(lambda: map_density(points, window, values)) for _ in range(5)]
+    listed = _timed(lambda: map_points(points, window))
+    density = map_density(points, window, values)
+    nbytes = density.counts.nbytes + (density.majority.nbytes if density.majority is not None else 0)
+    told = f"placed by PCA in {placed:.1f} s; its points sampled in {listed:.2f} s; {nbytes / 1e6:.2f} MB"
+    budget, met = ("<= 0.5 s", float(np.median(times)) <= 0.5) if last else ("told, no budget", True)
+    return [Row(f"density of a map of {count:,} rows by a column", f"{np.median(times):.3f} s", told, budget, met)]
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = perf_counter()
+    work()
+    return perf_counter() - started
+
+
+def _child(kernel: str, path: Path) -> dict[str, float]:
+    """What a process of its own measured."""
+    command = [sys.executable, "-m", "benchmarks.corpus_search", kernel, str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    given: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return given
+
+
+def _measured(kernel: str, path: Path) -> dict[str, float]:
+    """Median seconds of a query, after one that is not counted, and greatest resident memory in MB."""
+    if kernel == "hnsw":
+        return _measured_index(path)
+    vectors = np.load(path, mmap_mode="r")
+    rng = np.random.default_rng(1)
+    drawn = vectors[np.sort(rng.integers(len(vectors), size=QUERIES + 1))].astype(np.float32)
+    queries = drawn + 0.01 * rng.standard_normal(drawn.shape).astype(np.float32)
+    search = {"usearch": _usearch, "numpy": _numpy, "torch": _torch}[kernel](vectors)
+    times = [
+        _timed(lambda query=query: search(query)) for query in queries[: None if kernel == "usearch" else PEER_QUERIES]
+    ]
+    return {"p50": float(np.median(times[1:])), "peak": _peak_megabytes()}
+
+
+def _usearch(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
+    from bertviz_core.corpus.search.exact import nearest_rows
+
+    return lambda query: nearest_rows(vectors, query, HITS)
+
+
+def _numpy(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
+    def search(query: np.ndarray) -> object:
+        parts = [vectors[at : at + 16_384].astype(np.float32) @ query for at in range(0, len(vectors), 16_384)]
+        return np.argpartition(-np.concatenate(parts), HITS)[:HITS]
+
+    return search
+
+
+def _torch(vectors: np.ndarray) -> Callable[[np.ndarray], object]:
+    import torch
+
+    def search(query: np.ndarray) -> object:
+        wanted = torch.from_numpy(query)
+        blocks = (np.array(vectors[at : at + 16_384]) for at in range(0, len(vectors), 16_384))
+        return torch.topk(torch.cat([torch.from_numpy(block).float() @ wanted for block in blocks]), HITS)
+
+    return search
+
+
+def _measured_index(path: Path) -> dict[str, float]:
+    from bertviz_core.corpus.search.index import built_graph
+
+    started = perf_counter()
+    graph, recall = built_graph(np.load(path, mmap_mode="r"))
+    return {
+        "p50": recall.seconds_per_query,
+        "recall": recall.recall,
+        "queries": recall.queries,
+        "seconds": perf_counter() - started,
+        "megabytes": graph.serialized_length / 1e6,
+    }
+
+
+def _peak_megabytes() -> float:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measured(sys.argv[1], Path(sys.argv[2]))))

@@ -1,0 +1,167 @@
+"""Clusters of a corpus: k-means or HDBSCAN on its directions, fitted on a sample where rows are many."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bertviz_core.corpus.analysis.results import ClusterMethod, CorpusClusters
+from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
+from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.hidden_states.geometry import unit
+
+MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "hdbscan": 5_000}
+"""Rows on which clusters are found: k-means takes some seconds of so many, HDBSCAN, whose time grows with the square,
+half a minute."""
+MAX_CLUSTERS = 200
+STARTS = 3
+"""Times that k-means begins anew; the best of them counts."""
+EXAMPLES = 5
+"""Rows listed as typical of a cluster."""
+K_MEANS_NOTE = "k-means puts every row into one of {count} clusters, whether or not there are so many groups in it."
+HDBSCAN_NOTE = (
+    "HDBSCAN (Campello et al. 2013) finds dense groups of at least {least} rows; the rest, {rest:.1%}, is in none."
+)
+SAMPLE_NOTE = (
+    "Clusters were found on {fitted:,} of {rows:,} rows, drawn by seed {seed}; the others went to the nearest "
+    "centre{far}."
+)
+FAR_NOTE = ", or to none where they are further from it than any row it was found on"
+
+
+def corpus_clusters(
+    vectors: Float[np.ndarray, "rows dimensions"],
+    method: ClusterMethod = "k-means",
+    count: int = 20,
+    least: int = 20,
+    seed: int = 0,
+    tell: Progress | None = None,
+) -> CorpusClusters:
+    """Every row in a cluster of like directions, the largest cluster first.
+
+    Vectors are brought to unit length, so that the Euclidean distances that both methods go by order pairs as their
+    cosines do. A centre is the mean direction of the rows on which its cluster was found.
+
+    Args:
+        vectors: all vectors, such as Corpus.vectors() maps them.
+        method: how clusters are found.
+        count: clusters of k-means.
+        least: least rows of a cluster of HDBSCAN.
+        seed: of the sample and of the starts of k-means.
+        tell: called as tell(rows done, rows) once clusters are found; what it raises ends the work.
+
+    Raises:
+        CorpusError: fewer rows than clusters, a count that is not offered, or a vector with NaN or infinity.
+    """
+    rows = len(vectors)
+    wanted, most = (count, MAX_CLUSTERS) if method == "k-means" else (least, MAX_FITTED["hdbscan"])
+    if not 2 <= wanted <= min(rows, most):
+        what = "clusters" if method == "k-means" else "rows as the least of a cluster"
+        raise CorpusError(f"{wanted:,} {what} were asked for; give 2 to {min(rows, most):,} here.")
+    if tell is not None:
+        tell(0, rows)
+    sample = sampled_rows(rows, MAX_FITTED[method], seed)
+    ((_, fitted_on),) = blocks(vectors[sample], len(sample))
+    fitted_on = unit(fitted_on)
+    fitted_labels = _k_means(fitted_on, count, seed) if method == "k-means" else _hdbscan(fitted_on, least)
+    centres = _centres(fitted_on, fitted_labels)
+    fitted_scores = _own_scores(fitted_on, fitted_labels, centres)
+    labels, scores = np.full(rows, -1, dtype=np.int32), np.zeros(rows, dtype=np.float32)
+    reach = np.full(len(centres), np.inf, dtype=np.float32)
+    np.minimum.at(reach, fitted_labels[fitted_labels >= 0], fitted_scores[fitted_labels >= 0])
+    for place, block in blocks(vectors):
+        if len(centres):
+            cosines = unit(block) @ centres.T
+            nearest = cosines.argmax(axis=1)
+            scores[place] = cosines[np.arange(len(block)), nearest]
+            far = scores[place] < reach[nearest] if method == "hdbscan" else False
+            labels[place] = np.where(far, -1, nearest)
+        if tell is not None:
+            tell(place.stop, rows)
+    labels[sample], scores[sample] = fitted_labels, fitted_scores
+    return _ordered(
+        labels, scores, centres, method, seed, _note(method, labels, len(centres), len(sample), least, seed)
+    )
+
+
+def _k_means(units: Float[np.ndarray, "sample dimensions"], count: int, seed: int) -> Int[np.ndarray, " sample"]:
+    """Labels by k-means (Lloyd), the best of some starts."""
+    from sklearn.cluster import KMeans
+
+    labels: np.ndarray = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(units)
+    return labels
+
+
+def _hdbscan(units: Float[np.ndarray, "sample dimensions"], least: int) -> Int[np.ndarray, " sample"]:
+    """Labels by HDBSCAN; -1 for a row of no cluster."""
+    from sklearn.cluster import HDBSCAN
+
+    labels: np.ndarray = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(units)
+    return labels
+
+
+def _centres(
+    units: Float[np.ndarray, "sample dimensions"], labels: Int[np.ndarray, " sample"]
+) -> Float[np.ndarray, "clusters dimensions"]:
+    """Mean direction of every cluster's rows."""
+    count = int(labels.max(initial=-1)) + 1
+    if not count:
+        return np.zeros((0, units.shape[1]), dtype=np.float32)
+    return unit(np.stack([units[labels == cluster].mean(axis=0) for cluster in range(count)]))
+
+
+def _own_scores(
+    units: Float[np.ndarray, "sample dimensions"],
+    labels: Int[np.ndarray, " sample"],
+    centres: Float[np.ndarray, "clusters dimensions"],
+) -> Float[np.ndarray, " sample"]:
+    """Cosine of every row with its own centre; 0 for a row of none."""
+    if not len(centres):
+        return np.zeros(len(labels), dtype=np.float32)
+    scores = np.einsum("nd,nd->n", units, centres[labels])
+    return np.asarray(np.where(labels >= 0, scores, 0), dtype=np.float32)
+
+
+def _ordered(
+    labels: Int[np.ndarray, " rows"],
+    scores: Float[np.ndarray, " rows"],
+    centres: Float[np.ndarray, "clusters dimensions"],
+    method: ClusterMethod,
+    seed: int,
+    note: "_Note",
+) -> CorpusClusters:
+    """Clusters by size, the largest first, with the rows nearest to each centre."""
+    sizes = np.bincount(labels[labels >= 0], minlength=len(centres))
+    order = np.argsort(-sizes, kind="stable")
+    rank = np.full(len(centres) + 1, -1, dtype=np.int32)
+    rank[order] = np.arange(len(centres))
+    labels, centres, sizes = rank[labels], centres[order], sizes[order]
+    typical = np.full((len(centres), EXAMPLES), -1, dtype=np.int64)
+    typical_scores = np.full((len(centres), EXAMPLES), np.nan, dtype=np.float32)
+    nearest_first = np.lexsort((np.arange(len(labels)), -scores, labels))
+    starts = np.searchsorted(labels[nearest_first], np.arange(len(centres)))
+    for cluster, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        rows = nearest_first[start : start + min(size, EXAMPLES)]
+        typical[cluster, : len(rows)], typical_scores[cluster, : len(rows)] = rows, scores[rows]
+    return CorpusClusters(method, labels, sizes, centres, typical, typical_scores, note.fitted, seed, note.words)
+
+
+class _Note(NamedTuple):
+    """How clusters were found."""
+
+    fitted: int
+    """Rows that they were found on."""
+    words: str
+    """The same, and what they mean, for the reader."""
+
+
+def _note(
+    method: ClusterMethod, labels: Int[np.ndarray, " rows"], count: int, fitted: int, least: int, seed: int
+) -> _Note:
+    words = K_MEANS_NOTE.format(count=count)
+    if method == "hdbscan":
+        words = HDBSCAN_NOTE.format(least=least, rest=float((labels < 0).mean()))
+    if fitted < len(labels):
+        far = FAR_NOTE if method == "hdbscan" else ""
+        words = f"{words} {SAMPLE_NOTE.format(fitted=fitted, rows=len(labels), seed=seed, far=far)}"
+    return _Note(fitted, words)

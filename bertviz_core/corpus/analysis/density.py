@@ -1,0 +1,139 @@
+"""A map of very many points by its density: points counted on a grid, and the points themselves where they are few."""
+
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bertviz_core.corpus.analysis.results import MapDensity, MapPoints, MapWindow
+from bertviz_core.corpus.analysis.rows import sampled_rows
+from bertviz_core.corpus.analysis.values import ColumnValues
+
+LEAST_ACROSS, MOST_ACROSS, SHAPE = 48, 320, 0.625
+"""Cells of a row of a grid, and how many columns there are to a row: three pixels to a cell where points are many."""
+MAX_CELLS = 250_000
+"""Most cells of a grid: counts and majorities of so many take 1.3 MB on their way to a browser."""
+MAX_POINTS = 20_000
+"""Points that are listed one by one."""
+MARGIN = 0.02
+"""Share of the map's width and height that stays free beside the outermost points."""
+
+
+def whole_window(points: Float[np.ndarray, "rows 2"]) -> MapWindow:
+    """The window that holds all points, with a margin; one unit wide where all lie in one place."""
+    if not len(points):
+        return MapWindow(-1.0, 1.0, -1.0, 1.0)
+    low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    margin = np.where(high > low, MARGIN * (high - low), 0.5)
+    (left, bottom), (right, top) = (low - margin).tolist(), (high + margin).tolist()
+    return MapWindow(left, right, bottom, top)
+
+
+def map_density(
+    points: Float[np.ndarray, "rows 2"],
+    window: MapWindow,
+    values: ColumnValues | None = None,
+    across: int = 0,
+    down: int = 0,
+) -> MapDensity:
+    """How many points lie in each cell of a window, and which value most of them have.
+
+    A cell holds its left and lower edge; the last of a row or column its outer edge too, so that the counts add up to
+    the points in the window.
+
+    Args:
+        points: the map.
+        window: the part of it that the grid covers.
+        values: of a column, for each point; None for none.
+        across: cells from left to right; 0 for as many as suit the count of points.
+        down: cells from bottom to top; 0 likewise.
+
+    Raises:
+        ValueError: a window without an area, no cell, or more cells than MAX_CELLS.
+    """
+    across, down = across or _suited(len(points)), down or round(SHAPE * _suited(len(points)))
+    if across < 1 or down < 1 or across * down > MAX_CELLS:
+        raise ValueError(f"a grid of {across} times {down} cells")
+    inside = rows_inside(points, window)
+    shown = points if len(inside) == len(points) else points[inside]
+    column = _places(shown[:, 0], window.left, window.right, across)
+    row = _places(shown[:, 1], window.bottom, window.top, down)
+    cells = row * across + column
+    counts = np.bincount(cells, minlength=across * down).astype(np.int32).reshape(down, across)
+    if values is None:
+        return MapDensity(window, counts, len(inside), (), np.zeros(0, dtype=np.int64), None)
+    codes = values.codes[inside].astype(np.int64)
+    known = len(values.names)
+    of_values = np.bincount(codes * across * down + cells, minlength=known * across * down).reshape(known, down, across)
+    majority = np.where(counts > 0, of_values.argmax(axis=0), -1).astype(np.int8)
+    return MapDensity(window, counts, len(inside), values.names, of_values.sum(axis=(1, 2)), majority)
+
+
+def map_points(
+    points: Float[np.ndarray, "rows 2"], window: MapWindow, most: int = MAX_POINTS, seed: int = 0
+) -> MapPoints:
+    """The points in a window; where they are more than `most`, so many of them drawn by the seed."""
+    inside = rows_inside(points, window)
+    rows = inside[sampled_rows(len(inside), most, seed)]
+    return MapPoints(window, rows, points[rows], len(inside), seed)
+
+
+def rows_inside(points: Float[np.ndarray, "rows 2"], window: MapWindow) -> Int[np.ndarray, " inside"]:
+    """The rows whose points lie in a window, its edges included, ascending.
+
+    Raises:
+        ValueError: a window without an area.
+    """
+    if not (window.left < window.right and window.bottom < window.top):
+        raise ValueError(f"a window without an area: {window}")
+    across, down = points[:, 0], points[:, 1]
+    inside: np.ndarray = np.flatnonzero(
+        (across >= window.left) & (across <= window.right) & (down >= window.bottom) & (down <= window.top)
+    )
+    return inside
+
+
+def rows_in_outline(
+    points: Float[np.ndarray, "rows 2"], outline: Float[np.ndarray, "corners 2"]
+) -> Int[np.ndarray, " inside"]:
+    """The rows whose points a line drawn around them encloses, ascending, by the even-odd rule.
+
+    Args:
+        points: the map.
+        outline: its corners in their order; the last is joined to the first.
+
+    Raises:
+        ValueError: fewer than three corners, or corners on one level line.
+    """
+    if len(outline) < 3:
+        raise ValueError(f"an outline of {len(outline)} corners")
+    corners = outline.astype(np.float64)
+    low, high = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
+    near = rows_inside(points, MapWindow(low[0], high[0], low[1], high[1]))
+    inside: np.ndarray = near[_enclosed(points[near].astype(np.float64), corners)]
+    return inside
+
+
+def _enclosed(
+    points: Float[np.ndarray, "near 2"], corners: Float[np.ndarray, "corners 2"]
+) -> Bool[np.ndarray, " near"]:
+    """Whether a line from each point to the right crosses the outline an odd number of times."""
+    odd = np.zeros(len(points), dtype=np.bool_)
+    x, y = points.T
+    for (from_x, from_y), (to_x, to_y) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        if from_y != to_y:
+            crossing = (y >= min(from_y, to_y)) & (y < max(from_y, to_y))
+            odd ^= crossing & (x < from_x + (y - from_y) * (to_x - from_x) / (to_y - from_y))
+    return odd
+
+
+def _suited(count: int) -> int:
+    """Cells of a row for so many points: fewer of them make larger cells, so that they are seen."""
+    return min(max(round(2.4 * math.sqrt(count)), LEAST_ACROSS), MOST_ACROSS)
+
+
+def _places(numbers: Float[np.ndarray, " inside"], low: float, high: float, cells: int) -> Int[np.ndarray, " inside"]:
+    """Cell of each number between low and high."""
+    shares = (numbers.astype(np.float64) - low) / (high - low)
+    places: np.ndarray = np.minimum((shares * cells).astype(np.int64), cells - 1)
+    return places

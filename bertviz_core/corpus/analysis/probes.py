@@ -1,0 +1,91 @@
+"""Probes by layer with labels from a column: from which layer on can a property of the sentences be read?"""
+
+from collections import Counter
+
+import numpy as np
+
+from bertviz_core.corpus.analysis.rows import sampled_rows, texts_of
+from bertviz_core.corpus.folder import Corpus
+from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.labelled.fitting import layer_vectors, probe_scores
+from bertviz_core.predictions.labelled.reading import LEAST_TEXTS, MAX_TEXTS, checked
+from bertviz_core.predictions.labelled.results import LabelledTexts, ProbeScores
+from bertviz_core.sentences.results import Pooling
+from bertviz_core.text import counted, quoted
+from bertviz_core.trace.tokenization import TextTokenizer
+
+TEXTS = 1_000
+"""Labelled texts of a sample."""
+
+
+def corpus_probe_scores(
+    corpus: Corpus,
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    column: str,
+    pooling: Pooling = "mean",
+    texts: int = TEXTS,
+    seed: int = 0,
+    tell: Progress | None = None,
+) -> ProbeScores:
+    """How well a linear probe tells the values of a column apart from each layer's vectors of sampled texts.
+
+    The texts are run once, for all layers at once; then a probe and its control task are fitted on each layer
+    (bertviz_core.predictions.labelled.fitting.probe_scores).
+
+    Args:
+        corpus: whose texts and column are read.
+        loaded: any model; it need not be the one that made the corpus' vectors.
+        tokenizer: its tokenizer.
+        column: holds the labels.
+        pooling: how the tokens' vectors become one.
+        texts: how many rows with a text and a label are sampled.
+        seed: of the sample, of the held-out parts and of the shuffled labels.
+        tell: called as tell(texts run, texts), and then anew as tell(fits done, fits); what it raises ends the work.
+
+    Raises:
+        CorpusError: the corpus keeps no texts, has no such column, or no text with a label in the sample.
+        TextError: the labels are one class or too many.
+        UnsupportedModelError: the model has no such pooling.
+    """
+    labelled = labelled_sample(corpus, column, texts, seed)
+    vectors = layer_vectors(loaded, tokenizer, labelled.texts, pooling, tell)
+    return probe_scores(loaded, labelled, pooling, vectors, seed, tell)
+
+
+def labelled_sample(corpus: Corpus, column: str, texts: int = TEXTS, seed: int = 0) -> LabelledTexts:
+    """Texts of a corpus with labels from a column, drawn by the seed from the rows that have a label.
+
+    A class of which fewer than two texts were drawn is left out, and that is said.
+
+    Raises:
+        CorpusError: as corpus_probe_scores.
+        TextError: the labels are one class or too many.
+    """
+    import pyarrow.compute as pc
+
+    if not 4 <= texts <= MAX_TEXTS:
+        raise CorpusError(f"A sample of {texts:,} texts was asked for; give 4 to {MAX_TEXTS:,}.")
+    cells = corpus.column(column)
+    having = pc.indices_nonzero(pc.is_valid(cells)).to_numpy().astype(np.int64)
+    rows = having[sampled_rows(len(having), texts, seed)]
+    labels = ["" if cell is None else str(cell).strip() for cell in cells.take(rows).to_pylist()]
+    pairs = [
+        (text, label) for text, label in zip(texts_of(corpus, rows), labels, strict=True) if text.strip() and label
+    ]
+    counts = Counter(label for _, label in pairs)
+    rare = [label for label, count in counts.items() if count < LEAST_TEXTS]
+    kept = [(text, label) for text, label in pairs if counts[label] >= LEAST_TEXTS]
+    name = f"{column} in {corpus.path.name}"
+    if not kept:
+        raise CorpusError(
+            f"No two of the {counted(len(rows), 'sampled row')} of {quoted(corpus.path.name)} share a value of "
+            f"{quoted(column)}; choose a column of classes."
+        )
+    notices = []
+    if len(having) > len(rows):
+        notices.append(f"{len(rows):,} of {len(having):,} rows with a label, drawn by seed {seed}.")
+    if rare:
+        notices.append(f"{len(rare):,} classes with fewer than {LEAST_TEXTS} sampled texts left out.")
+    return checked(name, [text for text, _ in kept], [label for _, label in kept], notices)

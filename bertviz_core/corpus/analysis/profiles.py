@@ -1,0 +1,110 @@
+"""Heads over a corpus: mean and spread of what every head does, over a sample of its sentences."""
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.attention.measures import PROFILE_MEASURES, head_profile
+from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
+from bertviz_core.corpus.analysis.rows import sampled_rows, texts_of
+from bertviz_core.corpus.analysis.values import column_values
+from bertviz_core.corpus.folder import Corpus
+from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.text import counted, quoted
+from bertviz_core.trace.run import trace
+from bertviz_core.trace.tokenization import TextTokenizer, tokenize
+
+SENTENCES = 200
+"""Sentences of a sample; the mean of so many changes little with more."""
+MAX_SENTENCES = 5_000
+
+
+def head_profiles(
+    corpus: Corpus,
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    sentences: int = SENTENCES,
+    column: str = "",
+    seed: int = 0,
+    tell: Progress | None = None,
+) -> HeadProfiles:
+    """Mean and standard deviation of every measure of every head over sampled sentences, and so for parts of them.
+
+    Each sentence is traced by itself and counts alike, however long; means and spreads are those of the sentences'
+    own numbers (bertviz_core.attention.measures.head_profile), summed up one by one in float64 (Welford 1962), so that
+    memory does not grow with them.
+
+    Args:
+        corpus: whose texts are read.
+        loaded: any model that has attention; it need not be the one that made the vectors.
+        tokenizer: its tokenizer.
+        sentences: how many are sampled.
+        column: a column whose most frequent values are the parts; "" for none.
+        seed: of the sample.
+        tell: called as tell(sentences done, sentences); what it raises ends the work.
+
+    Raises:
+        CorpusError: the corpus keeps no texts, the sample has none, or there is no such column.
+        UnsupportedModelError: this model's attention is not known.
+    """
+    if not 1 <= sentences <= MAX_SENTENCES:
+        raise CorpusError(f"A sample of {sentences:,} sentences was asked for; give 1 to {MAX_SENTENCES:,}.")
+    rows = sampled_rows(corpus.rows, sentences, seed)
+    texts = texts_of(corpus, rows)
+    values = column_values(corpus.column(column)) if column else None
+    overall = _Running("")
+    parts = [_Running(name) for name in values.names] if values is not None else []
+    read, cut = [], 0
+    for done, (row, text) in enumerate(zip(rows.tolist(), texts, strict=True), start=1):
+        if text.strip():
+            tokens = tokenize(tokenizer, text)
+            cut += tokens.tokens_cut[0] > 0
+            profile = head_profile(trace(loaded, tokens))
+            overall.add(profile)
+            if values is not None:
+                parts[values.codes[row]].add(profile)
+            read.append(row)
+        if tell is not None:
+            tell(done, len(rows))
+    if not read:
+        raise CorpusError(
+            f"None of the {counted(len(rows), 'row')} sampled from {quoted(corpus.path.name)} has a text."
+        )
+    notices = list(loaded.notices)
+    if missing := len(rows) - len(read):
+        notices.append(f"{counted(missing, 'row')} without a text left out.")
+    if cut:
+        notices.append(f"{counted(cut, 'text')} cut off at the end: {tokenizer.limit.reason}.")
+    return HeadProfiles(
+        corpus=corpus.path.name,
+        model=loaded.name,
+        revision=loaded.revision,
+        measures=PROFILE_MEASURES,
+        overall=overall.profile(),
+        column=column,
+        parts=tuple(part.profile() for part in parts if part.count),
+        rows=np.array(read, dtype=np.int64),
+        seed=seed,
+        notices=tuple(notices),
+    )
+
+
+class _Running:
+    """Mean and spread of some sentences' numbers, so far."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.count = name, 0
+        self._mean: np.ndarray = np.zeros(())
+        self._squares: np.ndarray = np.zeros(())  # sum of the squared distances from the mean
+
+    def add(self, numbers: Float[np.ndarray, "measures layers heads"]) -> None:
+        """Take one sentence's numbers."""
+        self.count += 1
+        distance = numbers.astype(np.float64) - self._mean
+        self._mean = self._mean + distance / self.count
+        self._squares = self._squares + distance * (numbers - self._mean)
+
+    def profile(self) -> HeadProfile:
+        """Of all that were taken."""
+        spread = np.sqrt(self._squares / self.count)
+        return HeadProfile(self.name, self.count, self._mean.astype(np.float32), spread.astype(np.float32))

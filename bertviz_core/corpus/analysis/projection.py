@@ -1,0 +1,92 @@
+"""Every row of a corpus as a point in a plane: principal components of all rows, or UMAP fitted on a sample."""
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.corpus.analysis.results import CorpusMap
+from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
+from bertviz_core.errors import Progress
+from bertviz_core.sentences.projection import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
+from bertviz_core.sentences.results import MapMethod
+
+UMAP_BLOCK_ROWS = 5_000
+"""Rows that UMAP places at once; between two blocks the work can be ended."""
+SAMPLE_NOTE = "It was fitted on {fitted:,} of {rows:,} rows, drawn by seed {seed}; the others were placed among them."
+
+
+def corpus_map(
+    vectors: Float[np.ndarray, "rows dimensions"],
+    method: MapMethod = "pca",
+    seed: int = 0,
+    tell: Progress | None = None,
+) -> CorpusMap:
+    """Every row as a point, read block by block: memory grows with the points alone.
+
+    PCA is exact: the covariance of all rows is summed in float64, so that directions, shares and points are those of
+    scikit-learn's PCA on the whole, each direction signed so that its largest entry is positive. UMAP is fitted on a
+    sample of at most 10,000 rows and then places the others by what it has learned.
+
+    Args:
+        vectors: all vectors, such as Corpus.vectors() maps them.
+        method: how the points are placed.
+        seed: of the sample for UMAP.
+        tell: called as tell(rows done, rows to do); what it raises ends the work. PCA goes over all rows twice.
+
+    Raises:
+        CorpusError: a vector holds NaN or infinity.
+        TextError: UMAP is not installed, or there are fewer rows than it can place.
+    """
+    return _principal(vectors, tell) if method == "pca" else _umap(vectors, seed, tell)
+
+
+def _principal(vectors: Float[np.ndarray, "rows dimensions"], tell: Progress | None) -> CorpusMap:
+    rows, dimensions = vectors.shape
+    sums, products = np.zeros(dimensions), np.zeros((dimensions, dimensions))
+    shift: np.ndarray | None = None
+    for place, block in blocks(vectors):
+        # Taken off all rows, so that no digits are lost where the mean is far from zero.
+        shift = block.mean(axis=0, dtype=np.float64) if shift is None else shift
+        shifted = block - shift
+        sums += shifted.sum(axis=0)
+        products += shifted.T @ shifted
+        if tell is not None:
+            tell(place.stop, 2 * rows)
+    mean = sums / rows
+    axes, explained = principal_axes(products - rows * np.outer(mean, mean))
+    centre = mean + shift
+    points = np.empty((rows, 2), dtype=np.float32)
+    for place, block in blocks(vectors):
+        points[place] = (block - centre) @ axes.T
+        if tell is not None:
+            tell(rows + place.stop, 2 * rows)
+    return CorpusMap(
+        points=points,
+        explained=explained.astype(np.float32),
+        axes=axes.astype(np.float32),
+        method="pca",
+        fitted=rows,
+        note=pca_note(explained),
+    )
+
+
+def _umap(vectors: Float[np.ndarray, "rows dimensions"], seed: int, tell: Progress | None) -> CorpusMap:
+    rows = len(vectors)
+    sample = sampled_rows(rows, MAX_UMAP_SENTENCES, seed)
+    if tell is not None:
+        tell(0, rows)
+    ((_, fitted_on),) = blocks(vectors[sample], len(sample))
+    points = np.empty((rows, 2), dtype=np.float32)
+    points[sample], place_others = fitted_umap(fitted_on)
+    others = np.setdiff1d(np.arange(rows), sample, assume_unique=True)
+    for start in range(0, len(others), UMAP_BLOCK_ROWS):
+        if tell is not None:
+            tell(len(sample) + start, rows)
+        chosen = others[start : start + UMAP_BLOCK_ROWS]
+        ((_, block),) = blocks(vectors[chosen], len(chosen))
+        points[chosen] = place_others(block)
+    if tell is not None:
+        tell(rows, rows)
+    note = UMAP_NOTE
+    if len(others):
+        note = f"{UMAP_NOTE} {SAMPLE_NOTE.format(fitted=len(sample), rows=rows, seed=seed)}"
+    return CorpusMap(points=points, explained=None, axes=None, method="umap", fitted=len(sample), note=note)

@@ -1,0 +1,260 @@
+"""A corpus folder made of an input and a model: begun, gone on with after a kill, finished."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bertviz_core import __version__
+from bertviz_core.corpus.files import LOCK_FILE, only_writer, refusal, remove_parts
+from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
+from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
+from bertviz_core.corpus.reading.places import input_files
+from bertviz_core.corpus.reading.survey import survey
+from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows, VectorDtype
+from bertviz_core.corpus.shards import Encoder, ShardWork, vectors_of
+from bertviz_core.errors import CorpusError, Progress
+from bertviz_core.models.files import weights_folder
+from bertviz_core.models.loading import load_model
+from bertviz_core.models.safetensors.folder import weights_sha256
+from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.sentences.batches import limited
+from bertviz_core.sentences.encoding import plan_layer
+from bertviz_core.sentences.plan import adapted, prompt_named, recommended
+from bertviz_core.sentences.results import Pooling, SentenceDtype
+from bertviz_core.settings import Settings
+from bertviz_core.text import quoted
+from bertviz_core.trace.tokenization import load_tokenizer
+
+ROWS_PER_SHARD = 4096
+"""Rows that a kill loses at most, and that are sorted by length together."""
+Runner = Callable[[ShardWork, Sequence[ShardRows]], Iterator[ShardOutcome]]
+"""Makes shards, and gives the outcome of each when it is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingOptions:
+    """What may be chosen about a corpus."""
+
+    column: str | None = None
+    """Column with the texts; None for the usual one, or the first of texts."""
+    pooling: Pooling | None = None
+    """How the tokens' vectors become one; None for the checkpoint's own way."""
+    layer: int | None = None
+    """Entry of hidden_states that is pooled; None for the last."""
+    prompt: str | None = None
+    """Name of the prompt in front of every text, "none" for none; None for the checkpoint's default."""
+    vector_dtype: VectorDtype = "float16"
+    """Number format in which the vectors are kept."""
+    run_dtype: SentenceDtype = "float32"
+    """Number format of the model's run."""
+    keep_text: bool = True
+    """Whether the texts are kept."""
+    rows_per_shard: int = ROWS_PER_SHARD
+    """Most rows of a shard."""
+    batch_tokens: int | None = None
+    """Tokens that go through the model together; None for what suits the device."""
+
+
+def embed_corpus(
+    model: str,
+    address: str,
+    folder: Path,
+    settings: Settings,
+    options: EmbeddingOptions,
+    runner: Runner,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Manifest:
+    """Make a corpus folder, or go on with one that the same call was making; its manifest when all of it is there.
+
+    A shard is there whole or not at all, so that a kill at any moment loses only the shards that were being made. The
+    folder does not depend on the runner, nor on how often the work was broken off.
+
+    Args:
+        model: name of the model.
+        address: the input, as bertviz_core.corpus.reading.survey.survey takes it.
+        folder: the corpus folder; it is made, or empty, or one of the same input, model and options.
+        settings: how much the model may ask for.
+        options: what was chosen.
+        runner: makes the shards.
+        progress: called as progress(done, total) in rows.
+        tell: called with every notice, once each.
+
+    Raises:
+        CorpusError: the input cannot be embedded, the folder belongs to something else or to another writer, the disk
+            is full, or a shard cannot be made.
+        BertvizError: the model cannot be loaded, or does not have what was asked for.
+    """
+    told, report = _Told(tell), progress or (lambda done, total: None)
+    check_folder(folder)
+    source = resolve(model, settings)
+    found, manifest = _looked_at(source, address, settings, options, told)
+    try:
+        (folder / SHARDS_FOLDER).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refusal(folder, error) from error
+    with only_writer(folder):
+        if _begun(folder, manifest).complete:
+            open_corpus(folder).vectors()
+            told.all((f"{quoted(str(folder))} is complete already; nothing was embedded.",))
+            return replace(manifest, complete=True)
+        remove_parts(folder)
+        remove_parts(folder / SHARDS_FOLDER)
+        missing = [shard for shard in found.shards if not shard_path(folder, shard.index).exists()]
+        work = ShardWork(
+            folder=folder.absolute(),
+            model=str(source.folder.absolute()) if source.kind == "local" and source.folder is not None else model,
+            manifest=manifest,
+            survey=replace(found, shards=()),
+            settings=_for_workers(settings),
+            batch_tokens=options.batch_tokens,
+        )
+        _make(work, missing, runner, report, told)
+        return _finished(folder, manifest, address)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that holds something other than a corpus.
+
+    Raises:
+        CorpusError: it is a file, cannot be read, or is not empty and no corpus.
+    """
+    try:
+        names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    except OSError as error:
+        raise CorpusError(f"{quoted(str(folder))} is no folder that can be used ({error.strerror}).") from error
+    strangers = [name for name in names if name not in (SHARDS_FOLDER, LOCK_FILE)]
+    if strangers and FILE not in names and not all(name.startswith(f"{FILE}.") for name in strangers):
+        raise CorpusError(
+            f"{quoted(str(folder))} is not empty and no corpus ({quoted(strangers[0])} is in it); give a new folder."
+        )
+
+
+def _looked_at(
+    source: ModelSource, address: str, settings: Settings, options: EmbeddingOptions, told: "_Told"
+) -> tuple[InputSurvey, Manifest]:
+    """What the input holds, and what the corpus will be; the model is only loaded for as long as this takes."""
+    encoder = _encoder(source, settings, options)
+    told.all((encoder.plan.reason,))
+    found = survey(address, options.column, options.rows_per_shard, settings.max_characters)
+    told.all(found.notices)
+    if len(found.shards) > MAX_SHARDS:
+        raise CorpusError(
+            f"The input would become {len(found.shards):,} shards; a corpus has at most {MAX_SHARDS:,}. Give more "
+            "--rows-per-shard."
+        )
+    return found, _manifest(source, settings, options, encoder, found)
+
+
+def _encoder(source: ModelSource, settings: Settings, options: EmbeddingOptions) -> Encoder:
+    """The model, its tokenizer, and how a text becomes a vector, as chosen."""
+    plan = recommended(source, settings)
+    prompt = None if options.prompt is None else prompt_named(plan, options.prompt)
+    loaded = load_model(source, settings)
+    layer = None if options.layer == loaded.num_hidden_layers else options.layer
+    plan = adapted(plan, options.pooling or plan.pooling, layer, prompt)
+    plan_layer(loaded, plan)
+    return Encoder(loaded, load_tokenizer(source, settings), plan)
+
+
+def _manifest(
+    source: ModelSource, settings: Settings, options: EmbeddingOptions, encoder: Encoder, found: InputSurvey
+) -> Manifest:
+    """What the corpus will be; a text is embedded to see how long its vector is."""
+    plan = encoder.plan
+    manifest = Manifest(
+        format_version=FORMAT_VERSION,
+        code_version=__version__,
+        model=source.name,
+        revision=encoder.loaded.revision,
+        weights_sha256=weights_sha256(weights_folder(source, settings)),
+        pooling=plan.pooling,
+        layer=plan_layer(encoder.loaded, plan),
+        prompt=plan.prompt,
+        normalized=plan.normalize,
+        max_tokens=limited(encoder.tokenizer, plan).limit.tokens,
+        run_dtype=options.run_dtype,
+        vector_dtype=options.vector_dtype,
+        dimensions=1,
+        inputs=found.files,
+        input_column=found.text_column,
+        text_column="text" if options.keep_text else None,
+        columns=found.columns,
+        rows=found.rows,
+        rows_per_shard=options.rows_per_shard,
+        shards=len(found.shards),
+        complete=False,
+    )
+    return replace(manifest, dimensions=vectors_of(encoder, ["a"], manifest, None).dimensions)
+
+
+def _for_workers(settings: Settings) -> Settings:
+    """The settings for those who make shards: the model was allowed here, and has its absolute path there."""
+    return replace(settings, models_dir=settings.models_dir.absolute(), any_folder=True, allowed_models=())
+
+
+def _begun(folder: Path, manifest: Manifest) -> Manifest:
+    """The manifest in the folder, put there where there is none.
+
+    Raises:
+        CorpusError: the folder was begun with something else.
+    """
+    if not (folder / FILE).exists():
+        if any((folder / SHARDS_FOLDER).glob("*.parquet")):
+            raise CorpusError(f"{quoted(str(folder))} has shards and no {FILE}; give a new folder.")
+        write_manifest(folder, manifest)
+    begun = read_manifest(folder)
+    if words := difference(begun, manifest):
+        raise CorpusError(f"The corpus in {quoted(str(folder))} {words}; give a new folder, or remove this one.")
+    return begun
+
+
+def _make(work: ShardWork, missing: list[ShardRows], runner: Runner, report: Progress, told: "_Told") -> None:
+    """Make the shards that are missing.
+
+    Raises:
+        CorpusError: one cannot be made, or was written where this machine does not see it.
+    """
+    total = work.manifest.rows
+    done = total - sum(shard.rows for shard in missing)
+    report(done, total)
+    for outcome in runner(work, missing) if missing else ():
+        if outcome.failure:
+            raise CorpusError(outcome.failure)
+        if not shard_path(work.folder, outcome.index).exists():
+            raise CorpusError(
+                f"Shard {outcome.index} was written on a machine whose {quoted(str(work.folder))} is not the folder of "
+                "this machine; give one on storage that all share."
+            )
+        told.all(outcome.notices)
+        done += outcome.rows
+        report(done, total)
+
+
+def _finished(folder: Path, manifest: Manifest, address: str) -> Manifest:
+    """The manifest of the folder when every shard is there, looked at, and put together.
+
+    Raises:
+        CorpusError: the input changed meanwhile, or a shard is not what it should be.
+    """
+    if input_files(address) != manifest.inputs:
+        raise CorpusError(f"The input {quoted(address)} changed while it was embedded; embed it again in a new folder.")
+    whole = replace(manifest, complete=True)
+    write_vectors(opened(folder, whole))
+    write_manifest(folder, whole)
+    return whole
+
+
+class _Told:
+    """Hands on notices, each once: shards have many in common."""
+
+    def __init__(self, tell: Callable[[str], None] | None) -> None:
+        self._tell = tell
+        self._known: set[str] = set()
+
+    def all(self, notices: Sequence[str]) -> None:
+        """Hand on those that are new."""
+        for notice in notices:
+            if self._tell is not None and notice and notice not in self._known:
+                self._known.add(notice)
+                self._tell(notice)

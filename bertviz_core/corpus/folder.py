@@ -1,0 +1,308 @@
+"""A corpus folder opened for reading: its vectors as a map of the file, its columns and rows on request."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bertviz_core.corpus.files import write_whole
+from bertviz_core.corpus.manifest import read_manifest
+from bertviz_core.corpus.results import ColumnKind, Manifest
+from bertviz_core.corpus.rows import column_kind, matching
+from bertviz_core.errors import CorpusError
+from bertviz_core.text import counted, first_line, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import FileMetaData
+
+SHARDS_FOLDER = "shards"
+VECTORS_FILE = "vectors.npy"
+VECTOR_COLUMN, TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN = "vector", "text", "tokens", "truncated"
+OWN_COLUMNS = (TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN)
+"""Columns that a corpus has itself, behind those of the input."""
+FOOTER_READERS = 8
+"""Footers read at once: each waits for the disk."""
+
+
+def shard_path(folder: Path, index: int) -> Path:
+    """Where the shard of a number is."""
+    return folder / SHARDS_FOLDER / f"part-{index:05d}.parquet"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """A corpus whose shards were looked at; nothing of it is in memory but the manifest and the shards' sizes.
+
+    A shard that is changed or goes while the corpus is open is told when it is next read.
+    """
+
+    path: Path
+    """Its folder."""
+    manifest: Manifest
+    """What it says of itself."""
+    starts: Int[np.ndarray, " starts"]
+    """First row of every shard, and behind that the count of all rows."""
+    columns: Mapping[str, ColumnKind]
+    """Every column but the vectors: the input's, then text (where it was kept), tokens and truncated."""
+    fingerprint: str
+    """What changes when the corpus does: a digest of manifest, and of the sizes and times of the shards."""
+
+    @property
+    def rows(self) -> int:
+        """Count of rows."""
+        return self.manifest.rows
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self.manifest.dimensions
+
+    def vectors(self) -> np.memmap:
+        """All vectors, (rows, dimensions) in the manifest's number format; a map of the file that cannot be written to.
+
+        The file is made of the shards where it is missing or of another size.
+
+        Raises:
+            CorpusError: it has to be made and cannot, or cannot be read.
+        """
+        path, shape = self.path / VECTORS_FILE, (self.rows, self.dimensions)
+        mapped = _mapped(path)
+        if mapped is None or mapped.shape != shape or mapped.dtype != np.dtype(self.manifest.vector_dtype):
+            write_vectors(self)
+            mapped = _mapped(path)
+        if mapped is None:
+            raise CorpusError(f"{VECTORS_FILE} of {quoted(self.path.name)} cannot be read; embed the corpus again.")
+        return mapped
+
+    def blocks(self, size: int) -> Iterator[tuple[int, Float[np.ndarray, "block dimensions"]]]:
+        """The vectors in float32, block by block: the first row of each, and the vectors.
+
+        Args:
+            size: most rows of a block.
+
+        Raises:
+            CorpusError: as `vectors`.
+        """
+        vectors = self.vectors()
+        for start in range(0, self.rows, size):
+            yield start, np.asarray(vectors[start : start + size], dtype=np.float32)
+
+    def column(self, name: str) -> "pa.ChunkedArray":
+        """A column whole, in the order of the rows.
+
+        Raises:
+            CorpusError: there is none of this name, or a shard cannot be read.
+        """
+        import pyarrow as pa
+
+        self._check_columns([name])
+        parts = [self._table(shard, [name]).column(name) for shard in range(self.manifest.shards)]
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=parts[0].type)
+
+    def read(self, rows: Sequence[int], columns: Sequence[str]) -> "pa.Table":
+        """Some rows in the order asked for, with some columns ("vector" among them if wanted).
+
+        Only the row groups that hold them are read.
+
+        Raises:
+            CorpusError: there is no such column, or a shard cannot be read.
+            IndexError: there is no such row.
+        """
+        import pyarrow as pa
+
+        self._check_columns([name for name in columns if name != VECTOR_COLUMN])
+        wanted = np.asarray(rows, dtype=np.int64)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < self.rows:
+            raise IndexError(f"rows 0 to {self.rows - 1} are there")
+        shards = np.searchsorted(self.starts, wanted, side="right") - 1
+        parts, order = [self._table(0, columns, [])], []
+        for shard in np.unique(shards).tolist():
+            places = np.flatnonzero(shards == shard)
+            parts.append(self._rows(shard, wanted[places] - self.starts[shard], columns))
+            order.append(places)
+        back = np.argsort(np.concatenate(order)) if order else np.zeros(0, dtype=np.int64)
+        return pa.concat_tables(parts).take(pa.array(back))
+
+    def mask(self, where: str) -> Bool[np.ndarray, " rows"]:
+        """Which rows have a value in a column.
+
+        Args:
+            where: "column=value", the value a number for a column of numbers, true or false, a day or time, a text;
+                "column=null" for cells in which nothing stands, and the word null itself in quotation marks.
+
+        Raises:
+            CorpusError: it has another form, there is no such column, or the value is none of the column's kind.
+        """
+        name, equals, value = where.partition("=")
+        name = name.strip()
+        if not equals:
+            raise CorpusError(f"The filter {quoted(where)} has no equals sign; write it as column=value.")
+        self._check_columns([name])
+        return matching(self.column(name), name, value)
+
+    def _rows(self, shard: int, places: Int[np.ndarray, " places"], columns: Sequence[str]) -> "pa.Table":
+        """Some rows of a shard, by their place in it, in the order given."""
+        import pyarrow as pa
+
+        counts = _row_group_counts(self._footer(shard))
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        groups = np.searchsorted(starts, places, side="right") - 1
+        read = np.unique(groups)
+        table = self._table(shard, columns, read.tolist())
+        # What is read begins with the first group wanted, and those between that are not wanted are not in it.
+        offsets = np.concatenate([[0], np.cumsum(np.asarray(counts)[read])])
+        return table.take(pa.array(places - starts[groups] + offsets[np.searchsorted(read, groups)]))
+
+    def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> "pa.Table":
+        """Some columns of a shard, of all its row groups or of some."""
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+
+        path = shard_path(self.path, shard)
+        try:
+            with ParquetFile(path) as file:
+                if row_groups is None:
+                    return file.read(list(columns))
+                return file.read_row_groups(row_groups, list(columns))
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(path, error) from error
+
+    def _footer(self, shard: int) -> "FileMetaData":
+        return _footer(shard_path(self.path, shard))
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.columns:
+                known = ", ".join(map(quoted, self.columns))
+                raise CorpusError(f"The corpus has no column {quoted(name)}; it has {known}.")
+
+
+def open_corpus(path: Path) -> Corpus:
+    """The corpus in a folder, when all of it is there.
+
+    Raises:
+        CorpusError: the folder holds no corpus, one that is not finished or of another format version, or a shard is
+            missing, cut off, or has other columns or vectors than the manifest says.
+    """
+    manifest = read_manifest(path)
+    name = quoted(path.name)
+    if not manifest.complete:
+        there = len(list((path / SHARDS_FOLDER).glob("*.parquet")))
+        raise CorpusError(
+            f"The corpus {name} is not finished: {there:,} of its {counted(manifest.shards, 'shard')} are there. "
+            "The command that made them goes on when it is given again."
+        )
+    return opened(path, manifest)
+
+
+def write_vectors(corpus: Corpus) -> None:
+    """Make the file of all vectors out of the shards, one after the other.
+
+    Raises:
+        CorpusError: a shard cannot be read, or the disk refuses.
+    """
+
+    def write(file: BinaryIO) -> None:
+        dtype, shape = np.dtype(corpus.manifest.vector_dtype), (corpus.rows, corpus.dimensions)
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for shard in range(corpus.manifest.shards):
+            for chunk in corpus._table(shard, [VECTOR_COLUMN]).column(VECTOR_COLUMN).chunks:
+                file.write(np.ascontiguousarray(chunk.flatten().to_numpy(), dtype=dtype).data)
+
+    write_whole(corpus.path / VECTORS_FILE, write)
+
+
+def opened(path: Path, manifest: Manifest) -> Corpus:
+    """The corpus of a manifest, its shards looked at.
+
+    Raises:
+        CorpusError: as open_corpus, but for a corpus that is not finished.
+    """
+    paths = [shard_path(path, index) for index in range(manifest.shards)]
+    with ThreadPoolExecutor(FOOTER_READERS) as pool:
+        footers = list(pool.map(_footer, paths))
+    columns = _columns(manifest, footers[0])
+    for shard, footer in zip(paths, footers, strict=True):
+        if trouble := _shard_trouble(manifest, footer, footers[0]):
+            raise CorpusError(f"{quoted(shard.name)} of {quoted(path.name)} {trouble}; embed the corpus again.")
+    starts = np.concatenate([[0], np.cumsum([footer.num_rows for footer in footers])]).astype(np.int64)
+    if starts[-1] != manifest.rows:
+        raise CorpusError(
+            f"The shards of {quoted(path.name)} have {counted(int(starts[-1]), 'row')}, and its manifest says "
+            f"{manifest.rows:,}; embed the corpus again."
+        )
+    digest = hashlib.sha256(repr(manifest).encode("utf-8", "backslashreplace"))
+    for shard in paths:
+        facts = shard.stat()
+        digest.update(f"{facts.st_size} {facts.st_mtime_ns};".encode())
+    return Corpus(path, manifest, starts, columns, digest.hexdigest())
+
+
+def _columns(manifest: Manifest, footer: "FileMetaData") -> dict[str, ColumnKind]:
+    schema = footer.schema.to_arrow_schema()
+    return {field.name: column_kind(field.type) for field in schema if field.name != VECTOR_COLUMN}
+
+
+def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaData") -> str:
+    """What of a shard is not as the manifest says; "" where all is."""
+    import pyarrow as pa
+
+    schema = footer.schema.to_arrow_schema()
+    own = [name for name in OWN_COLUMNS if name != TEXT_COLUMN or manifest.text_column is not None]
+    if schema.names != [*(column.name for column in manifest.columns), *own]:
+        return "has other columns than the manifest says"
+    if not schema.equals(first.schema.to_arrow_schema()):
+        return "has columns of other types than the first shard"
+    vector = schema.field(VECTOR_COLUMN).type
+    value = {"float16": pa.float16(), "float32": pa.float32()}[manifest.vector_dtype]
+    if not (pa.types.is_fixed_size_list(vector) and vector.value_type == value):
+        return f"has vectors that are not in {manifest.vector_dtype}"
+    if vector.list_size != manifest.dimensions:
+        return f"has vectors of {vector.list_size:,} numbers, and the manifest says {manifest.dimensions:,}"
+    return ""
+
+
+def _footer(path: Path) -> "FileMetaData":
+    """The footer of a shard, which stands at its end, so that a file cut off has none.
+
+    Raises:
+        CorpusError: the shard is not there, or damaged.
+    """
+    import pyarrow as pa
+    from pyarrow.parquet import read_metadata
+
+    if not path.exists():
+        raise CorpusError(
+            f"{quoted(path.name)} of {quoted(path.parent.parent.name)} is missing; embed the corpus again."
+        )
+    try:
+        return read_metadata(path)
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> CorpusError:
+    return CorpusError(
+        f"{quoted(path.name)} of {quoted(path.parent.parent.name)} is cut off or damaged "
+        f"({first_line(error, {str(path): 'it'})}); embed the corpus again."
+    )
+
+
+def _row_group_counts(footer: "FileMetaData") -> list[int]:
+    return [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
+
+
+def _mapped(path: Path) -> np.memmap | None:
+    """The array in a file as a map of it; None where there is none that is whole."""
+    try:
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return mapped if isinstance(mapped, np.memmap) else None

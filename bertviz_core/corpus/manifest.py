@@ -1,0 +1,145 @@
+"""manifest.json: what a corpus folder says of itself, written whole and read with suspicion."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from bertviz_core.corpus.files import write_whole
+from bertviz_core.corpus.results import Manifest
+from bertviz_core.errors import CorpusError
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.sentences.plan import adapted, recommended
+from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.settings import Settings
+from bertviz_core.text import first_line, quoted
+
+FORMAT_VERSION = 1
+FILE = "manifest.json"
+MAX_NBYTES = 64 * 1024**2
+"""Most bytes of a manifest: the names of a quarter of a million input files fit in."""
+MAX_COUNT = 10**12
+"""Most rows, and the most of anything else that is counted."""
+MAX_SHARDS, MAX_DIMENSIONS = 1_000_000, 1_000_000
+SHA256 = re.compile(r"[0-9a-f]{64}")
+CHANGES = {
+    "code_version": "was begun by another version of Inside BERT",
+    "model": "was made with another model",
+    "revision": "was made with another state of the model's files",
+    "weights_sha256": "was made with other weights",
+    "pooling": "was made with another pooling",
+    "layer": "was made from another layer",
+    "prompt": "was made with another prompt",
+    "normalized": "was made with another normalisation",
+    "max_tokens": "was made with another limit of tokens",
+    "run_dtype": "was made with another number format of the run",
+    "vector_dtype": "was made with another number format of the vectors",
+    "dimensions": "has vectors of another length",
+    "inputs": "was made from another input, or its input has changed since",
+    "input_column": "was made from another column",
+    "text_column": "was made with another choice whether texts are kept",
+    "columns": "was made from an input with other columns",
+    "rows": "was made from an input with another count of rows",
+    "rows_per_shard": "was made with another count of rows in a shard",
+    "shards": "was cut into shards in another way",
+}
+"""Field of a manifest -> what is wrong where two differ in it, in the order in which this is told."""
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Put a manifest into a folder, in the place of one that is there.
+
+    Raises:
+        CorpusError: the disk refuses.
+    """
+    raw = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    write_whole(folder / FILE, lambda file: file.write(raw))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder, of a corpus that is complete or not.
+
+    Raises:
+        CorpusError: the folder has none, of another version, or one that says what cannot be.
+    """
+    path = folder / FILE
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_NBYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise CorpusError(
+            f"{quoted(folder.name)} is no corpus folder: it has no {FILE}. Make one with "
+            "`python -m bertviz_core corpus embed MODEL INPUT -o FOLDER`."
+        ) from error
+    except OSError as error:
+        raise CorpusError(f"{FILE} of {quoted(folder.name)} cannot be read ({error.strerror}).") from error
+    if len(raw) > MAX_NBYTES:
+        raise CorpusError(f"{FILE} of {quoted(folder.name)} has more than {MAX_NBYTES // 1024**2} MiB; it is damaged.")
+    return parsed(folder.name, raw)
+
+
+def parsed(name: str, raw: bytes) -> Manifest:
+    """The manifest in the bytes of its file.
+
+    Raises:
+        CorpusError: it is of another version, or says what cannot be.
+    """
+    try:
+        version = msgspec.json.decode(raw, type=_Version).format_version
+        if version != FORMAT_VERSION:
+            raise CorpusError(
+                f"{quoted(name)} is a corpus of format version {version}, and this version of Inside BERT reads "
+                f"{FORMAT_VERSION}; embed it again, or open it with the version that made it."
+            )
+        manifest = msgspec.json.decode(raw, type=Manifest)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CorpusError(
+            f"{FILE} of {quoted(name)} is damaged ({first_line(error)}); embed the corpus again."
+        ) from error
+    if trouble := _trouble(manifest):
+        raise CorpusError(f"{FILE} of {quoted(name)} is damaged: {trouble}; embed the corpus again.")
+    return manifest
+
+
+def difference(first: Manifest, second: Manifest) -> str:
+    """What sets the corpus of the first manifest apart from the second; "" where it is nothing but completeness."""
+    return next((words for field, words in CHANGES.items() if getattr(first, field) != getattr(second, field)), "")
+
+
+def sentence_plan(manifest: Manifest, source: ModelSource, settings: Settings, num_hidden_layers: int) -> SentencePlan:
+    """How a text becomes a vector of the corpus, so that it can be compared with those that are there.
+
+    Args:
+        manifest: the corpus.
+        source: its model.
+        settings: how much the model may ask for.
+        num_hidden_layers: layers of the model.
+
+    Raises:
+        CheckpointError: the weights are not here, or a file of the checkpoint's modules is damaged.
+    """
+    layer = None if manifest.layer == num_hidden_layers else manifest.layer
+    return adapted(recommended(source, settings), manifest.pooling, layer, manifest.prompt)
+
+
+class _Version(msgspec.Struct):
+    """What every version of the file has."""
+
+    format_version: int
+
+
+def _trouble(manifest: Manifest) -> str:
+    """What of a manifest cannot be; "" where all can."""
+    if not SHA256.fullmatch(manifest.weights_sha256):
+        return "weights_sha256 is no SHA-256"
+    if not 0 < manifest.dimensions <= MAX_DIMENSIONS:
+        return f"vectors of {manifest.dimensions:,} numbers"
+    rows, most, shards = manifest.rows, manifest.rows_per_shard, manifest.shards
+    if not (0 < rows <= MAX_COUNT and 0 < most <= MAX_COUNT and -(-rows // most) <= shards <= min(rows, MAX_SHARDS)):
+        return f"{rows:,} rows in {shards:,} shards of at most {most:,}"
+    if manifest.text_column not in (None, "text") or manifest.layer < 0:
+        return "text_column or layer"
+    names = [column.name for column in manifest.columns]
+    if len(set(names)) < len(names) or not {"vector", "text", "tokens", "truncated"}.isdisjoint(names):
+        return "two columns of one name"
+    return ""

@@ -1,0 +1,68 @@
+"""Rows shared out into shards: none of too many rows, none of too many bytes, none empty."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from bertviz_core.corpus.results import InputRange, ShardRows
+
+
+class Cut:
+    """Takes rows in their order; a shard ends with the row behind which another would be too many, or too large.
+
+    Where it ends depends on the rows alone, never on how they were handed over.
+    """
+
+    def __init__(self, most_rows: int, most_nbytes: int) -> None:
+        """A cut.
+
+        Args:
+            most_rows: most rows of a shard.
+            most_nbytes: most bytes of a shard; one row that has more is a shard of its own.
+        """
+        self._most_rows, self._most_nbytes = most_rows, most_nbytes
+        self._done: list[ShardRows] = []
+        self._ranges: list[InputRange] = []
+        self._rows = self._nbytes = 0
+
+    def take(self, file: int, positions: Sequence[int], sizes: Int[np.ndarray, " rows"]) -> None:
+        """Take rows that stand behind each other.
+
+        Args:
+            file: number of their file.
+            positions: where each begins, and behind that where the last one ends.
+            sizes: bytes of each.
+        """
+        ends, place = np.cumsum(sizes), 0
+        while place < len(sizes):
+            before = int(ends[place - 1]) if place else 0
+            room = self._most_nbytes - self._nbytes
+            count = int(np.searchsorted(ends[place:] - before, room, side="right"))
+            count = min(count, self._most_rows - self._rows, len(sizes) - place)
+            if not count and not self._rows:
+                count = 1
+            if count:
+                self._extend(file, positions[place], positions[place + count])
+                self._rows += count
+                self._nbytes += int(ends[place + count - 1]) - before
+                place += count
+            if place < len(sizes):
+                self._end()
+
+    def shards(self) -> tuple[ShardRows, ...]:
+        """All shards, the last with the rows that are left."""
+        if self._rows:
+            self._end()
+        return tuple(self._done)
+
+    def _extend(self, file: int, start: int, stop: int) -> None:
+        last = self._ranges[-1] if self._ranges else None
+        if last is not None and last.file == file and last.stop == start:
+            self._ranges[-1] = InputRange(file, last.start, stop)
+        else:
+            self._ranges.append(InputRange(file, start, stop))
+
+    def _end(self) -> None:
+        self._done.append(ShardRows(len(self._done), tuple(self._ranges), self._rows))
+        self._ranges, self._rows, self._nbytes = [], 0, 0

@@ -1,0 +1,207 @@
+"""An input read once from end to end before anything is embedded: rows, types, what cannot be embedded, shards."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviz_core.corpus.folder import OWN_COLUMNS
+from bertviz_core.corpus.reading.cutting import Cut
+from bertviz_core.corpus.reading.lines import LineFiles
+from bertviz_core.corpus.reading.places import InputPlace, ending, input_files, place
+from bertviz_core.corpus.reading.row_groups import ParquetFiles
+from bertviz_core.corpus.reading.types import joined, plain
+from bertviz_core.corpus.results import CorpusColumn, InputFile, InputSurvey, ShardRows
+from bertviz_core.corpus.rows import column_kind
+from bertviz_core.errors import CorpusError
+from bertviz_core.sentences.reading.columns import USUAL_COLUMNS, listed
+from bertviz_core.sentences.reading.delimited import DELIMITERS
+from bertviz_core.text import counted, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_SHARD_NBYTES = 64 * 1024**2
+"""Bytes of a shard's texts (of all its columns, where the input is no Parquet); it is in memory as a whole."""
+JSON_ENDINGS = (".jsonl", ".ndjson")
+Reader = LineFiles | ParquetFiles
+
+
+def survey(address: str, column: str | None, rows_per_shard: int, max_characters: int) -> InputSurvey:
+    """What an input holds, and how it is cut into shards; the memory for it does not grow with the rows.
+
+    Args:
+        address: a path, a folder, a pattern, or an address that fsspec knows.
+        column: the column with the texts; None for the usual one, or the first of texts.
+        rows_per_shard: most rows of a shard.
+        max_characters: most characters of a text.
+
+    Raises:
+        CorpusError: there is no such input or column, it cannot be read, has no row, or a row that cannot be embedded:
+            without a text, or with one that is too long.
+    """
+    files = input_files(address)
+    reader = reader_for(files)
+    places = [place(file.path) for file in files]
+    first = _first_schema(reader, places)
+    notices: list[str] = []
+    text_column = _text_column(first, column, files[0].path, notices)
+    reader.text_column = text_column
+    as_text = not files[0].path.lower().endswith(JSON_ENDINGS)
+    cut, schema = Cut(rows_per_shard, MAX_SHARD_NBYTES), None
+    for index, (file, where) in enumerate(zip(files, places, strict=True)):
+        rows = 0
+        for positions, table, types in _batches(reader, where, rows_per_shard):
+            _check_texts(table, text_column, file.path, rows, max_characters)
+            schema = joined(schema or types, types, file.path, as_text)
+            cut.take(index, positions, _sizes(reader, positions, table, text_column))
+            rows += table.num_rows
+    if schema is None:
+        raise CorpusError(f"The input {quoted(address)} has no row; there is nothing to embed.")
+    kept = plain(schema)
+    columns, shards = _columns(kept, text_column, notices), cut.shards()
+    return InputSurvey(files, kept, text_column, columns, shards, sum(shard.rows for shard in shards), tuple(notices))
+
+
+def reader_for(files: tuple[InputFile, ...]) -> Reader:
+    """What reads files of their ending.
+
+    Raises:
+        CorpusError: they have several endings, or one that is not read.
+    """
+    kind = ending(files)
+    return ParquetFiles() if kind == ".parquet" else LineFiles(DELIMITERS.get(kind))
+
+
+def shard_table(survey: InputSurvey, shard: ShardRows) -> "pa.Table":
+    """The rows of a shard with the input's columns, in the survey's types.
+
+    Raises:
+        CorpusError: the input is gone, cannot be read, or has changed since it was looked at.
+    """
+    import pyarrow as pa
+
+    reader, schema = reader_for(survey.files), survey.schema
+    reader.text_column = survey.text_column
+    parts = []
+    for part in shard.ranges:
+        path = survey.files[part.file].path
+        table = reader.table(place(path), part.start, part.stop, schema)
+        for field in schema:
+            if field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        try:
+            parts.append(table.select(schema.names).cast(schema))
+        except pa.ArrowException as error:
+            raise CorpusError(f"{quoted(path)} has changed since it was looked at.") from error
+    whole = pa.concat_tables(parts)
+    if whole.num_rows != shard.rows:
+        raise CorpusError(f"{quoted(survey.files[shard.ranges[0].file].path)} has changed since it was looked at.")
+    return whole
+
+
+def _first_schema(reader: Reader, places: Sequence[InputPlace]) -> "pa.Schema":
+    """The columns of the first file that has a row, or of the first file."""
+    if isinstance(reader, ParquetFiles):
+        return reader.schema(places[0])
+    for where in places:
+        for positions in reader.positions(where, 4096):
+            return reader.table(where, positions[0], positions[-1]).schema
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.string()) for name in reader.names(places[0]) or []])
+
+
+def _text_column(schema: "pa.Schema", asked: str | None, path: str, notices: list[str]) -> str:
+    names, texts = list(schema.names), [field.name for field in schema if column_kind(field.type) == "text"]
+    if not names:
+        raise CorpusError(f"{quoted(path)} has no row; there is nothing to embed.")
+    if asked is not None and asked not in names:
+        raise CorpusError(f"{quoted(path)} has no column {quoted(asked)}; it has {listed(names)}.")
+    if asked is not None:
+        return asked
+    usual = [name for known in USUAL_COLUMNS for name in texts if name.lower() == known]
+    if not usual and not texts:
+        raise CorpusError(f"{quoted(path)} has no column of texts; it has {listed(names)}.")
+    chosen = (usual or texts)[0]
+    if len(names) > 1:
+        notices.append(f"The texts are those of the column {quoted(chosen)}, since no other was named.")
+    return str(chosen)
+
+
+def _batches(reader: Reader, where: InputPlace, most: int) -> "Iterator[tuple[list[int], pa.Table, pa.Schema]]":
+    """Places of rows; a table of them, of a Parquet file the column of texts alone; and the types of all columns."""
+    if isinstance(reader, LineFiles):
+        for positions in reader.positions(where, most):
+            table = reader.table(where, positions[0], positions[-1])
+            if table.num_rows != len(positions) - 1:
+                raise CorpusError(
+                    f"{quoted(where.path)} has {counted(len(positions) - 1, 'record')} between its bytes "
+                    f"{positions[0]:,} and {positions[-1]:,}, and {table.num_rows:,} were read; check its quotation "
+                    "marks and line ends."
+                )
+            yield positions, table, table.schema
+        return
+    schema, name = reader.schema(where), str(reader.text_column)
+    if name not in schema.names:
+        raise CorpusError(f"{quoted(where.path)} has no column {quoted(name)}; it has {listed(schema.names)}.")
+    for positions, texts in zip(reader.positions(where, most), reader.texts(where, name, most), strict=True):
+        yield positions, texts, schema
+
+
+def _check_texts(table: "pa.Table", name: str, path: str, before: int, most: int) -> None:
+    """Refuse what cannot be embedded, by its row.
+
+    Raises:
+        CorpusError: the column holds no texts, a row has none, or one of too many characters.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if name not in table.column_names:
+        raise CorpusError(f"Row {before + 1:,} of {quoted(path)} has no column {quoted(name)}.")
+    column = table.column(name)
+    if column_kind(column.type) != "text":
+        raise CorpusError(f"The column {quoted(name)} of {quoted(path)} holds {column.type}; choose a column of texts.")
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        raise CorpusError(f"The column {quoted(name)} of {quoted(path)} holds bytes that are no UTF-8.") from error
+    column = column.cast(pa.large_string())
+    blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(column), ""), True).to_numpy()
+    if blank.any():
+        raise CorpusError(
+            f"Row {before + int(blank.argmax()) + 1:,} of {quoted(path)} has nothing in the column {quoted(name)}; "
+            "a vector needs a text. Leave such rows out, or put something there."
+        )
+    lengths = pc.utf8_length(column).to_numpy()
+    if lengths.max(initial=0) > most:
+        raise CorpusError(
+            f"Row {before + int(lengths.argmax()) + 1:,} of {quoted(path)} has a text of {lengths.max():,} characters; "
+            f"at most {most:,} are read. Cut it into parts (or raise INSIDE_BERT_MAX_CHARACTERS)."
+        )
+
+
+def _sizes(reader: Reader, positions: Sequence[int], table: "pa.Table", name: str) -> np.ndarray:
+    """Bytes of every row: of all its columns, or of its text in a Parquet file."""
+    import pyarrow.compute as pc
+
+    if isinstance(reader, LineFiles):
+        return np.diff(np.asarray(positions, dtype=np.int64))
+    return np.asarray(pc.binary_length(table.column(name)).to_numpy(), dtype=np.int64)
+
+
+def _columns(schema: "pa.Schema", text_column: str, notices: list[str]) -> tuple[CorpusColumn, ...]:
+    """The columns beside the texts; one that has the name of a corpus' own column gets another, and a notice."""
+    others = [field for field in schema if field.name != text_column]
+    names = {field.name for field in others}
+    columns = []
+    for field in others:
+        name = field.name
+        while name in OWN_COLUMNS or (name != field.name and name in names):
+            name = f"{name}_input"
+        if name != field.name:
+            notices.append(f"The column {quoted(field.name)} is kept as {quoted(name)}; a corpus has one of that name.")
+        columns.append(CorpusColumn(name, field.name, column_kind(field.type)))
+        names.add(name)
+    return tuple(columns)

@@ -1,0 +1,63 @@
+"""One type for each column, though an input's files and parts may each have their own."""
+
+from typing import TYPE_CHECKING
+
+from bertviz_core.corpus.rows import column_kind
+from bertviz_core.errors import CorpusError
+from bertviz_core.text import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def joined(first: "pa.Schema", second: "pa.Schema", path: str, as_text: bool) -> "pa.Schema":
+    """The columns of both, each with a type that holds the values of both.
+
+    Whole numbers and others become numbers, nothing becomes whatever the other is, and values of different kinds
+    become texts.
+
+    Args:
+        first: the columns so far.
+        second: those of the next part.
+        path: where that is from, for messages.
+        as_text: whether every value can be read as a text; those of JSON cannot, but for times.
+
+    Raises:
+        CorpusError: no type holds the values of both.
+    """
+    import pyarrow as pa
+
+    if first.equals(second):
+        return first
+    types = {field.name: field.type for field in first}
+    for field in second:
+        known = types.get(field.name, field.type)
+        held = known if known == field.type else _held(known, field.type, as_text)
+        if held is None:
+            raise CorpusError(
+                f"The column {quoted(field.name)} of {quoted(path)} has values of several kinds ({known} and "
+                f"{field.type}); write them in one way, or leave the column out."
+            )
+        types[field.name] = held
+    return pa.schema(list(types.items()))
+
+
+def plain(schema: "pa.Schema") -> "pa.Schema":
+    """The columns with the types under which a corpus keeps them: those of nothing at all as texts."""
+    import pyarrow as pa
+
+    return pa.schema([(each.name, pa.string() if pa.types.is_null(each.type) else each.type) for each in schema])
+
+
+def _held(first: "pa.DataType", second: "pa.DataType", as_text: bool) -> "pa.DataType | None":
+    """The type that holds the values of two; None where there is none."""
+    import pyarrow as pa
+
+    kinds = {column_kind(each) for each in (first, second) if not pa.types.is_null(each)}
+    if len(kinds) > 1:
+        return pa.string() if kinds == {"text", "time"} or (as_text and "other" not in kinds) else None
+    try:
+        fields = [pa.schema([("values", each)]) for each in (first, second)]
+        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        return pa.string() if as_text and "other" not in kinds else None

@@ -1,0 +1,77 @@
+"""What stands in a column: its kind, and which of its cells hold a value."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool
+
+from bertviz_core.corpus.results import ColumnKind
+from bertviz_core.errors import CorpusError
+from bertviz_core.text import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NULL = "null"
+TRUTHS = {"true": True, "false": False}
+
+
+def column_kind(dtype: "pa.DataType") -> ColumnKind:
+    """What the cells of a type are; a dictionary's are what its values are."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(dtype):
+        return column_kind(dtype.value_type)
+    if kinds.is_string(dtype) or kinds.is_large_string(dtype) or kinds.is_string_view(dtype):
+        return "text"
+    if kinds.is_integer(dtype) or kinds.is_floating(dtype) or kinds.is_decimal(dtype):
+        return "number"
+    if kinds.is_boolean(dtype):
+        return "boolean"
+    return "time" if kinds.is_date(dtype) or kinds.is_timestamp(dtype) else "other"
+
+
+def matching(column: "pa.ChunkedArray", name: str, value: str) -> Bool[np.ndarray, " rows"]:
+    """Which cells of a column hold a value; a cell in which nothing stands holds none.
+
+    Args:
+        column: the column.
+        name: its name, for messages.
+        value: the value as it is written; null for cells in which nothing stands, a text may be in quotation marks.
+
+    Raises:
+        CorpusError: the value is none of the column's kind, or nothing can be compared with such cells.
+    """
+    import pyarrow.compute as pc
+
+    if value.strip().lower() == NULL:
+        chosen = pc.is_null(column, nan_is_null=True)
+    else:
+        chosen = pc.fill_null(pc.equal(column, _scalar(column.type, name, value)), False)
+    return np.asarray(chosen.to_numpy(), dtype=np.bool_)
+
+
+def _scalar(dtype: "pa.DataType", name: str, value: str) -> "pa.Scalar":
+    """A value as the column's cells are."""
+    import pyarrow as pa
+
+    kind = column_kind(dtype)
+    plain = value.strip()
+    try:
+        if kind == "text":
+            return pa.scalar(_unquoted(value))
+        if kind == "number":
+            return pa.scalar(int(plain)) if plain.lstrip("+-").isdigit() else pa.scalar(float(plain))
+        if kind == "boolean":
+            return pa.scalar(TRUTHS[plain.lower()])
+        if kind == "time":
+            return pa.scalar(plain).cast(dtype)
+    except (ValueError, KeyError, OverflowError, pa.ArrowException) as error:
+        meant = {"number": "a number", "boolean": "true or false", "time": "a day such as 2026-11-22"}[kind]
+        raise CorpusError(f"The column {quoted(name)} holds no {quoted(plain)}; write {meant}, or null.") from error
+    raise CorpusError(f"The column {quoted(name)} holds {dtype}, which cannot be compared with a value.")
+
+
+def _unquoted(text: str) -> str:
+    marked = len(text) >= 2 and text[0] == text[-1] == '"'
+    return text[1:-1] if marked else text

@@ -1,0 +1,1 @@
+"""Where shards are made besides this process: in several on this machine, on a cluster; by the same function."""

@@ -1,0 +1,105 @@
+"""Shards made by several processes on this machine, which share its processors and its GPUs."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING
+
+from bertviz_core.corpus.results import ShardOutcome, ShardRows
+from bertviz_core.corpus.shards import ShardWork, shard_made
+from bertviz_core.errors import CorpusError
+from bertviz_core.text import counted
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
+
+MOST_BREAKS = 3
+"""How often processes may be killed without a shard made in between."""
+WAITING_PER_PROCESS = 2
+"""Shards handed to the pool for each process: the next one waits there already."""
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run(work: ShardWork, shards: Sequence[ShardRows], count: int) -> Iterator[ShardOutcome]:
+    """Make shards; the outcome of each when it is made, in no order.
+
+    The shard of a process that was killed is made again by another.
+
+    Args:
+        work: what all shards share.
+        shards: the shards.
+        count: processes; the processors are shared out among them, and the GPUs where there are some.
+
+    Raises:
+        CorpusError: processes are killed again and again.
+    """
+    left = {shard.index: shard for shard in shards}
+    breaks = 0
+    while left:
+        try:
+            for outcome in _outcomes(work, list(left.values()), count):
+                del left[outcome.index]
+                breaks = 0
+                yield outcome
+        except BrokenProcessPool as error:
+            breaks += 1
+            if breaks == MOST_BREAKS:
+                raise CorpusError(
+                    f"Processes were killed {MOST_BREAKS} times before one of them had made a shard, perhaps for want "
+                    f"of memory; {counted(len(left), 'shard')} are left. The same command goes on, with fewer "
+                    "--processes."
+                ) from error
+
+
+def _outcomes(work: ShardWork, shards: list[ShardRows], count: int) -> Iterator[ShardOutcome]:
+    context = multiprocessing.get_context("spawn")  # a fork would copy the locks of torch's threads as they are
+    gpus: SimpleQueue[int] = context.SimpleQueue()
+    for index in range(count):
+        gpus.put(index)
+    threads = max(1, processors() // count)
+    pool = ProcessPoolExecutor(count, context, _prepare, (threads, gpus))
+    ended = False
+    try:
+        waiting: set[Future[ShardOutcome]] = set()
+        rest = iter(shards)
+        while True:
+            for shard in rest:
+                waiting.add(pool.submit(shard_made, work, shard))
+                if len(waiting) == count * WAITING_PER_PROCESS:
+                    break
+            if not waiting:
+                ended = True
+                return
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    finally:
+        pool.shutdown(wait=ended, cancel_futures=True)
+
+
+def _prepare(threads: int, numbers: "SimpleQueue[int]") -> None:
+    """Make a new process ready: its share of the processors, a GPU of its own, and an end with its parent's."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)
+    if gpus := torch.cuda.device_count():
+        torch.cuda.set_device(numbers.get() % gpus)
+
+
+def _end_with(parent: "multiprocessing.process.BaseProcess") -> None:
+    """End this process when its parent has ended, however that was: nobody would take its shards."""
+    parent.join()
+    os._exit(1)

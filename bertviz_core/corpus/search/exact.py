@@ -1,0 +1,119 @@
+"""The rows nearest to a query, found by comparing it with every row: the order is that of brute force.
+
+The products are usearch's, which multiplies float16 as it lies in the file. NumPy and torch make float32 of it first:
+over 1,000,000 x 384 on a busy machine they took 6.1 s and 4.3 s a query, usearch 0.34 s (medians, each by itself).
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bertviz_core.corpus.search.results import RankedRows
+from bertviz_core.errors import CorpusError
+
+BLOCK_ROWS = 131_072
+"""Rows that are compared in one call; those that a filter leaves are copied together, 100 MB at 384 dimensions."""
+EXACT_ROWS = 16_384
+"""Rows whose cosines are computed in float64 at once."""
+SPARE = 64
+"""Rows that are looked at beyond those wanted, so that rounding cannot push a row out of the list."""
+MOST_SPARE = 8_192
+"""Rows of nearly one cosine beyond which the cosines of the whole block are computed."""
+UNCERTAINTY = {"float16": 2e-3, "float32": 1e-4}
+"""Most by which a cosine of usearch's kernel may be off: in float16 the query itself is rounded, by up to 2^-11."""
+
+
+def nearest_rows(
+    vectors: Float[np.ndarray, "rows dimensions"],
+    query: Float[np.ndarray, " dimensions"],
+    count: int,
+    mask: Bool[np.ndarray, " rows"] | None = None,
+) -> RankedRows:
+    """The rows with the greatest cosine to a query; equal to brute force, equal cosines by their row.
+
+    usearch's kernel compares the query with all rows in the vectors' own number format. The rows that could be among
+    those wanted, given its rounding, get their cosine anew in float64; it is rounded to float32 and decides the order.
+    A zero vector has cosine 0 to everything.
+
+    Args:
+        vectors: all vectors, such as Corpus.vectors() maps them.
+        query: what is looked for.
+        count: how many rows.
+        mask: which rows may be given; None for all.
+
+    Raises:
+        CorpusError: the query or a vector holds NaN or infinity.
+    """
+    if not np.isfinite(query).all():
+        raise CorpusError("The query's vector holds NaN or infinity, so nothing is near it; try another text.")
+    rows = None if mask is None else np.flatnonzero(mask)
+    searched = len(vectors) if rows is None else len(rows)
+    direction = exact_units(query[None])[0]
+    if not direction.any():  # everything is equally near
+        first = np.arange(min(count, searched)) if rows is None else rows[:count]
+        return RankedRows(first, np.zeros(len(first), dtype=np.float32))
+    ranked = RankedRows(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+    for start in range(0, searched, BLOCK_ROWS):
+        chosen = slice(start, start + BLOCK_ROWS)
+        block = vectors[chosen] if rows is None else vectors[rows[chosen]]
+        places = _candidates(np.asarray(block), direction, count)
+        numbers = places + start if rows is None else rows[chosen][places]
+        ranked = _merged(ranked, numbers, exact_cosines(block, direction, places), count)
+    return ranked
+
+
+def exact_cosines(
+    vectors: Float[np.ndarray, "rows dimensions"],
+    query: Float[np.ndarray, " dimensions"],
+    rows: Int[np.ndarray, " chosen"],
+) -> Float[np.ndarray, " chosen"]:
+    """Cosines of some rows with a query, computed in float64 and rounded to float32; 0 for a zero vector.
+
+    Raises:
+        CorpusError: a vector holds NaN or infinity.
+    """
+    direction, cosines = exact_units(query[None])[0], np.empty(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), EXACT_ROWS):
+        chosen = rows[start : start + EXACT_ROWS]
+        cosines[start : start + EXACT_ROWS] = np.clip(
+            np.einsum("nd,d->n", exact_units(vectors[chosen]), direction), -1, 1
+        )
+    if not np.isfinite(cosines).all():
+        raise CorpusError("A vector of the corpus holds NaN or infinity; embed the corpus again.")
+    return cosines
+
+
+def exact_units(vectors: Float[np.ndarray, "rows dimensions"]) -> Float[np.ndarray, "rows dimensions"]:
+    """Vectors of unit length in float64; a zero vector stays zero."""
+    exact = vectors.astype(np.float64)
+    lengths = np.sqrt(np.einsum("nd,nd->n", exact, exact))[:, None]
+    return np.asarray(exact / np.where(lengths == 0, 1.0, lengths))
+
+
+def _candidates(
+    block: Float[np.ndarray, "block dimensions"], direction: Float[np.ndarray, " dimensions"], count: int
+) -> Int[np.ndarray, " candidates"]:
+    """Places in a block that hold its nearest rows for certain, and some more."""
+    from usearch.compiled import MetricKind
+    from usearch.index import search
+
+    query, width = direction.astype(block.dtype), 2 * UNCERTAINTY[block.dtype.name]
+    wanted = count + SPARE
+    while wanted < min(len(block), count + MOST_SPARE):
+        matches = search(block, query, wanted, MetricKind.Cos, exact=True)
+        distances = np.asarray(matches.distances, dtype=np.float64)
+        if not np.isfinite(distances).all():
+            break
+        near = distances <= distances[count - 1] + width
+        if not near.all():  # what was left out is further away than any of those wanted can be
+            return np.sort(np.asarray(matches.keys, dtype=np.int64)[near])
+        wanted *= 4
+    return np.arange(len(block))
+
+
+def _merged(
+    ranked: RankedRows, rows: Int[np.ndarray, " more"], scores: Float[np.ndarray, " more"], count: int
+) -> RankedRows:
+    """The nearest of those so far and of some more."""
+    rows, scores = np.concatenate([ranked.rows, rows]), np.concatenate([ranked.scores, scores])
+    order = np.lexsort((rows, -scores))[:count]
+    return RankedRows(rows[order], scores[order])

@@ -1,0 +1,160 @@
+"""A text looked for in a corpus: made a vector as the corpus' own were, compared, and its nearest rows read."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
+from bertviz_core.corpus.manifest import sentence_plan
+from bertviz_core.corpus.search.exact import nearest_rows
+from bertviz_core.corpus.search.index import WORTHWHILE, SearchIndex, nearest_in_index
+from bertviz_core.corpus.search.results import CorpusHit, CorpusHits, RankedRows
+from bertviz_core.errors import CorpusError
+from bertviz_core.models.files import weights_folder
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.safetensors.folder import weights_sha256
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.settings import Settings
+from bertviz_core.text import quoted
+from bertviz_core.trace.tokenization import TextTokenizer
+
+MAX_HITS = 1_000
+"""Rows that can be asked for."""
+
+
+def query_vector(
+    corpus: Corpus,
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    source: ModelSource,
+    settings: Settings,
+    text: str,
+) -> Float[np.ndarray, " dimensions"]:
+    """The vector of a text, made as the corpus' own were: by its model, pooling, layer and prompt.
+
+    Args:
+        corpus: what will be searched.
+        loaded: its model, in float32.
+        tokenizer: the model's tokenizer.
+        source: where the model is.
+        settings: limits of the instance.
+        text: what will be looked for.
+
+    Raises:
+        CorpusError: the text is empty, or these are not the weights that made the corpus.
+        BertvizError: as sentence_vectors.
+    """
+    if not text.strip():
+        raise CorpusError("There is nothing to look for; give a text.")
+    check_weights(corpus, source.name, _weights_of(weights_folder(source, settings), source.revision))
+    plan = sentence_plan(corpus.manifest, source, settings, loaded.num_hidden_layers)
+    vector: np.ndarray = sentence_vectors(loaded, tokenizer, (text,), plan).vectors[0]
+    if len(vector) != corpus.dimensions:
+        raise CorpusError(
+            f"{quoted(loaded.name)} gives vectors of {len(vector):,} numbers, and those of {quoted(corpus.path.name)} "
+            f"have {corpus.dimensions:,}; search it with the model that made it."
+        )
+    return vector
+
+
+@lru_cache(maxsize=8)
+def _weights_of(folder: Path, revision: str) -> str:
+    """SHA-256 of a model's weights; the revision changes when its files do, so they are read once for each."""
+    return weights_sha256(folder)
+
+
+def check_weights(corpus: Corpus, name: str, weights_sha256: str) -> None:
+    """Refuse weights that did not make a corpus: cosines between vectors of two models mean nothing.
+
+    Args:
+        corpus: what will be searched.
+        name: of the model at hand.
+        weights_sha256: of its weights, as a manifest has it.
+
+    Raises:
+        CorpusError: the weights are other ones, whatever the model's name.
+    """
+    if weights_sha256 != corpus.manifest.weights_sha256:
+        same = name == corpus.manifest.model
+        what = "other weights of that name are here" if same else f"{quoted(name)} has other weights"
+        raise CorpusError(
+            f"The corpus {quoted(corpus.path.name)} was made with {quoted(corpus.manifest.model)}, revision "
+            f"{quoted(corpus.manifest.revision)}; {what}. Search it with the model that made it, or embed it again."
+        )
+
+
+def search(
+    corpus: Corpus,
+    text: str,
+    vector: Float[np.ndarray, " dimensions"],
+    count: int = 10,
+    where: str = "",
+    index: SearchIndex | None = None,
+) -> CorpusHits:
+    """The rows of a corpus nearest to a query, with their texts and columns.
+
+    With a filter every row that it leaves is compared, index or not.
+
+    Args:
+        corpus: what is searched.
+        text: what is looked for.
+        vector: its vector, as query_vector makes it.
+        count: how many rows.
+        where: a filter, as Corpus.mask reads it; "" for none.
+        index: an index of the corpus; None compares every row.
+
+    Raises:
+        CorpusError: a count that is not offered, a filter that cannot be read, or a shard that cannot.
+    """
+    if not 1 <= count <= MAX_HITS:
+        raise CorpusError(f"{count:,} rows were asked for; give 1 to {MAX_HITS:,}.")
+    mask, notices = (corpus.mask(where) if where else None), []
+    vectors, started = corpus.vectors(), perf_counter()
+    used = index if mask is None else None
+    if used is not None:
+        ranked = nearest_in_index(used, vectors, vector, count)
+        notices.append(
+            f"Found by an index whose recall@{used.facts.count} was {used.facts.recall:.1%} on {used.facts.queries:,} "
+            "held-back rows: some of the nearest rows may be missing."
+        )
+    else:
+        ranked = nearest_rows(vectors, vector, count, mask)
+    seconds = perf_counter() - started
+    if index is not None and used is None:
+        notices.append("With a filter every row that it leaves is compared; the index is not used.")
+    if index is None and corpus.rows >= WORTHWHILE:
+        notices.append(f"Every one of {corpus.rows:,} rows was compared; an index (--index) would be quicker.")
+    searched = corpus.rows if mask is None else int(mask.sum())
+    if where and not searched:
+        notices.append(f"No row has {where}.")
+    return CorpusHits(
+        query=text,
+        corpus=corpus.path.name,
+        model=corpus.manifest.model,
+        hits=_hits(corpus, ranked),
+        method="exact" if used is None else "index",
+        where=where,
+        searched=searched,
+        rows=corpus.rows,
+        recall=None if used is None else used.facts.recall,
+        seconds=seconds,
+        notices=tuple(notices),
+    )
+
+
+def _hits(corpus: Corpus, ranked: RankedRows) -> tuple[CorpusHit, ...]:
+    """What stands in the rows that were found."""
+    own = [column.name for column in corpus.manifest.columns]
+    has_text = corpus.manifest.text_column is not None
+    cells: Sequence[dict[str, object]] = corpus.read(
+        ranked.rows.tolist(), [*own, TEXT_COLUMN] if has_text else own
+    ).to_pylist()
+    return tuple(
+        CorpusHit(row, score, str(cell.pop(TEXT_COLUMN) or "") if has_text else None, cell)
+        for row, score, cell in zip(ranked.rows.tolist(), ranked.scores.tolist(), cells, strict=True)
+    )

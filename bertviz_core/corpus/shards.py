@@ -1,0 +1,156 @@
+"""One shard: its rows read, embedded and written; every runner calls this function and no other."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from bertviz_core.corpus.files import write_table
+from bertviz_core.corpus.folder import TEXT_COLUMN, TOKENS_COLUMN, TRUNCATED_COLUMN, VECTOR_COLUMN, shard_path
+from bertviz_core.corpus.manifest import sentence_plan
+from bertviz_core.corpus.reading.survey import shard_table
+from bertviz_core.corpus.results import InputSurvey, Manifest, ShardOutcome, ShardRows
+from bertviz_core.errors import BertvizError, CorpusError, OutOfMemoryError, is_out_of_memory
+from bertviz_core.models.files import weights_folder
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.safetensors.folder import weights_sha256
+from bertviz_core.models.sources import resolve
+from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.sentences.results import SentencePlan, SentenceVectors
+from bertviz_core.settings import Settings
+from bertviz_core.text import quoted
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardWork:
+    """All that a shard needs to be made, in whatever process."""
+
+    folder: Path
+    """The corpus folder, the same for all who work on it."""
+    model: str
+    """Name or absolute path under which the model is found."""
+    manifest: Manifest
+    """What the corpus will be."""
+    survey: InputSurvey
+    """Its input; the shards are handed over one by one."""
+    settings: Settings
+    """How much the model may ask for."""
+    batch_tokens: int | None
+    """Tokens that go through the model together; None for what suits the device."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoder:
+    """A model made ready for a corpus."""
+
+    loaded: LoadedModel
+    tokenizer: TextTokenizer
+    plan: SentencePlan
+
+
+def shard_made(work: ShardWork, shard: ShardRows) -> ShardOutcome:
+    """Make one shard; what a user can cause is said in the outcome, so that it passes from process to process.
+
+    The model is loaded once in a process. Texts of like length are run together, and the rows are written in the order
+    of the input.
+    """
+    try:
+        encoder = _encoder(work.model, work.manifest, work.settings)
+        return _made(work, shard, encoder)
+    except BertvizError as error:
+        return ShardOutcome(shard.index, 0, (), str(error))
+
+
+def shards_made(work: ShardWork, shards: Sequence[ShardRows]) -> Iterator[ShardOutcome]:
+    """Make shards in this process, one after the other: the runner "local"."""
+    for shard in shards:
+        yield shard_made(work, shard)
+
+
+def vectors_of(encoder: Encoder, texts: list[str], manifest: Manifest, batch_tokens: int | None) -> SentenceVectors:
+    """The vectors of some texts as the corpus has them, before they are rounded.
+
+    Raises:
+        CorpusError: there is no memory for even one text.
+        BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
+    """
+    with _memory_told(encoder.loaded.device):
+        return sentence_vectors(
+            encoder.loaded, encoder.tokenizer, texts, encoder.plan, manifest.run_dtype, batch_tokens=batch_tokens
+        )
+
+
+@lru_cache(maxsize=1)
+def _encoder(model: str, manifest: Manifest, settings: Settings) -> Encoder:
+    """The model of a corpus, loaded.
+
+    Raises:
+        CorpusError: this machine has other weights under its name.
+        BertvizError: it cannot be loaded.
+    """
+    source = resolve(model, settings)
+    if weights_sha256(weights_folder(source, settings)) != manifest.weights_sha256:
+        raise CorpusError(
+            f"The weights of {quoted(manifest.model)} are others here than those that the corpus was begun with; put "
+            "the same files on every machine."
+        )
+    loaded = load_model(source, settings)
+    plan = sentence_plan(manifest, source, settings, loaded.num_hidden_layers)
+    return Encoder(loaded, load_tokenizer(source, settings), plan)
+
+
+def _made(work: ShardWork, shard: ShardRows, encoder: Encoder) -> ShardOutcome:
+    import pyarrow as pa
+
+    manifest, survey = work.manifest, work.survey
+    rows = shard_table(survey, shard)
+    texts = rows.column(survey.text_column).to_pylist()
+    vectors = vectors_of(encoder, texts, manifest, work.batch_tokens)
+    columns = {column.name: rows.column(column.input_name) for column in manifest.columns}
+    if manifest.text_column is not None:
+        columns[TEXT_COLUMN] = pa.array(texts, type=pa.string())
+    columns[TOKENS_COLUMN] = pa.array(vectors.token_counts.astype(np.int32))
+    columns[TRUNCATED_COLUMN] = pa.array(vectors.truncated)
+    flat = pa.array(_rounded(vectors.vectors, manifest).ravel())
+    columns[VECTOR_COLUMN] = pa.FixedSizeListArray.from_arrays(flat, manifest.dimensions)
+    write_table(shard_path(work.folder, shard.index), pa.table(columns))
+    return ShardOutcome(shard.index, shard.rows, vectors.notices)
+
+
+def _rounded(vectors: np.ndarray, manifest: Manifest) -> np.ndarray:
+    """The vectors in the corpus' number format.
+
+    Raises:
+        CorpusError: they are of another length than the corpus', or too large for the format.
+    """
+    if vectors.shape[1] != manifest.dimensions:
+        raise CorpusError(
+            f"The model gives vectors of {vectors.shape[1]:,} numbers, and the corpus was begun with "
+            f"{manifest.dimensions:,}; embed it again in another folder."
+        )
+    with np.errstate(over="ignore"):
+        rounded = vectors.astype(manifest.vector_dtype)
+    if not np.array_equal(np.isfinite(rounded), np.isfinite(vectors)):
+        raise CorpusError(
+            f"A vector has a number of {np.nanmax(np.abs(vectors)):,.0f}, too large for {manifest.vector_dtype}; "
+            "give --dtype float32."
+        )
+    return rounded
+
+
+@contextmanager
+def _memory_told(device: str) -> Iterator[None]:
+    """A sentence where there is no memory even for one text."""
+    try:
+        yield
+    except (MemoryError, RuntimeError, OutOfMemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise CorpusError(
+            f"There is not enough memory ({device}) even for one text at a time; use a machine with more, fewer "
+            "processes, or a smaller model."
+        ) from error

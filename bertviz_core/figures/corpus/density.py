@@ -1,0 +1,133 @@
+"""A map of very many points: how many lie in each cell, or which value of a column most of them have."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.corpus.analysis.results import CorpusMap, MapDensity
+from bertviz_core.figures.base.axes import even_axes, sentence_text
+from bertviz_core.figures.base.colour_bars import THICKNESS, tick_words
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, Theme, escape, layout, sequential
+from bertviz_core.text import counted
+
+HEIGHT = 560
+STEPS = 255
+"""Shades of a density map: one byte to a cell on its way to the browser."""
+
+
+def density_map(density: MapDensity, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
+    """Points in each cell, on the scale of log(1 + points), so that sparse parts are seen beside dense ones.
+
+    Args:
+        density: counts of a window.
+        axes: titles of the two axes.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+    """
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    most = int(density.counts.max(initial=0))
+    top = float(np.log1p(most)) or 1.0
+    shades = np.ceil(np.log1p(density.counts) / top * STEPS).astype(np.uint8)
+    ticks = [tick for tick in (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000, 1_000_000) if tick <= most]
+    bar = {
+        "title": {"text": "points in a cell", "side": "right"},
+        "thickness": THICKNESS,
+        "tickvals": [float(np.log1p(tick)) / top * STEPS for tick in ticks],
+        "ticktext": tick_words(ticks),
+    }
+    figure.add_heatmap(
+        z=shades, zmin=0, zmax=STEPS, colorscale=sequential(theme), colorbar=bar, hoverinfo="skip", **_places(density)
+    )
+    return _framed(figure, density, axes, theme)
+
+
+def majority_map(density: MapDensity, column: str, axes: Sequence[str], title: str, theme: Theme) -> go.Figure:
+    """The value that most points of each cell have, in one colour for each value.
+
+    Args:
+        density: counts of a window with the values of a column.
+        column: its name.
+        axes: titles of the two axes.
+        title: stands alone on a slide.
+        theme: colours and typeface.
+
+    Raises:
+        ValueError: the density was counted without a column.
+    """
+    if density.majority is None:
+        raise ValueError("a density without values of a column")
+    figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
+    hues = value_colours(len(density.values), theme)
+    for place, (name, hue) in enumerate(zip(density.values, hues, strict=True)):
+        mine = density.majority == place
+        if mine.any():
+            figure.add_heatmap(
+                z=mine.astype(np.uint8),
+                zmin=0,
+                zmax=1,
+                colorscale=[[0, "rgba(0, 0, 0, 0)"], [0.5, "rgba(0, 0, 0, 0)"], [0.5, hue], [1, hue]],
+                showscale=False,
+                hoverinfo="skip",
+                **_places(density),
+            )
+        figure.add_scatter(  # the legend: a heatmap has none
+            x=[None],
+            y=[None],
+            mode="markers",
+            marker={"color": hue, "size": 12, "symbol": "square"},
+            name=f"{sentence_text(name, 30)} ({density.value_counts[place]:,})",
+            hoverinfo="skip",
+        )
+    figure.update_layout(legend_title_text=sentence_text(column))
+    return _framed(figure, density, axes, theme)
+
+
+def value_colours(count: int, theme: Theme) -> list[str]:
+    """Colours of so many values of a column; those beyond the hues are muted."""
+    return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
+
+
+@figure(
+    "corpus-map",
+    "corpus_map",
+    "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)",
+    ("placed", "coloured"),
+)
+def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
+    """Where the rows of a corpus lie, or which value of a column most of them have there."""
+    what = f"{map_column} of most rows of each cell" if map_column else "density"
+    title = f"Map of {counted(len(corpus_map.points), 'row')}, {what} — {corpus_name}"
+    axes, draw = axis_titles(corpus_map), partial(density_map, map_density)
+    if map_column:
+        draw = partial(majority_map, map_density, map_column)
+    cells = int((map_density.counts > 0).sum())
+    alt = f"{title}: {map_density.total:,} points in {counted(cells, 'cell')} of a grid"
+    caption = f"{title}. {'PCA' if corpus_map.method == 'pca' else 'UMAP'}. {corpus_map.note}"
+    return FigureSpec(title, alt, partial(draw, axes, title), caption)
+
+
+def axis_titles(corpus_map: CorpusMap) -> tuple[str, str]:
+    """What the two axes are."""
+    if corpus_map.explained is None:
+        return "first axis", "second axis"
+    first, second = (f"{share:.1%} of the variance" for share in corpus_map.explained.tolist())
+    return f"first component, {first}", f"second component, {second}"
+
+
+def _places(density: MapDensity) -> dict[str, Any]:
+    """Where the cells lie: the middle of the first, and the step to the next."""
+    down, across = density.counts.shape
+    window = density.window
+    dx, dy = (window.right - window.left) / across, (window.top - window.bottom) / down
+    return {"x0": window.left + dx / 2, "dx": dx, "y0": window.bottom + dy / 2, "dy": dy}
+
+
+def _framed(figure: go.Figure, density: MapDensity, axes: Sequence[str], theme: Theme) -> go.Figure:
+    window = density.window
+    figure.update_xaxes(title=axes[0], range=[window.left, window.right], showgrid=False)
+    figure.update_yaxes(title=axes[1], range=[window.bottom, window.top], showgrid=False)
+    return even_axes(figure, theme)

@@ -1,0 +1,54 @@
+"""Hits of a search in a corpus, as bars of their cosine."""
+
+from functools import partial
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
+from bertviz_core.figures.base.axes import HOVERED, sentence_text
+from bertviz_core.figures.base.spec import FigureSpec, figure
+from bertviz_core.figures.base.style import HUES, Theme, escape, layout
+from bertviz_core.figures.sentences.bars import add_score_bars
+from bertviz_core.figures.sentences.rows import name_rows, sentence_names
+from bertviz_core.text import counted, quoted
+
+ROW = 34
+"""Pixels of a hit."""
+AROUND = 104
+"""Pixels of title and axis."""
+DRAWN = 25
+"""Hits that are drawn; the table has all."""
+LONGEST_QUERY = 40
+"""Characters of the query in the title; the caption has more."""
+
+
+def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
+    """A bar for each hit, the nearest at the top, with its text and the number of its row."""
+    hits = corpus_hits.hits[:DRAWN]
+    texts, plot = [_words(hit) for hit in hits], ROW * max(len(hits), 3)
+    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + plot))
+    scores = np.array([hit.score for hit in hits], dtype=np.float32)
+    add_score_bars(figure, scores, [f"{sentence_text(text, HOVERED)}:" for text in texts], HUES[0], theme)
+    figure.update_xaxes(title="cosine with the query")
+    name_rows(figure, sentence_names([hit.row for hit in hits], texts, theme, ROW), plot)
+    return figure.update_layout(margin={"b": 56, "r": 16})
+
+
+@figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')", ("hits", "where"))
+def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
+    """The rows of a corpus that are nearest to a text."""
+    near = quoted(corpus_hits.query, LONGEST_QUERY)
+    title = f"Nearest to {near} among {counted(corpus_hits.searched, 'row')} — {corpus_hits.corpus}"
+    told = ", ".join(f"row {hit.row} {hit.score:.4f}" for hit in corpus_hits.hits[:DRAWN]) or "none"
+    way = "every row compared" if corpus_hits.recall is None else f"by an index, recall {corpus_hits.recall:.1%}"
+    where = f" Only rows with {corpus_hits.where}." if corpus_hits.where else ""
+    caption = f"{title}. Query: {quoted(corpus_hits.query, 200)}; {way}.{where}"
+    return FigureSpec(title, f"{title}: {told}", partial(hit_bars, corpus_hits, title), caption)
+
+
+def _words(hit: CorpusHit) -> str:
+    """What stands beside a hit: its text, or its columns where the corpus keeps none."""
+    if hit.text is not None:
+        return hit.text
+    return ", ".join(f"{name}: {value}" for name, value in hit.columns.items()) or "no text kept"

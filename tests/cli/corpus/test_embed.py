@@ -1,0 +1,70 @@
+"""`corpus embed` and `corpus info`: what they print, and what they refuse in one line.
+
+Covers `bertviz_core/cli/corpus/group.py`, `bertviz_core/cli/corpus/info.py`.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertviz_core.corpus.folder import open_corpus
+from tests.cli.conftest import Command
+from tests.helpers.made_corpora import DIMENSIONS, ROWS, made_corpus
+
+MODEL = "all-MiniLM-L6-v2"
+CSV = "id,text,kind\n" + "".join(f'{row},"Sentence {row}, with a comma",{"ab"[row % 2]}\n' for row in range(9))
+
+
+def test_a_file_becomes_a_corpus_that_info_describes(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "rows.csv").write_text(CSV)
+    out = tmp_path / "out"
+    done = command("corpus", "embed", MODEL, str(tmp_path / "rows.csv"), "-o", str(out), "--dtype", "float32")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "9 vectors of 384 numbers are in" in done.stderr
+    told = json.loads(command("corpus", "info", str(out), "--json").stdout)
+    assert (told["rows"], told["dimensions"], told["model"], told["pooling"]) == (9, 384, MODEL, "mean")
+    assert [column["name"] for column in told["columns"]] == ["id", "kind", "text", "tokens", "truncated"]
+    assert told["revision"]
+    np.testing.assert_allclose(np.linalg.norm(open_corpus(out).vectors(), axis=1), 1, atol=1e-5)
+
+
+def test_info_prints_a_table(tmp_path: Path, command: Command) -> None:
+    made_corpus(tmp_path / "made")
+    done = command("corpus", "info", str(tmp_path / "made"))
+    assert done.returncode == 0
+    for words in (f"{ROWS:,} in 3 shards", f"{DIMENSIONS} numbers in float16", "kind", "number"):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--runner", "threads"], "There is no --runner 'threads'; give local, processes, ray."),
+        (["--dtype", "int8"], "There is no --dtype 'int8'; give float16, float32."),
+        (["--pooling", "median"], "There is no --pooling 'median'"),
+        (["--processes", "2"], "--processes needs --runner processes or --runner ray."),
+        (["--processes", "0", "--runner", "processes"], "--processes is '0'; give a whole number from 1."),
+        (["--address", "auto"], "--address names a Ray cluster; give --runner ray with it."),
+        (["--batch-tokens", "many"], "--batch-tokens is 'many'; give a whole number from 1."),
+        (["--layer", "9"], "There is no layer 9"),
+        (["--prompt", "query"], "There is no prompt 'query'"),
+        (["--column", "body"], "has no column 'body'; it has 'id', 'text', 'kind'."),
+    ],
+)
+def test_a_wrong_option_is_refused_in_one_line(
+    tmp_path: Path, command: Command, options: list[str], words: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(CSV)
+    done = command("corpus", "embed", MODEL, str(tmp_path / "rows.csv"), "-o", str(tmp_path / "out"), *options)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_folder_that_is_no_corpus_is_refused(tmp_path: Path, command: Command) -> None:
+    done = command("corpus", "info", str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is no corpus folder" in done.stderr

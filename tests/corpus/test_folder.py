@@ -1,0 +1,223 @@
+"""An opened corpus gives back what was put into it; a damaged one is refused in a sentence.
+
+Covers `bertviz_core/corpus/rows.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bertviz_core.corpus.files import write_table
+from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
+from bertviz_core.corpus.manifest import write_manifest
+from bertviz_core.corpus.rows import column_kind, matching
+from bertviz_core.errors import CorpusError
+from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, ROWS, made_columns, made_corpus
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_vectors_are_those_of_the_shards(tmp_path: Path, dtype: str) -> None:
+    corpus = made_corpus(tmp_path, vector_dtype=dtype)
+    expected = made_columns(corpus.manifest)["vector"]
+    vectors = corpus.vectors()
+    assert isinstance(vectors, np.memmap)
+    assert vectors.dtype == dtype
+    assert not vectors.flags.writeable
+    np.testing.assert_array_equal(vectors.astype(np.float32), expected)
+    blocks = list(corpus.blocks(500))
+    assert [start for start, _ in blocks] == [0, 500, 1000]
+    np.testing.assert_array_equal(np.concatenate([block for _, block in blocks]), expected)
+
+
+def test_the_file_of_vectors_is_made_again(tmp_path: Path) -> None:
+    corpus = made_corpus(tmp_path)
+    first = np.array(corpus.vectors())
+    for raw in (None, b"", (tmp_path / VECTORS_FILE).read_bytes()[:-2]):
+        (tmp_path / VECTORS_FILE).unlink()
+        if raw is not None:
+            (tmp_path / VECTORS_FILE).write_bytes(raw)
+        np.testing.assert_array_equal(open_corpus(tmp_path).vectors(), first)
+    np.save(tmp_path / VECTORS_FILE, first[:-1])
+    assert open_corpus(tmp_path).vectors().shape == (ROWS, DIMENSIONS)
+
+
+def test_columns_and_rows_come_in_their_order(tmp_path: Path) -> None:
+    corpus, expected = made_corpus(tmp_path), made_columns()
+    assert dict(corpus.columns) == {
+        "kind": "text", "year": "number", "text": "text", "tokens": "number", "truncated": "boolean",
+    }  # fmt: skip
+    for name in corpus.columns:
+        assert corpus.column(name).to_pylist() == expected[name]
+    rows = [1_300, 0, 599, 600, 511, 512, 600, 1_111]
+    table = corpus.read(rows, ["text", "vector", "kind"])
+    assert table.column_names == ["text", "vector", "kind"]
+    assert table["kind"].to_pylist() == [expected["kind"][row] for row in rows]
+    np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), dtype=np.float32), expected["vector"][rows])
+    assert corpus.read([], ["text"]).num_rows == 0
+    with pytest.raises(IndexError):
+        corpus.read([ROWS], ["text"])
+
+
+def test_only_the_row_groups_wanted_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet
+
+    corpus, read = made_corpus(tmp_path), []
+
+    class Noting(pyarrow.parquet.ParquetFile):
+        def read_row_groups(self, row_groups: Any, *arguments: Any) -> Any:
+            read.extend(row_groups)
+            return super().read_row_groups(row_groups, *arguments)
+
+    monkeypatch.setattr(pyarrow.parquet, "ParquetFile", Noting)
+    corpus.read([3, 5, 599], ["text"])
+    assert read == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        ("kind=a", lambda row: row["kind"] == "a"),
+        ("kind=null", lambda row: row["kind"] is None),
+        ('kind="null"', lambda row: row["kind"] == "null"),
+        (" year = 2003", lambda row: row["year"] == 2003),
+        ("year=2003.0", lambda row: row["year"] == 2003),
+        ("year=2003.5", lambda row: False),
+        ("year=NULL", lambda row: row["year"] is None),
+        ("truncated=True", lambda row: row["truncated"]),
+        ("text=Row 7 of the corpus.", lambda row: row["text"] == "Row 7 of the corpus."),
+        ("text=a=b", lambda row: False),
+    ],
+)
+def test_a_filter_marks_the_rows_that_hold_the_value(
+    tmp_path: Path, where: str, holds: Callable[[dict[str, Any]], bool]
+) -> None:
+    corpus, columns = made_corpus(tmp_path), made_columns()
+    expected = [holds({name: columns[name][row] for name in corpus.columns}) for row in range(ROWS)]
+    assert corpus.mask(where).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("kind", "no equals sign"),
+        ("colour=red", "no column 'colour'; it has 'kind', 'year'"),
+        ("vector=1", "no column 'vector'"),
+        ("year=old", "holds no 'old'; write a number"),
+        ("year=" + "9" * 400, "write a number"),
+        ("truncated=maybe", "true or false"),
+    ],
+)
+def test_a_wrong_filter_is_refused(tmp_path: Path, where: str, words: str) -> None:
+    with pytest.raises(CorpusError, match=words):
+        made_corpus(tmp_path).mask(where)
+
+
+def test_days_are_compared_and_lists_are_not() -> None:
+    days = pa.chunked_array([pa.array(["2026-11-22", None, "2025-01-01"]).cast(pa.date32())])
+    assert matching(days, "day", "2026-11-22").tolist() == [True, False, False]
+    assert matching(days, "day", "null").tolist() == [False, True, False]
+    with pytest.raises(CorpusError, match="a day such as"):
+        matching(days, "day", "yesterday")
+    with pytest.raises(CorpusError, match="cannot be compared"):
+        matching(pa.chunked_array([[[1, 2]]]), "list", "1")
+    assert column_kind(pa.dictionary(pa.int8(), pa.large_string())) == "text"
+    assert column_kind(pa.list_(pa.int8())) == "other"
+
+
+def emptied(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+def unfinished(folder: Path) -> None:
+    shard_path(folder, 2).unlink()
+    write_manifest(folder, replace(MANIFEST, complete=False))
+
+
+def older(folder: Path) -> None:
+    write_manifest(folder, replace(MANIFEST, format_version=7))
+
+
+def missing(folder: Path) -> None:
+    shard_path(folder, 1).unlink()
+
+
+def cut(folder: Path) -> None:
+    path = shard_path(folder, 1)
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def garbled(folder: Path) -> None:
+    shard_path(folder, 0).write_bytes(b"PAR1" + bytes(500) + b"PAR1")
+
+
+def other_dimensions(folder: Path) -> None:
+    write_manifest(folder, replace(MANIFEST, dimensions=8))
+
+
+def other_dtype(folder: Path) -> None:
+    write_manifest(folder, replace(MANIFEST, vector_dtype="float32"))
+
+
+def other_columns(folder: Path) -> None:
+    write_manifest(folder, replace(MANIFEST, columns=MANIFEST.columns[:1]))
+
+
+def other_types(folder: Path) -> None:
+    table = pq.read_table(shard_path(folder, 1))
+    column = table.schema.get_field_index("year")
+    write_table(shard_path(folder, 1), table.set_column(column, "year", table["year"].cast(pa.float64())))
+
+
+def fewer_rows(folder: Path) -> None:
+    write_table(shard_path(folder, 2), pq.read_table(shard_path(folder, 2)).slice(1))
+
+
+@pytest.mark.parametrize(
+    ("breaking", "words"),
+    [
+        (emptied, "is no corpus folder: it has no manifest.json"),
+        (unfinished, "is not finished: 2 of its 3 shards are there"),
+        (older, "format version 7, and this version of Inside BERT reads 1"),
+        (missing, "'part-00001.parquet' of '.+' is missing"),
+        (cut, "'part-00001.parquet' of '.+' is cut off or damaged"),
+        (garbled, "'part-00000.parquet' of '.+' is cut off or damaged"),
+        (other_dimensions, "vectors of 7 numbers, and the manifest says 8"),
+        (other_dtype, "vectors that are not in float32"),
+        (other_columns, "has other columns than the manifest says"),
+        (other_types, "'part-00001.parquet' of '.+' has columns of other types"),
+        (fewer_rows, "have 1,300 rows, and its manifest says 1,301"),
+    ],
+)
+def test_a_corpus_that_is_not_whole_is_refused(tmp_path: Path, breaking: Callable[[Path], None], words: str) -> None:
+    made_corpus(tmp_path)
+    breaking(tmp_path)
+    with pytest.raises(CorpusError, match=words) as refused:
+        open_corpus(tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+def test_no_folder_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "gone", tmp_path):
+        with pytest.raises(CorpusError, match="is no corpus folder"):
+            open_corpus(path)
+
+
+def test_a_shard_that_goes_while_the_corpus_is_open_is_told(tmp_path: Path) -> None:
+    corpus = made_corpus(tmp_path)
+    shard_path(tmp_path, 1).unlink()
+    for look in (lambda: corpus.column("text"), lambda: corpus.read([700], ["text"]), corpus.vectors):
+        with pytest.raises(CorpusError, match="part-00001.parquet"):
+            look()
+
+
+def test_the_fingerprint_changes_with_the_corpus(tmp_path: Path) -> None:
+    first = made_corpus(tmp_path)
+    assert open_corpus(tmp_path).fingerprint == first.fingerprint
+    write_table(shard_path(tmp_path, 0), pq.read_table(shard_path(tmp_path, 0)))
+    assert open_corpus(tmp_path).fingerprint != first.fingerprint

@@ -1,0 +1,305 @@
+"""The page Corpus: its numbers are the library's, its code gives them again, bad folders get a sentence.
+
+Covers `ui/views/corpus/*.py`, `ui/widgets/lists/downloads.py`.
+"""
+
+import json
+import shutil
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.corpus.analysis.duplicates import duplicate_groups
+from bertviz_core.corpus.folder import Corpus, open_corpus
+from bertviz_core.corpus.manifest import write_manifest
+from bertviz_core.corpus.places import example_folder, make_example
+from bertviz_core.settings import Settings
+from tests.helpers.made_corpora import made_corpus
+from tests.helpers.template_corpus import make_corpus, seeded_vectors
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.opened import opened, said, views
+from tests.pages.snippets import Printed, chart, check_view, close
+from ui.views.corpus import cache
+
+ROWS = 400
+VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of corpora with one in it."""
+    root = tmp_path_factory.mktemp("corpora")
+    make_corpus(root / "made", ROWS, seeded_vectors(0), per_shard=150)
+    return root
+
+
+@pytest.fixture
+def corpus(made: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(made))
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    return open_corpus(made / "made")
+
+
+@pytest.fixture
+def tiny(models_dir: Path) -> str:
+    save_tiny("bert", models_dir / "tiny")
+    return "tiny"
+
+
+def sentences(at: AppTest) -> list[str]:
+    """What the page refuses, without an exception."""
+    assert not at.exception
+    return [said(each.value) for each in at.error]
+
+
+def component(at: AppTest, name: str) -> Any:
+    (part,) = [each.proto for each in at.get("bidi_component") if each.proto.component_name == name]
+    return part
+
+
+def picture(at: AppTest) -> tuple[dict[str, Any], bytes]:
+    """Header and arrays of the map."""
+    message = component(at, "corpus_map").bytes
+    (length,) = struct.unpack_from("<I", message)
+    return json.loads(message[4 : 4 + length]), message[4 + length :]
+
+
+def test_what_a_corpus_is_stands_in_its_manifest(corpus: Corpus) -> None:
+    at = check_view("corpus", "all-MiniLM-L6-v2", {"corpus_about": about}, view="About")
+    facts = dict(at.dataframe[1].value.to_numpy().tolist())
+    assert facts["rows"] == "400 in 3 shards"
+    assert facts["weights (SHA-256)"] == corpus.manifest.weights_sha256
+    assert at.dataframe[2].value["column"].tolist() == list(corpus.columns)
+    assert at.dataframe[0].value["text"].tolist() == corpus.column("text").slice(0, 10).to_pylist()
+    assert any("with the weights that made the corpus" in said(each.value) for each in at.markdown)
+    assert views(at) == VIEWS
+
+
+def about(at: AppTest, values: Printed) -> None:
+    assert values[:2] == [ROWS, 384]
+    assert list(values[3]) == at.dataframe[2].value["column"].tolist()
+
+
+def test_a_search_is_brute_force_and_opens_its_hits_elsewhere(corpus: Corpus) -> None:
+    def check(at: AppTest, values: Printed) -> None:
+        table = at.dataframe[0].value
+        assert values[0::3] == table["row"].tolist()
+        close(values[1::3], table["cosine"])
+
+    at = check_view(
+        "corpus", "all-MiniLM-L6-v2", {"corpus_search": check}, hits="7", where="source=news", corpus_query="A storm."
+    )
+    table = at.dataframe[0].value
+    assert len(table) == 7
+    assert set(table["source"]) == {"news"}
+    named = cache.NamedCorpus("made", corpus)
+    given = cache.hits(named, "A storm.", "", 100)
+    vector = np.asarray(corpus.vectors(), float)
+    unit = vector / np.linalg.norm(vector, axis=1, keepdims=True)
+    query = cache._vector(corpus.fingerprint, cache.source_key("all-MiniLM-L6-v2"), "A storm.", corpus)
+    scores = unit @ (query / np.linalg.norm(query))
+    assert [hit.row for hit in given.hits] == np.argsort(-scores, kind="stable")[:100].tolist()
+    sources, order = corpus.column("source").to_pylist(), np.argsort(-scores, kind="stable").tolist()
+    only = [row for row in order if sources[row] == "news"]
+    assert table["row"].tolist() == only[:7]
+    links = json.loads(component(at, "step_links").json)["links"]
+    text = table["text"][0]
+    assert parse_qs(links[0]["address"].partition("?")[2])["text"] == [text]
+    assert parse_qs(links[-1]["address"].partition("?")[2])["sentences"] == [f"A storm.\n{text}"]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"corpus_query": "  "}, "There is nothing to look for"),
+        ({"corpus_query": "x" * 300_000}, "at most 200,000 are read"),
+        ({"where": "nothing"}, "has no equals sign"),
+        ({"where": "colour=red"}, "The corpus has no column 'colour'"),
+        ({"where": "day=late"}, "day"),
+    ],
+)
+def test_a_search_that_cannot_be_gets_one_sentence(corpus: Corpus, query: dict[str, str], words: str) -> None:
+    (sentence,) = sentences(opened("corpus", **query))
+    assert words in sentence
+
+
+def test_a_filter_that_leaves_nothing_says_so(corpus: Corpus) -> None:
+    at = opened("corpus", where="topic=knitting")
+    assert not sentences(at)
+    assert any("No row has topic=knitting" in said(each.value) for each in at.info)
+
+
+def test_the_map_shows_every_row_and_lists_what_is_encircled(corpus: Corpus) -> None:
+    def check(at: AppTest, values: Printed) -> None:
+        header, rest = picture(at)
+        wide, high = header["size"]
+        sent = np.frombuffer(rest[2 * wide * high :][: 8 * ROWS], np.float32).reshape(-1, 2)
+        close(sent, values[0])
+        assert values[2].sum() == ROWS
+
+    at = check_view("corpus", "all-MiniLM-L6-v2", {"corpus_plane": check}, view="Map", coloured="topic")
+    header, rest = picture(at)
+    assert header["points"] == ROWS
+    assert {each["name"] for each in header["groups"]} == set(corpus.column("topic").to_pylist())
+    left, right, low, high = header["whole"]
+    middle = (left + right) / 2
+    region = [[left, low], [middle, low], [middle, high], [left, high]]
+    words = {"identity": header["identity"], "serial": 1, "window": [left, middle, low, high], "region": region}
+    at.session_state["corpus_plane"] = {"said": words}
+    at.run()
+    assert not at.exception
+    zoomed, rest = picture(at)
+    assert zoomed["window"] == [left, middle, low, high]
+    assert 0 < zoomed["points"] < ROWS
+    assert any(f"{zoomed['points']} rows encircled" in said(each.value) for each in at.markdown)
+    assert len(at.dataframe[0].value) == min(zoomed["points"], 200)
+    assert "area" in at.query_params
+    again = opened("corpus", view="Map", area=str(at.query_params["area"]))
+    close(picture(again)[0]["window"], zoomed["window"], 1e-2)
+
+
+@pytest.mark.parametrize("area", ["1,2,3", "a,b,c,d", "2,1,0,1", "nan,1,0,1", "1e999,2,0,1"])
+def test_an_area_that_is_none_shows_the_whole_map(corpus: Corpus, area: str) -> None:
+    header, _ = picture(opened("corpus", view="Map", area=area))
+    assert header["window"] == header["whole"]
+
+
+def test_near_duplicates_are_those_of_a_quadratic_loop(corpus: Corpus) -> None:
+    def check(at: AppTest, values: Printed) -> None:
+        assert values[0] == pairs
+        assert sum(values[1]) == len(values[2])
+
+    vectors = np.asarray(corpus.vectors(), float)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    pairs = int((np.triu(vectors @ vectors.T, 1) >= 0.9).sum())
+    at = check_view("corpus", "all-MiniLM-L6-v2", {"corpus_duplicates": check}, view="Near duplicates", alike="0.9")
+    assert any(f"{pairs} pair" in said(each.value) for each in at.markdown)
+
+
+def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = duplicate_groups(np.eye(5, dtype=np.float32), 0.6)
+    monkeypatch.setattr(cache, "duplicates", lambda _, threshold: replace(apart, threshold=threshold))
+    for alike, advised in (("0.6", False), ("0.99", True)):
+        at = opened("corpus", view="Near duplicates", alike=alike)
+        assert not sentences(at)
+        assert f"No two of the 5 rows have a cosine of at least {alike}." in at.info[0].value
+        assert ("lower" in at.info[0].value) is advised
+        assert not at.get("plotly_chart")
+
+
+def test_clusters_hold_every_row_once(corpus: Corpus) -> None:
+    def check(at: AppTest, values: Printed) -> None:
+        assert values[0].tolist() == at.dataframe[0].value["rows"].tolist()
+
+    at = check_view(
+        "corpus", "all-MiniLM-L6-v2", {"corpus_clusters": check}, view="Clusters", clusters="6", cluster="2"
+    )
+    table = at.dataframe[0].value
+    assert table["rows"].sum() == ROWS
+    close(table["share"].sum(), 1)
+    typical = at.dataframe[-1].value["text"].tolist()
+    assert typical[:3] == table.loc[2, ["most typical", "second", "third"]].tolist()
+
+
+def test_heads_and_probes_are_those_of_the_model_on_the_left(corpus: Corpus, tiny: str) -> None:
+    def heads(at: AppTest, values: Printed) -> None:
+        place = list(values[0]).index("previous_share")
+        close(chart(at, "corpus_heads")[0]["z"], values[1][place], 1e-2)
+
+    def probe(at: AppTest, values: Printed) -> None:
+        drawn = {trace["name"]: trace for trace in chart(at, "corpus_probe")}
+        close(drawn["accuracy"]["y"], 100 * np.array(values[1]))
+
+    more = {"part_column": "source", "sample": "50", "measure": "share on the previous token"}
+    at = check_view("corpus", tiny, {"corpus_heads": heads}, view="Heads", **more)
+    assert len(at.selectbox(key="part").options) == 4  # all, and the three sources
+    at = check_view("corpus", tiny, {"corpus_probe": probe}, view="Probes", probe_sample="200", probe_labels="topic")
+    assert any("Best:" in said(each.value) for each in at.markdown)
+
+
+def test_without_a_corpus_the_page_says_how_to_make_one_and_offers_the_example(tmp_path: Path) -> None:
+    at = opened("corpus")
+    assert not sentences(at)
+    assert "corpus embed MODEL INPUT -o FOLDER" in at.info[0].value
+    assert [button.label for button in at.button if button.key == "start_work"] == ["Begin"]
+
+
+def test_the_example_is_made_once_and_then_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path / "store"))
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    at = opened("corpus")
+    at.button(key="start_work").click().run(timeout=200)
+    assert not sentences(at)
+    assert len(at.dataframe[0].value) == 10
+    folder = example_folder(Settings.from_environment())
+    assert folder.is_relative_to(tmp_path)
+    assert open_corpus(folder).rows == 220
+    told: list[int] = []
+    assert make_example(Settings.from_environment(), lambda done, _: told.append(done)) == folder
+    assert not told or told == [220]
+
+
+@pytest.fixture
+def broken(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the corpus, to be spoiled."""
+    root = tmp_path / "spoiled"
+    shutil.copytree(made, root)
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(root))
+    return root / "made"
+
+
+def test_a_spoiled_corpus_gets_one_sentence_also_while_it_is_open(broken: Path) -> None:
+    at = opened("corpus", view="About")
+    assert not sentences(at)
+    manifest, shard = open_corpus(broken).manifest, broken / "shards" / "part-00001.parquet"
+    whole = shard.read_bytes()
+    for spoil, words in (
+        (lambda: shard.write_bytes(whole[:1_000]), "cut off or damaged"),
+        (shard.unlink, "is missing"),
+        (lambda: write_manifest(broken, replace(manifest, complete=False)), "is not finished"),
+        (lambda: write_manifest(broken, replace(manifest, dimensions=12)), "embed the corpus again"),
+        (lambda: (broken / "manifest.json").write_text("{"), "is damaged"),
+        (lambda: (broken / "manifest.json").unlink(), ""),
+    ):
+        spoil()
+        at.run()
+        assert not at.exception
+        assert not words or words in sentences(at)[0]
+        shard.write_bytes(whole)
+        write_manifest(broken, manifest)
+    shutil.rmtree(broken)
+    at.run()
+    assert not at.exception
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": "no-such-model"}, "no-such-model"),
+        ({"weights_sha256": "0" * 64}, "Search it with the model that made it"),
+    ],
+)
+def test_another_models_corpus_is_shown_but_not_searched(broken: Path, changes: dict[str, Any], words: str) -> None:
+    write_manifest(broken, replace(open_corpus(broken).manifest, **changes))
+    (sentence,) = sentences(opened("corpus", view="Search"))
+    assert words in sentence
+    assert not sentences(opened("corpus", view="Map"))
+    at = opened("corpus", view="About")
+    assert not sentences(at)
+    assert any("is not here" in said(each.value) or "not as it was" in said(each.value) for each in at.markdown)
+
+
+def test_a_corpus_without_texts_says_so_where_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_corpus(tmp_path / "own" / "bare", text_column=None)
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    for view in ("Map", "Near duplicates", "Clusters", "About"):
+        assert not sentences(opened("corpus", view=view)), view
+    for view in ("Heads", "Probes"):
+        assert "keeps no texts" in sentences(opened("corpus", view=view))[0]

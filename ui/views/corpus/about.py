@@ -1,0 +1,105 @@
+"""What a corpus folder says of itself: who made its vectors and how, its columns, its first rows."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.folder import TEXT_COLUMN
+from bertviz_core.corpus.results import Manifest
+from bertviz_core.text import counted, escape_controls, shortened
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets.figure_block import explained, numbers_table
+from ui.widgets.formatting import bytes_text
+
+KEY = "corpus_about"
+LONGEST_CELL = 200
+"""Characters of a text in a table."""
+LINE = 35
+"""Pixels of a table's line."""
+
+
+def about_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+    """A few rows, whether the model is at hand with the same weights, the manifest as a table, the columns."""
+    corpus, manifest = named.corpus, named.corpus.manifest
+    with row:
+        first = controls.whole_number("First row", "first_row", 0, corpus.rows - 1, 0)
+    shown = range(first, min(first + 10, corpus.rows))
+    numbers_table(row_table(named, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
+    st.markdown(cache.model_words(named))
+    facts = _facts(named)
+    numbers_table(facts, "What the corpus says of itself", LINE * (len(facts) + 1) + 2)
+    st.markdown(f"**{counted(len(corpus.columns), 'column')}**")
+    numbers_table(_columns(manifest, dict(corpus.columns)), "The columns")
+    explained(KEY, texts.ABOUT, texts.about_code(named))
+
+
+def row_table(named: NamedCorpus, rows: Sequence[int], whole: bool = False) -> pd.DataFrame:
+    """Some rows with their text and the user's columns.
+
+    Args:
+        named: the corpus.
+        rows: their numbers, from 0.
+        whole: whether cells stay as they are, for a file; on the page they are shortened.
+    """
+    corpus = named.corpus
+    columns = [*([TEXT_COLUMN] if TEXT_COLUMN in corpus.columns else []), *user_columns(corpus.manifest)]
+    frame = pd.DataFrame({"row": list(rows)})
+    if not columns:
+        return frame
+    table = corpus.read(list(rows), columns)
+    for name in columns:
+        cells = table.column(name).to_pylist()
+        shown = cells if whole else [plain_cell(cell) for cell in cells]
+        frame[name if name != "row" else "row (of the corpus)"] = pd.Series(shown)
+    return frame
+
+
+def user_columns(manifest: Manifest) -> list[str]:
+    """Names of the columns that came with the input."""
+    return [column.name for column in manifest.columns]
+
+
+def plain_cell(cell: object) -> object:
+    """A cell as a table shows it: numbers as they are, anything else as a short text."""
+    if cell is None or isinstance(cell, (bool, int, float)):
+        return cell
+    return shortened(escape_controls(str(cell)), LONGEST_CELL)
+
+
+def _facts(named: NamedCorpus) -> pd.DataFrame:
+    manifest = named.corpus.manifest
+    on_disk = sum(path.stat().st_size for path in named.corpus.path.rglob("*") if path.is_file())
+    limit = "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most"
+    kept = "kept" if manifest.text_column else "not kept (--no-text)"
+    facts = {
+        "rows": f"{manifest.rows:,} in {counted(manifest.shards, 'shard')}",
+        "vectors": f"{manifest.dimensions:,} numbers each, {manifest.vector_dtype}",
+        "on disk": bytes_text(on_disk),
+        "model": f"{manifest.model}, revision {manifest.revision}",
+        "weights (SHA-256)": manifest.weights_sha256,
+        "pooling": f"{manifest.pooling} of hidden state {manifest.layer}",
+        "normalised": "to unit length" if manifest.normalized else "no",
+        "prompt": manifest.prompt or "none",
+        "tokens read of a text": limit,
+        "run in": manifest.run_dtype,
+        "texts": kept,
+        "made from": ", ".join(each.path.rpartition("/")[2] for each in manifest.inputs[:3])
+        + (f" and {len(manifest.inputs) - 3:,} more" if len(manifest.inputs) > 3 else ""),
+        "made by": f"Inside BERT {manifest.code_version}",
+    }
+    words = [shortened(escape_controls(value), LONGEST_CELL) for value in facts.values()]
+    return pd.DataFrame({"fact": list(facts), "value": words})
+
+
+def _columns(manifest: Manifest, kinds: dict[str, str]) -> pd.DataFrame:
+    own = {column.name: column.input_name for column in manifest.columns}
+    origin = [
+        "the corpus itself" if name not in own else "the input" + (f" ({own[name]})" if own[name] != name else "")
+        for name in kinds
+    ]
+    return pd.DataFrame(
+        {"column": [escape_controls(name) for name in kinds], "kind": list(kinds.values()), "from": origin}
+    )

@@ -1,0 +1,81 @@
+"""The view of a corpus' clusters: how large each is, and the rows that stand for it."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.analysis.clusters import MAX_CLUSTERS
+from bertviz_core.corpus.analysis.results import CorpusClusters
+from bertviz_core.corpus.folder import TEXT_COLUMN
+from bertviz_core.figures.corpus.sizes import clusters_figure
+from bertviz_core.text import counted
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.about import plain_cell, row_table
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets.figure_block import explained, figure_block, numbers_table
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.downloads import table_files
+
+KEY = "corpus_clusters"
+LEAST = 20
+"""Rows of the smallest cluster of HDBSCAN."""
+TYPICAL = ("most typical", "second", "third")
+"""Columns of the texts that stand for a cluster."""
+
+
+def clusters_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+    """Clusters with their most typical rows."""
+    corpus = named.corpus
+    with row:
+        method = controls.cluster_method()
+        most = min(MAX_CLUSTERS, corpus.rows)
+        count = controls.whole_number("Clusters", "clusters", 2, most, min(20, most)) if method == "k-means" else 0
+    clusters = cache.clusters(named, method, count or 2, LEAST)
+    none = int((clusters.labels < 0).sum())
+    said = f"**{counted(len(clusters.sizes), 'cluster')}** of {counted(corpus.rows, 'row')}"
+    said += f"; {counted(none, 'row')} outside them." if none else "."
+    words = st.container()
+    if len(clusters.sizes):
+        frame = _listed(named, clusters)
+        words = figure_block(
+            clusters_figure(clusters, [str(each) for each in frame.get(TYPICAL[0], [""] * len(frame))], named.name),
+            f"corpus clusters {method} {named.name} {corpus.manifest.model}",
+            frame,
+            numbers="open",
+            height=240,
+            formats={"share": "percent"},
+            models=(corpus.manifest.model,),
+        )
+        chosen = controls.whole_number("Open cluster", "cluster", 0, len(clusters.sizes) - 1, 0)
+        typical = clusters.typical[chosen]
+        there = typical >= 0
+        frame = row_table(named, typical[there].tolist())
+        frame.insert(1, "cosine to the centre", clusters.typical_scores[chosen][there].astype(float))
+        numbers_table(frame, f"The most typical rows of cluster {chosen}")
+    words.markdown(said)
+    words.caption(escape_markdown(clusters.note))
+    st.caption("The files hold every row of the corpus and its cluster, −1 for none.")
+    name = f"corpus rows by cluster {method} {named.name}"
+    table_files(lambda: pd.DataFrame({"row": np.arange(corpus.rows), "cluster": clusters.labels}), f"{KEY}_rows", name)
+    explained(KEY, texts.CLUSTERS, texts.clusters_code(named, method, count or 2, LEAST))
+
+
+def _listed(named: NamedCorpus, clusters: CorpusClusters) -> pd.DataFrame:
+    """Size, share and the three most typical texts of each cluster."""
+    rows = clusters.typical[:, :3]
+    frame = pd.DataFrame(
+        {
+            "cluster": np.arange(len(clusters.sizes)),
+            "rows": clusters.sizes,
+            "share": clusters.sizes / max(int(clusters.sizes.sum()), 1),
+        }
+    )
+    if TEXT_COLUMN not in named.corpus.columns:
+        return frame
+    flat = rows[rows >= 0]
+    told = dict(zip(flat.tolist(), named.corpus.read(flat.tolist(), [TEXT_COLUMN]).column(0).to_pylist(), strict=True))
+    for place, name in enumerate(TYPICAL):
+        if place < rows.shape[1]:
+            frame[name] = pd.Series([plain_cell(told.get(row)) for row in rows[:, place].tolist()])
+    return frame

@@ -1,0 +1,169 @@
+"""Widgets of the page Corpus; keys are in the address, but for what is typed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from bertviz_core.attention.results import HeadMeasure
+from bertviz_core.corpus.analysis.results import CLUSTER_METHODS, ClusterMethod
+from bertviz_core.sentences.results import MapMethod, Pooling
+from bertviz_core.text import escape_controls, quoted
+from ui.session import CORPUS_QUERY
+from ui.widgets.controls import BOUND
+from ui.widgets.formatting import escape_markdown
+
+CORPUS, QUERY, WHERE, HITS, HIT = "corpus", "corpus_query", "where", "hits", "hit"
+ALLOWED = "corpus_work"
+"""Key of the session: the long work that the reader asked for."""
+THRESHOLDS = ("0.6", "0.7", "0.8", "0.9", "0.95", "0.97", "0.98", "0.99", "0.995")
+MAP_METHODS: tuple[MapMethod, ...] = ("pca", "umap")
+LEAST_THRESHOLD = float(THRESHOLDS[0])
+T = TypeVar("T", bound=str)
+COLUMN_KINDS = ("text", "number", "boolean")
+"""Kinds of columns whose values can colour a map or be labels."""
+WIDTH, NARROW, QUERY_WIDTH, PART_WIDTH = 240, 130, 340, 168
+"""Pixels of controls: all of a view stand in one row of a window 1,400 wide."""
+MOST_HITS = 100
+
+
+def corpus_select(names: Sequence[str]) -> str:
+    """One of the corpora."""
+    if st.session_state.get(CORPUS, names[0]) not in names:
+        asked, first = (escape_markdown(quoted(str(name), 40)) for name in (st.session_state[CORPUS], names[0]))
+        st.toast(f"There is no corpus {asked} here; {first} is shown.")
+        st.session_state[CORPUS] = names[0]
+    chosen = st.selectbox("Corpus", list(names), key=CORPUS, format_func=escape_controls, width=WIDTH, **BOUND)
+    return str(chosen or names[0])
+
+
+def query_input() -> str:
+    """The text that is searched for."""
+    if QUERY not in st.session_state:
+        st.session_state[QUERY] = CORPUS_QUERY
+    return str(st.text_input("Search for", key=QUERY, persist_state="session", width=QUERY_WIDTH) or "")
+
+
+def where_input(columns: Mapping[str, str]) -> str:
+    """A filter column=value; "" for none."""
+    named = ", ".join(escape_markdown(name) for name in list(columns)[:12])
+    help_text = f"Only rows whose column has this value, as in topic=weather or year=null. Columns: {named}."
+    typed = st.text_input(
+        "Filter", key=WHERE, persist_state="session", placeholder="column=value", help=help_text, width=WIDTH
+    )
+    return str(typed or "").strip()
+
+
+def hits_input(rows: int) -> int:
+    """How many rows are listed."""
+    most = min(MOST_HITS, rows)
+    return whole_number("Hits", HITS, 1, most, min(10, most))
+
+
+def hit_select(count: int) -> int:
+    """The hit that is looked at more closely, by its place; the address holds its number and never its text."""
+    return whole_number("Open hit", HIT, 1, count, 1) - 1
+
+
+def whole_number(label: str, key: str, least: int, most: int, first: int, help_text: str | None = None) -> int:
+    """A whole number within bounds that another corpus may have narrowed."""
+    held = st.session_state.get(key)
+    if isinstance(held, int) and not least <= held <= most:
+        st.session_state[key] = min(max(held, least), most)
+    return int(st.number_input(label, least, most, first, step=1, key=key, help=help_text, width=NARROW, **BOUND))
+
+
+def option(
+    label: str, options: Sequence[T], key: str, first: T, help_text: str | None = None, width: int = WIDTH, **more: Any
+) -> T:
+    """One of several words in a list."""
+    if st.session_state.get(key, first) not in options:
+        st.session_state[key] = first
+    chosen = st.selectbox(
+        label, list(options), index=list(options).index(first), key=key, help=help_text, width=width, **BOUND, **more
+    )
+    return chosen or first
+
+
+def column_select(
+    label: str, key: str, columns: Mapping[str, str], none: str = "", first: str = "", width: int = WIDTH
+) -> str:
+    """A column of the corpus whose values can be told apart; "" for none.
+
+    Args:
+        label: what it is for.
+        key: of the control.
+        columns: name -> kind.
+        none: how it is said that no column is meant; "" where one must be chosen.
+        first: the one to begin with, where it is there.
+        width: of the control in pixels.
+    """
+    names = [name for name, kind in columns.items() if kind in COLUMN_KINDS and name != "text"]
+    options = [*([""] if none else []), *names]
+    if not options:
+        return ""
+    first = first if first in options else options[0]
+    if st.session_state.get(key, first) not in options:
+        st.session_state[key] = first
+    chosen = st.selectbox(
+        label,
+        options,
+        index=options.index(first),
+        key=key,
+        width=width,
+        format_func=lambda name: escape_controls(name) or none,
+        **BOUND,
+    )
+    return str(chosen or "")
+
+
+def map_method(umap: bool) -> MapMethod:
+    """How rows are placed: nothing to choose where UMAP is not installed."""
+    if not umap:
+        return MAP_METHODS[0]
+    words = {"pca": "principal components", "umap": "UMAP"}
+    return option("Map", MAP_METHODS, "placed", MAP_METHODS[0], format_func=words.__getitem__)
+
+
+def threshold_select() -> float:
+    """Cosine from which two rows are near duplicates."""
+    help_text = "Two rows whose vectors have at least this cosine are a pair; pairs that share a row are one group."
+    return float(option("Cosine at least", THRESHOLDS, "alike", "0.95", help_text))
+
+
+def cluster_method() -> ClusterMethod:
+    """How clusters are found."""
+    words = {"k-means": "k-means", "hdbscan": "HDBSCAN"}
+    return option("Method", CLUSTER_METHODS, "clustering", CLUSTER_METHODS[0], format_func=words.__getitem__)
+
+
+def sample_select(label: str, key: str, sizes: Sequence[int], first: int) -> int:
+    """How many rows are drawn."""
+    words = "So many rows are drawn by a fixed seed; more take longer."
+    return int(option(label, [str(size) for size in sizes], key, str(first), words, NARROW))
+
+
+def pooling_select(offered: Sequence[Pooling]) -> Pooling:
+    """How the vectors of a text's tokens become the one that a probe reads."""
+    return option("Pooling", offered, "corpus_pooling", offered[0])
+
+
+def measure_select(words: Mapping[HeadMeasure, str]) -> HeadMeasure:
+    """What is told of every head."""
+    return option("Measure", list(words), "measure", next(iter(words)), format_func=words.__getitem__)
+
+
+def part_select(names: Sequence[str]) -> int:
+    """One of the parts of a sample by its place; 0 for all of it."""
+    options = ["all", *names]
+    return options.index(option("Part", options, "part", "all", width=PART_WIDTH, format_func=escape_controls))
+
+
+def work_allowed(work: str) -> bool:
+    """Whether the reader has asked for this long work."""
+    return bool(st.session_state.get(ALLOWED) == work)
+
+
+def allow_work(work: str) -> None:
+    """Remember that the reader asked for this long work."""
+    st.session_state[ALLOWED] = work

@@ -1,0 +1,75 @@
+"""The view of a corpus' near duplicates: groups of rows that are alike, one of them opened, all of them as files."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.analysis.results import DuplicateGroups
+from bertviz_core.figures.corpus.sizes import duplicates_figure
+from bertviz_core.text import counted
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.about import row_table
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets.figure_block import explained, figure_block, numbers_table
+from ui.widgets.lists.downloads import table_files
+
+KEY = "corpus_duplicates"
+LISTED, OPENED = 100, 200
+"""Groups that are listed, and rows of the one that is opened."""
+
+
+def duplicates_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+    """Groups of near duplicates above a threshold."""
+    with row:
+        threshold = controls.threshold_select()
+    groups = cache.duplicates(named, threshold)
+    model = named.corpus.manifest.model
+    extra = len(groups.rows) - len(groups.sizes)
+    if not len(groups.sizes):
+        st.info(texts.no_duplicates(groups, threshold > controls.LEAST_THRESHOLD), icon=":material/info:")
+    else:
+        words = figure_block(
+            duplicates_figure(groups, named.name),
+            f"corpus near duplicates {threshold:g} {named.name} {model}",
+            _sizes(groups),
+            models=(model,),
+        )
+        words.markdown(
+            f"**{counted(len(groups.sizes), 'group')}** with {counted(len(groups.rows), 'row')}: "
+            f"{counted(groups.pairs, 'pair')} of the {groups.searched:,} rows have a cosine of at least {threshold:g}. "
+            f"Keeping one row of each group would leave out {counted(extra, 'row')}."
+        )
+        st.markdown("**The groups, the largest first**")
+        numbers_table(_listed(named, groups), "The groups, the largest first", 240)
+        listed = f"The {LISTED:,} largest are listed. " if len(groups.sizes) > LISTED else ""
+        st.caption(f"{listed}The files hold every row of every group.")
+        table_files(
+            lambda: _members(named, groups), f"{KEY}_rows", f"corpus near duplicate rows {threshold:g} {named.name}"
+        )
+        chosen = controls.whole_number("Open group", "group", 1, len(groups.sizes), 1)
+        members = groups.group(chosen - 1)
+        numbers_table(row_table(named, members[:OPENED].tolist()), f"The rows of group {chosen}", 240)
+    explained(KEY, texts.DUPLICATES, texts.duplicates_code(named, threshold))
+
+
+def _sizes(groups: DuplicateGroups) -> pd.DataFrame:
+    """How many groups there are of each size."""
+    sizes, counts = np.unique(groups.sizes, return_counts=True)
+    return pd.DataFrame({"rows in a group": sizes, "groups": counts})
+
+
+def _listed(named: NamedCorpus, groups: DuplicateGroups) -> pd.DataFrame:
+    """Size and first row of the largest groups."""
+    firsts = groups.rows[groups.starts[:LISTED]].tolist()
+    frame = row_table(named, firsts).rename(columns={"row": "first row"})
+    frame.insert(0, "rows in it", groups.sizes[:LISTED])
+    frame.insert(0, "group", range(1, len(firsts) + 1))
+    return frame
+
+
+def _members(named: NamedCorpus, groups: DuplicateGroups) -> pd.DataFrame:
+    """Every row of every group, with the number of its group."""
+    frame = row_table(named, groups.rows.tolist(), whole=True)
+    frame.insert(0, "group", np.repeat(np.arange(1, len(groups.sizes) + 1), groups.sizes))
+    return frame

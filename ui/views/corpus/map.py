@@ -1,0 +1,174 @@
+"""The view that places every row of a corpus in a plane: density for many rows, single rows when zoomed in."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.analysis.density import MAX_POINTS, map_density, map_points, rows_in_outline, whole_window
+from bertviz_core.corpus.analysis.results import CorpusMap, MapWindow
+from bertviz_core.corpus.analysis.values import ColumnValues
+from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
+from bertviz_core.figures.corpus.density import corpus_map_figure
+from bertviz_core.sentences.projection import umap_available
+from bertviz_core.text import counted
+from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
+from ui.components.corpus_map.payload import MapScene
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.about import row_table
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.downloads import table_files
+
+KEY = "corpus_plane"
+AREA = "area"
+"""Name in the address: the part of the map that is looked at."""
+CELLS = (480, 300)
+"""Cells of the picture, across and up; a byte each is a tenth of what may be sent."""
+TEXTS_SHOWN = 300
+"""Up to so many rows in sight, each says its text when it is pointed at."""
+LISTED, EXPORTED = 200, 100_000
+"""Rows of what is encircled that are listed, and that are in its files."""
+
+
+def map_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+    """All rows as a map; what is encircled is listed and can be taken away."""
+    corpus = named.corpus
+    if corpus.rows < 3:
+        st.info("A map needs at least three rows.", icon=":material/info:")
+        return
+    with row:
+        method = controls.map_method(umap_available())
+        column = controls.column_select("Colour", "coloured", corpus.columns, "number of rows")
+    placed = cache.placed(named, method)
+    values = cache.values(named, column) if column else None
+    _explore(named, placed, column, values)
+    st.caption(_note(placed))
+    with folded("As a figure, with its files", f"{KEY}_figure") as place:
+        if place.open:
+            density = map_density(placed.points, whole_window(placed.points), values=values)
+            figure_block(
+                corpus_map_figure(placed, density, column, named.name),
+                f"corpus map {named.name} {method} {corpus.manifest.model}",
+                _cells(density.counts, density.window),
+                models=(corpus.manifest.model,),
+            )
+    explained(KEY, *texts.map_words(named, method))
+
+
+@st.fragment
+def _explore(named: NamedCorpus, placed: CorpusMap, column: str, values: ColumnValues | None) -> None:
+    """The map, and below it what is encircled; moving and zooming run this part of the page alone."""
+    whole = whole_window(placed.points)
+    identity = sha256(f"{named.corpus.fingerprint} {placed.method}".encode()).hexdigest()[:16]
+    state = map_state(KEY, identity)
+    window = state.window or (_in_address() if not state.serial else None) or whole
+    _into_address(window, whole)
+    corpus_map(_scene(named, placed, column, values, window, identity), state, page_theme(), KEY, _nothing)
+    if state.region:
+        _encircled(named, placed, state)
+
+
+def _scene(
+    named: NamedCorpus,
+    placed: CorpusMap,
+    column: str,
+    values: ColumnValues | None,
+    window: MapWindow,
+    identity: str,
+) -> MapScene:
+    """What the window shows: cells, or single rows where there are few."""
+    density = map_density(placed.points, window, values, *CELLS)
+    rows, has_text = named.corpus.rows, TEXT_COLUMN in named.corpus.columns
+    label = f"Map of {counted(rows, 'row')} of the corpus {named.name}" + (f", coloured by {column}" if column else "")
+    words = f"{density.total:,} of {rows:,} rows in sight."
+    scene = MapScene(
+        identity=identity,
+        label=label,
+        words=f"{words} Zoom in: up to {MAX_POINTS:,} in sight are drawn one by one.",
+        whole=whole_window(placed.points),
+        window=window,
+        counts=density.counts,
+        groups=density.values,
+        cell_groups=density.majority,
+    )
+    if density.total > MAX_POINTS:
+        return scene
+    shown = map_points(placed.points, window)
+    few = has_text and len(shown.rows) <= TEXTS_SHOWN
+    if has_text:
+        words += (
+            " Point at a row to read its text." if few else f" Zoom in to {TEXTS_SHOWN} or fewer to read their texts."
+        )
+    return replace(
+        scene,
+        words=words,
+        points=shown.points,
+        point_groups=None if values is None else values.codes[shown.rows],
+        texts=_texts(named.corpus, shown.rows) if few else (),
+    )
+
+
+def _texts(corpus: Corpus, rows: np.ndarray) -> tuple[str, ...]:
+    cells = corpus.read(rows.tolist(), [TEXT_COLUMN]).column(TEXT_COLUMN).to_pylist()
+    return tuple(f"{row}  {text or ''}" for row, text in zip(rows.tolist(), cells, strict=True))
+
+
+def _encircled(named: NamedCorpus, placed: CorpusMap, state: MapState) -> None:
+    """The rows inside the line, the first of them listed, more of them in the files."""
+    inside = rows_in_outline(placed.points, np.array(state.region))
+    st.markdown(f"**{counted(len(inside), 'row')} encircled**")
+    if not len(inside):
+        return
+    listed = inside[:LISTED].tolist()
+    numbers_table(row_table(named, listed), "The encircled rows", 240)
+    taken = inside[:EXPORTED].tolist()
+    if len(taken) > len(listed):
+        more = f"; in the files are the first {len(taken):,}" if len(taken) < len(inside) else "; all are in the files"
+        st.caption(f"The first {len(listed):,} are listed{more}.")
+    table_files(lambda: row_table(named, taken, whole=True), f"{KEY}_rows", f"corpus rows of {named.name}")
+
+
+def _cells(counts: np.ndarray, window: MapWindow) -> pd.DataFrame:
+    """The cells that hold rows: the middle of each, and how many."""
+    high, wide = counts.shape
+    down, across = np.nonzero(counts)
+    return pd.DataFrame(
+        {
+            "first axis": window.left + (across + 0.5) * (window.right - window.left) / wide,
+            "second axis": window.bottom + (down + 0.5) * (window.top - window.bottom) / high,
+            "rows": counts[down, across],
+        }
+    )
+
+
+def _note(placed: CorpusMap) -> str:
+    if placed.explained is None:
+        return escape_markdown(placed.note)
+    return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"
+
+
+def _in_address() -> MapWindow | None:
+    """The part of the map that the address names; None where it names none."""
+    try:
+        return as_window([float(word) for word in st.query_params.get(AREA, "").split(",")])
+    except ValueError:
+        return None
+
+
+def _into_address(window: MapWindow, whole: MapWindow) -> None:
+    """Let the address name the part that is looked at, but for the whole."""
+    ends = (window.left, window.right, window.bottom, window.top)
+    word = None if window == whole else ",".join(f"{end:.5g}" for end in ends)
+    if word is None and AREA in st.query_params:
+        del st.query_params[AREA]
+    elif word is not None and st.query_params.get(AREA) != word:
+        st.query_params[AREA] = word
+
+
+def _nothing() -> None:
+    """The fragment reads the map's state when it runs."""

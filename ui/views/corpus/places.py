@@ -1,0 +1,46 @@
+"""Which corpus the page shows: one below the folder of corpora, or the example, made here when a reader asks for it."""
+
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.places import EXAMPLE, corpus_names, example_folder, example_is_there, make_example
+from bertviz_core.errors import Progress
+from bertviz_core.predictions.labelled.reading import example_set
+from ui.session import settings
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.cache import NamedCorpus
+
+
+def chosen_corpus(row: DeltaGenerator) -> NamedCorpus:
+    """The corpus that the address or the reader names; the page ends here while there is none.
+
+    Args:
+        row: where the choice stands.
+
+    Raises:
+        CorpusError: as corpus_folder and open_corpus.
+    """
+    own = corpus_names(settings())
+    names = own if EXAMPLE in own else (*own, EXAMPLE)
+    with row:
+        name = controls.corpus_select(names)
+    if name in own:
+        return cache.opened(name)
+    return cache.opened(name, _example(not own))
+
+
+def _example(alone: bool) -> Path:
+    """The folder of the example; it is made when the reader says so."""
+    current = settings()
+    if example_is_there(current):
+        return example_folder(current)
+    if alone:
+        st.info(texts.NONE_YET, icon=":material/info:")
+
+    def work(tell: Progress) -> Path:
+        return make_example(current, tell)
+
+    what = ("example", str(example_folder(current)))
+    return cache.worked_out(what, len(example_set().texts), "sentences", work, texts.OFFER)

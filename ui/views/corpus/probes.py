@@ -1,0 +1,56 @@
+"""The view that asks of every layer at once how well a column can be read off its vectors."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.figures.corpus.layers import corpus_probe_figure
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.labelled.reading import MAX_TEXTS
+from bertviz_core.predictions.labelled.results import ProbeScores
+from bertviz_core.predictions.labelled.scores import accuracy_table
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets import controls as shared
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+
+LABELS = ("label", "topic", "class", "category")
+"""Columns that are taken for the labels to begin with."""
+
+
+def probes_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+    """Accuracy over the layers of the model that is chosen in the sidebar."""
+    name, columns = shared.model_name(), named.corpus.columns
+    first = next((each for each in LABELS if each in columns), "")
+    with row:
+        column = controls.column_select("Labels", "probe_labels", columns, first=first)
+        count = controls.sample_select("Texts", "probe_sample", (200, 500, 1_000, MAX_TEXTS), 500)
+        pooling = controls.pooling_select(cache.poolings(name))
+    if not column:
+        st.info("No column of this corpus can be taken for labels.", icon=":material/info:")
+        return
+    scores = cache.probes(named, name, column, pooling, count)
+    best = scores.layers[scores.best]
+    table = accuracy_table(scores)
+    words = figure_block(
+        corpus_probe_figure(scores, best),
+        f"corpus probes {column} {named.name} {name}",
+        table,
+        formats=dict.fromkeys(table.columns[1:], "percent"),
+        models=(name,),
+        explanation=(texts.PROBES, texts.probes_code(named, name, column, pooling, count)),
+    )
+    words.markdown(_best(scores))
+    words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
+    for notice in scores.notices:
+        words.caption(escape_markdown(notice))
+
+
+def _best(scores: ProbeScores) -> str:
+    """The hidden state whose probe is right most often, as Markdown."""
+    place = scores.best
+    return (
+        f"Best: {escape_markdown(state_name(scores.layers[place]))}, accuracy "
+        f"**{scores.accuracy[place].mean():.1%}**, control task {scores.control_accuracy[place].mean():.1%}; most "
+        f"frequent class {scores.majority:.1%}."
+    )

@@ -1,0 +1,76 @@
+"""The view of what every head does over a sample of a corpus: maps of layers x heads, whole and by a column."""
+
+import numpy as np
+import pandas as pd
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.attention.results import HeadMeasure
+from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES
+from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
+from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
+from bertviz_core.text import counted
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets import controls as shared
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+
+NAMES = {
+    measure: f"{name} ({unit})" if unit in ("nats", "tokens") else name
+    for measure, (name, unit) in MEASURE_NAMES.items()
+}
+"""Measure -> how it is called."""
+
+
+def profiles_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+    """Mean of one measure of every head of the model that is chosen in the sidebar."""
+    name = shared.model_name()
+    with row:
+        measure = controls.measure_select(NAMES)
+        column = controls.column_select(
+            "Parts by", "part_column", named.corpus.columns, "all texts together", width=controls.PART_WIDTH
+        )
+        count = controls.sample_select("Sentences", "sample", (50, 200, 1_000, MAX_SENTENCES), 50)
+    profiles = cache.profiles(named, name, column, count)
+    parts = (profiles.overall, *profiles.parts)
+    with row:
+        part = parts[controls.part_select([each.name for each in profiles.parts]) if profiles.parts else 0]
+    words = figure_block(
+        profiles_figure(profiles, part, measure),
+        f"corpus heads {measure} {named.name} {name}",
+        _table(profiles),
+        models=(name,),
+        explanation=(texts.HEADS, texts.heads_code(named, name, column, count)),
+    )
+    words.markdown(_most(profiles, part, measure))
+    words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
+    for notice in profiles.notices:
+        words.caption(escape_markdown(notice))
+
+
+def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> str:
+    """The head in which the measure is largest on average."""
+    values = part.mean[profiles.measures.index(measure)]
+    layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    name, unit = MEASURE_NAMES[measure]
+    value = f"{values[layer, head]:.3f}" + (f" {unit}" if unit != "share" else "")
+    scope = f"Mean over {counted(part.sentences, 'sentence')}"
+    return f"{scope}: {name} is largest in layer {layer}, head {head}, with **{value}**."
+
+
+def _table(profiles: HeadProfiles) -> pd.DataFrame:
+    """A row for every head of every part: mean and spread of each measure."""
+    frames = []
+    for part in (profiles.overall, *profiles.parts):
+        layers, heads = part.mean.shape[1:]
+        columns: dict[str, object] = {
+            "part": part.name or "all",
+            "sentences": part.sentences,
+            "layer": np.repeat(np.arange(layers), heads),
+            "head": np.tile(np.arange(heads), layers),
+        }
+        for place, measure in enumerate(profiles.measures):
+            columns[NAMES[measure]] = part.mean[place].ravel().astype(float)
+            columns[f"{NAMES[measure]}, spread"] = part.spread[place].ravel().astype(float)
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True)

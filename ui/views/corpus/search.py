@@ -1,0 +1,90 @@
+"""The view that looks for a text in a corpus: the nearest rows, and one of them opened on the other pages."""
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
+from bertviz_core.figures.corpus.hits import hits_figure
+from bertviz_core.text import counted
+from ui.components.step_links import Link, address, step_links
+from ui.views.corpus import cache, controls, texts
+from ui.views.corpus.about import plain_cell
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+
+KEY = "corpus_search"
+LONGEST_LINKED = 1_500
+"""Characters of a text that a link carries; addresses of more are cut by some programs."""
+
+
+def search_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+    """The rows nearest to a text."""
+    with row:
+        text = controls.query_input()
+        where = controls.where_input(named.corpus.columns)
+        count = controls.hits_input(named.corpus.rows)
+    given = cache.hits(named, text, where, count)
+    if given.hits:
+        words = figure_block(
+            hits_figure(given),
+            f"corpus search {named.name} {given.model}",
+            _table(given),
+            numbers="open",
+            height="auto" if len(given.hits) <= 10 else 390,
+            texts=(text,),
+            models=(given.model,),
+            explanation=(texts.SEARCH, texts.search_code(named, text, where, count)),
+        )
+        words.markdown(_summary(given))
+        for notice in given.notices:
+            words.caption(escape_markdown(notice))
+        _opened(given)
+        return
+    for notice in given.notices:
+        st.info(escape_markdown(notice), icon=":material/info:")
+
+
+def _summary(given: CorpusHits) -> str:
+    scope = (
+        f"{given.searched:,} of {given.rows:,} rows, those with {escape_markdown(given.where)},"
+        if given.where
+        else (f"{counted(given.rows, 'row')}")
+    )
+    way = "each compared with the query" if given.method == "exact" else "found by an index of neighbours"
+    return f"Among {scope} in {1000 * given.seconds:,.0f} ms, {way}."
+
+
+def _table(given: CorpusHits) -> pd.DataFrame:
+    frame = pd.DataFrame({"row": [hit.row for hit in given.hits], "cosine": [hit.score for hit in given.hits]})
+    if any(hit.text is not None for hit in given.hits):
+        frame["text"] = pd.Series([plain_cell(hit.text) for hit in given.hits])
+    for name in given.hits[0].columns:
+        head = name if name not in frame else f"{name} (of the corpus)"
+        frame[head] = pd.Series([plain_cell(hit.columns[name]) for hit in given.hits])
+    return frame
+
+
+def _opened(given: CorpusHits) -> None:
+    """One hit with its text in full, and links that carry it to other pages."""
+    if given.hits[0].text is None:
+        return
+    place = controls.hit_select(len(given.hits))
+    hit = given.hits[place]
+    st.markdown(escape_markdown(hit.text or ""))
+    step_links(_links(hit, given), f"{KEY}_open", "Open this text on another page")
+    if len(hit.text or "") > LONGEST_LINKED:
+        st.caption(f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
+
+
+def _links(hit: CorpusHit, given: CorpusHits) -> list[Link]:
+    text = hit.text or ""
+    if len(text) > LONGEST_LINKED:
+        return []
+    model = ("model", given.model)
+    both = f"{given.query}\n{' '.join(text.split())}"
+    pages = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))
+    links = [Link(f"Open in {title}", address(page, [model, ("text", text)])) for title, page in pages]
+    beside = [model, ("view", "Token contributions"), ("source", "typed"), ("sentences", both)]
+    return [*links, Link("Compare with the query in Sentences", address("sentences", beside))]

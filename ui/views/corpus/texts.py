@@ -1,0 +1,175 @@
+"""Words about corpora, and the lines of Python that give their numbers."""
+
+from collections.abc import Mapping
+
+from bertviz_core.corpus.analysis.results import ClusterMethod, DuplicateGroups
+from bertviz_core.sentences.results import MapMethod, Pooling
+from ui.views.corpus.cache import NamedCorpus
+from ui.widgets.reproduction import LONGEST, library_lines
+
+NONE_YET = (
+    "There is no corpus here yet. `python -m bertviz_core corpus embed MODEL INPUT -o FOLDER` makes one from a table "
+    "of texts; this page lists those in the folder that the setting INSIDE_BERT_CORPORA_DIR names."
+)
+OFFER = (
+    "To look around first, make the example: the 220 labelled sentences that come with this dashboard, embedded by the "
+    "bundled model in a few seconds and kept on this server."
+)
+ABOUT = (
+    "A corpus is a folder: Parquet shards with the input's own columns, the texts and a vector for each, beside a "
+    "manifest that says which model made the vectors and how. The file of all vectors, in the order of the rows, is "
+    "read as a map of memory, so that nothing of it is loaded before it is looked at. The page reads; it never writes "
+    "into the folder."
+)
+
+
+MAPS: Mapping[MapMethod, str] = {
+    "pca": (
+        "Principal component analysis of all rows: their covariance is summed block by block in float64, its two "
+        "leading directions are the axes, and every row is projected on them. Points far apart are far apart in the "
+        "model too; points close together need not be where the two axes hold little of the variance. "
+    ),
+    "umap": (
+        "UMAP links rows to their nearest by the cosine and looks for points of the plane with the same links (McInnes "
+        "et al. 2018). It is fitted on a sample; the other rows are placed among it. Who is whose neighbour can be "
+        "read from it; distances between groups, their sizes and the axes cannot. "
+    ),
+}
+SEEN = (
+    "The server counts the rows in each cell of the part that is looked at; the shade follows the logarithm of the "
+    "count, the colour the value that most rows of a cell have."
+)
+
+
+SEARCH = (
+    "The query becomes a vector as the corpus' texts did: by the same weights (their SHA-256 is compared), pooling, "
+    "layer and prompt. Its cosine with every row's vector is computed, and the largest are listed; of equal ones the "
+    "first row comes first. Where an index lies beside the corpus, it is asked instead, and what it finds is compared "
+    "exactly; with a filter every row that is left is compared."
+)
+DUPLICATES = (
+    "Every row's vector is compared with every other's, block by block; pairs whose cosine reaches the threshold are "
+    "edges of a graph, and its connected components are the groups. So two rows of a group may be less alike than the "
+    "threshold where others join them. Alike means alike to this model: a negation or a number may be all that differs."
+)
+CLUSTERS = (
+    "On vectors of unit length: k-means looks for so many centres that the squared distances to the nearest are small; "
+    "HDBSCAN (Campello et al. 2013) for dense regions, and leaves out what lies between them. Of many rows a sample is "
+    "clustered, and the others go to the nearest centre. Typical rows have the largest cosine with the cluster's mean "
+    "direction. Another seed, method or count draws other borders: clusters are a way of looking, not a finding."
+)
+HEADS = (
+    "A sample of the texts, drawn by a fixed seed, is run one by one through the model that is chosen on the left. For "
+    "each head a measure is averaged over the queries of a text, then over the texts; every text counts alike. Entropy "
+    "in nats: 0 for a head that looks at one token. Distance in tokens. Shares of a row: on the first token ([CLS]), "
+    "on the other special tokens ([SEP]), on the token before, the one after, and itself (Clark et al. 2019)."
+)
+PROBES = (
+    "A sample of the rows that have a label is run once through the model that is chosen on the left, for all layers. "
+    "On each layer multinomial logistic regression is fitted on four fifths of the texts and tried on the fifth that "
+    "it has not seen, five times over, and once more with shuffled labels: the *control task* (Hewitt and Liang 2019). "
+    "The long-dashed line is always naming the most frequent class. What a probe can read is in the vector; whether "
+    "the model uses it, it does not say."
+)
+OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus' vectors play no part here."
+
+
+def search_code(named: NamedCorpus, text: str, where: str, count: int) -> str:
+    """Lines that find the same rows."""
+    asked = text if len(text) <= LONGEST else f"{text[:LONGEST]}"
+    filtered = f", where={where!r}" if where else ""
+    return (
+        f"{_with_model(named, named.corpus.manifest.model, 'search.query', 'query_vector, search')}"
+        f"text = {asked!r}\n"
+        "vector = query_vector(corpus, model, tokenizer, source, settings, text)\n"
+        f"for hit in search(corpus, text, vector, {count}{filtered}).hits:\n"
+        "    print(hit.row, hit.score, hit.text)\n"
+    )
+
+
+def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
+    """What is said where no rows are near duplicates.
+
+    Args:
+        groups: none.
+        lower: whether a lower threshold can be chosen.
+    """
+    advice = " Choose a lower cosine to find rows that are less alike." if lower else ""
+    return f"No two of the {groups.searched:,} rows have a cosine of at least {groups.threshold:g}.{advice}"
+
+
+def duplicates_code(named: NamedCorpus, threshold: float) -> str:
+    """Lines that find the same groups."""
+    return (
+        f"{opening(named, 'from bertviz_core.corpus.analysis.duplicates import duplicate_groups')}"
+        f"groups = duplicate_groups(corpus.vectors(), {threshold!r})\n"
+        "print(groups.pairs, groups.sizes)\nprint(groups.rows)\n"
+    )
+
+
+def clusters_code(named: NamedCorpus, method: ClusterMethod, count: int, least: int) -> str:
+    """Lines that find the same clusters."""
+    return (
+        f"{opening(named, 'from bertviz_core.corpus.analysis.clusters import corpus_clusters')}"
+        f"clusters = corpus_clusters(corpus.vectors(), {method!r}, {count}, {least})\n"
+        "print(clusters.sizes, clusters.typical)\n"
+    )
+
+
+def heads_code(named: NamedCorpus, name: str, column: str, count: int) -> str:
+    """Lines that give the same means."""
+    parts = f", column={column!r}" if column else ""
+    return (
+        f"{_with_model(named, name, 'analysis.profiles', 'head_profiles')}"
+        f"profiles = head_profiles(corpus, model, tokenizer, {count}{parts})\n"
+        "print(profiles.measures, profiles.overall.mean)\n"
+    )
+
+
+def probes_code(named: NamedCorpus, name: str, column: str, pooling: Pooling, count: int) -> str:
+    """Lines that give the same accuracies."""
+    return (
+        f"{_with_model(named, name, 'analysis.probes', 'corpus_probe_scores')}"
+        f"scores = corpus_probe_scores(corpus, model, tokenizer, {column!r}, {pooling!r}, {count})\n"
+        "print(scores.layers, scores.accuracy.mean(axis=1))\n"
+    )
+
+
+def map_words(named: NamedCorpus, method: MapMethod) -> tuple[str, str]:
+    """How the map is made, and lines that give its points and the counts of the whole."""
+    imports = (
+        "from bertviz_core.corpus.analysis.density import map_density, whole_window",
+        "from bertviz_core.corpus.analysis.projection import corpus_map",
+    )
+    code = (
+        f"{opening(named, *imports)}placed = corpus_map(corpus.vectors(), {method!r})\n"
+        "density = map_density(placed.points, whole_window(placed.points))\n"
+        "print(placed.points, placed.explained, density.counts)\n"
+    )
+    return MAPS[method] + SEEN, code
+
+
+def about_code(named: NamedCorpus) -> str:
+    """Lines that open a corpus."""
+    return f"{opening(named)}print(corpus.rows, corpus.dimensions, corpus.manifest)\nprint(dict(corpus.columns))\n"
+
+
+def _with_model(named: NamedCorpus, name: str, module: str, what: str) -> str:
+    """Lines that load a model with its tokenizer, and open a corpus."""
+    imports = (
+        "from pathlib import Path",
+        "from bertviz_core.corpus.folder import open_corpus",
+        f"from bertviz_core.corpus.{module} import {what}",
+    )
+    return f"{library_lines(name, *imports)}corpus = open_corpus(Path({str(named.corpus.path)!r}))\n"
+
+
+def opening(named: NamedCorpus, *imports: str) -> str:
+    """Lines that open a corpus as `corpus`.
+
+    Args:
+        named: the corpus.
+        imports: what else is imported, a line each.
+    """
+    lines = sorted(("from pathlib import Path", "from bertviz_core.corpus.folder import open_corpus", *imports))
+    return "\n".join([*lines, "", f"corpus = open_corpus(Path({str(named.corpus.path)!r}))", ""])
