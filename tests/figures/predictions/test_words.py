@@ -95,6 +95,18 @@ def test_surprise_has_its_shade_and_its_number(pixels: int) -> None:
     assert any(trace.marker.showscale for trace in figure.data if trace.type == "scatter") is not theme.narrow
 
 
+def test_the_scale_of_a_long_text_stands_at_its_beginning() -> None:
+    seq = 400
+    values = np.arange(seq, dtype=np.float32)
+    runs = tuple(PieceRun((Piece(place, "word", "", "word", place, False, False),), 0, 0) for place in range(seq))
+    spec = surprise_figure(PseudoLikelihood("m", tokens_of(seq), values, ()), TextPieces(runs, False, False))
+    figure = spec.drawn(LIGHT)
+    (bar,) = [trace.marker.colorbar for trace in figure.data if trace.type == "scatter" and trace.marker.showscale]
+    assert figure.layout.height > 1_000
+    assert (bar.lenmode, bar.y, bar.yanchor) == ("pixels", 1, "top")
+    assert bar.len < 400
+
+
 def lens(seq: int = SEQ) -> WordLens:
     """Ranks by their place; no original at position 0."""
     shape = (STATES, seq)
@@ -127,7 +139,32 @@ def test_the_lens_is_coloured_by_its_measure(measure: str) -> None:
     assert "ab 0.500, c 0.250" in figure.data[0].customdata[0][0]
 
 
-@pytest.mark.parametrize(("seq", "pixels", "written"), [(9, 980, True), (12, 355, False), (400, 980, False)])
+@pytest.mark.parametrize(
+    ("seq", "pixels", "turned"), [(4, 355, False), (19, 355, True), (19, 520, True), (19, 980, False), (90, 520, False)]
+)
+def test_in_a_narrow_place_the_lens_is_turned_where_only_that_gives_words_room(
+    seq: int, pixels: int, turned: bool
+) -> None:
+    result = lens(seq)
+    words = [[(f"{entry}.{place}", "c", "d") for place in range(seq)] for entry in range(STATES)]
+    figure = lens_figure(result, words, "entropy").drawn(replace(LIGHT, pixels=pixels))
+    cells, *traces = figure.data
+    assert cells.meta == {"turned": turned}
+    np.testing.assert_array_equal(cells.z.T if turned else cells.z, result.entropy)
+    told = np.array(cells.customdata, dtype=object)
+    assert ("0.1 0.500" in told[1, 0]) if turned else ("0.1 0.500" in told[0, 1])
+    layers, tokens = (
+        (figure.layout.xaxis, figure.layout.yaxis) if turned else (figure.layout.yaxis, figure.layout.xaxis)
+    )
+    assert layers.ticktext[0] == "embeddings"
+    assert tokens.ticktext[0] == "t0"
+    assert bool(traces) is (turned or seq in (4, 19) and pixels != 520)
+    for trace in traces:
+        for x, y, text in zip(trace.x, trace.y, trace.text, strict=True):
+            assert text == (f"{x}.{y}" if turned else f"{y}.{x}")
+
+
+@pytest.mark.parametrize(("seq", "pixels", "written"), [(9, 980, True), (60, 355, False), (400, 980, False)])
 def test_no_word_is_wider_than_its_cell(seq: int, pixels: int, written: bool) -> None:
     words = [[("unbelievable",) * TOP] * seq] * STATES
     figure = lens_figure(lens(seq), words, "probability").drawn(replace(LIGHT, pixels=pixels))

@@ -1,0 +1,75 @@
+"""Interventions: every head of a model taken away or put at its mean, in batches, beside one run for each head.
+
+The weights are random, of the shapes of BERT base and of MiniLM: no time depends on their values.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.predictions import MINILM, opened_head
+from benchmarks.timing import Row, medians_s
+
+if TYPE_CHECKING:
+    from bertviz_core.causes.targets import Target
+    from bertviz_core.trace.tokenization import TextTokenizer
+
+ROUNDS = 3
+
+
+def rows() -> list[Row]:
+    """The lines of the interventions."""
+    return [*_base(), _minilm()]
+
+
+def _base() -> list[Row]:
+    """All heads of BERT base at 24 tokens, zero and mean, and one run after the other beside the zeros."""
+    import torch
+
+    from bertviz_core.causes.effects import part_effects
+    from bertviz_core.causes.gates import Gated, head_gates
+    from bertviz_core.causes.means import part_means
+    from bertviz_core.causes.runs import InterventionRuns
+    from bertviz_core.trace.run import RUN_LOCK
+
+    with tempfile.TemporaryDirectory() as folder:
+        target, tokenizer = _target(Path(folder), 24)
+        means, runs = part_means(target.loaded, tokenizer, ("the river bank",)), InterventionRuns(target)
+        gates = head_gates([[place] for place in runs.places], runs.layers, max(runs.head_counts), "cpu")
+
+        def head_by_head() -> None:
+            with RUN_LOCK, torch.inference_mode():
+                for row in range(len(gates)):
+                    runs.run(Gated(gates.part(slice(row, row + 1))), target.tokens, 1)
+
+        zero_s, loop_s = medians_s(lambda: part_effects(target), head_by_head, ROUNDS)
+        mean_s, _ = medians_s(lambda: part_effects(target, "mean", means), lambda: None, ROUNDS)
+    both, ratio = zero_s + mean_s, loop_s / zero_s
+    work = "all 144 heads, 12 blocks and 12 layers of BERT-base shape, 24 tokens"
+    return [
+        Row(f"{work}: zero and mean", f"{both:.2f} s", "", "<= 4 s", both <= 4),
+        Row(f"{work}: zero", f"{zero_s:.2f} s", f"{loop_s:.2f} s head by head: {ratio:.1f}x", ">= 2x", ratio >= 2),
+    ]
+
+
+def _minilm() -> Row:
+    """All heads of MiniLM at 128 tokens."""
+    from bertviz_core.causes.effects import part_effects
+
+    with tempfile.TemporaryDirectory() as folder:
+        target, _ = _target(Path(folder), 128, **MINILM)
+        seconds, _ = medians_s(lambda: part_effects(target), lambda: None, ROUNDS)
+    return Row("all 72 heads of MiniLM shape, 128 tokens: zero", f"{seconds:.2f} s", "", "<= 2 s", seconds <= 2)
+
+
+def _target(folder: Path, tokens: int, **sizes: int) -> "tuple[Target, TextTokenizer]":
+    """The cosine of a text of so many tokens with a short one."""
+    from bertviz_core.causes.targets import cosine_target
+    from bertviz_core.sentences.results import SentencePlan
+
+    head, tokenizer = opened_head(folder, "BertForMaskedLM", **sizes)
+    text = " ".join(["river"] * (tokens - 2))
+    target = cosine_target(head.base, tokenizer, text, "the bank", SentencePlan("mean"))
+    if len(target.tokens) != tokens:
+        raise ValueError(f"{len(target.tokens)} tokens")
+    return target, tokenizer

@@ -1,0 +1,109 @@
+"""Which tokens a token's new vector depends on: one token's value after the other is set to zero in one layer.
+
+Unlike the weights this sees what a value holds, the residual connection, the normalisations and the feed-forward block
+of the layer; like them it sees one layer only.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import Progress, UnsupportedModelError
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.recording import changing
+from bertviz_core.settings import MAX_BATCH_BYTES
+from bertviz_core.trace.forward import forward, hidden_states
+from bertviz_core.trace.inputs import model_inputs, reset_model_state
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.verification import check_recording
+
+if TYPE_CHECKING:
+    import torch
+
+RULE = (
+    "The value of one token is set to zero in this layer, for all heads; a cell is the cosine distance that this moves "
+    "another token's vector behind the layer, and each row is divided by its sum (Mohebbi et al. 2023, section 3)."
+)
+NUMBER_NBYTES = 4
+
+
+def value_zeroing(
+    loaded: LoadedModel,
+    tokens: Tokens,
+    layer: int,
+    tell: Progress | None = None,
+    max_nbytes: int = MAX_BATCH_BYTES,
+) -> Float[np.ndarray, "seq seq"]:
+    """How far each token's vector behind a layer (rows) moves without each token's value (columns); rows sum to 1.
+
+    C_ij = 1 - cos(x_i without the value of j, x_i), divided by the sum of its row; a row that nothing moves is 0.
+
+    Args:
+        loaded: the model.
+        tokens: the text.
+        layer: zero-based.
+        tell: called as tell(tokens done, tokens); what it raises (SupersededError) ends the work.
+        max_nbytes: about how many bytes a batch may take.
+
+    Raises:
+        UnsupportedModelError: the family's values are not known.
+        ValueError: there is no such layer.
+    """
+    import torch
+
+    layers, seq = loaded.num_hidden_layers, len(tokens)
+    if not 0 <= layer < layers:
+        raise ValueError(f"layer {layer} of {layers}")
+    with RUN_LOCK:
+        check_recording(loaded)
+    if loaded.attention_source != "recorded":
+        raise UnsupportedModelError(
+            f"{family(loaded.model_type).title} computes attention in its own code, where no value can be set to zero; "
+            "choose another model, or look at its attention weights."
+        )
+    distances = np.empty((seq, seq), dtype=np.float64)
+    step = max(1, max_nbytes // (NUMBER_NBYTES * seq * _hidden_size(loaded) * (layers + 9)))
+    for start in range(0, seq, step):
+        places = range(start, min(start + step, seq))
+        change = _ZeroedValues(layer, [None, *places])
+        inputs = model_inputs(loaded, (tokens,) * (len(places) + 1))
+        with RUN_LOCK, torch.inference_mode(), changing(change):
+            reset_model_state(loaded.model, seq)
+            output = forward(loaded, inputs, output_hidden_states=True)
+            states = hidden_states(loaded, output)[layer + 1][:, :seq].double()
+        moved = 1 - torch.nn.functional.cosine_similarity(states[1:], states[:1], dim=-1)
+        distances[:, start : places.stop] = moved.clamp(min=0).cpu().numpy().T
+        if tell is not None:
+            tell(places.stop, seq)
+    sums = distances.sum(axis=1, keepdims=True)
+    shares: np.ndarray = np.divide(distances, sums, out=np.zeros_like(distances), where=sums > 0)
+    return shares.astype(np.float32)
+
+
+class _ZeroedValues:
+    """Sets the value of one token to zero in each row of a batch, in one layer."""
+
+    def __init__(self, layer: int, places: "list[int | None]") -> None:
+        """The layer, and for each row the token; None for a row that stays as it is."""
+        self._layer, self._places, self._calls = layer, places, 0
+
+    def value(self, value: "torch.Tensor") -> "torch.Tensor":
+        if self._calls != self._layer:
+            return value
+        value = value.clone()
+        for row, place in enumerate(self._places):
+            if place is not None:
+                value[row, :, place] = 0
+        return value
+
+    def output(self, output: "torch.Tensor") -> "torch.Tensor":
+        self._calls += 1
+        return output
+
+
+def _hidden_size(loaded: LoadedModel) -> int:
+    config = loaded.model.config.get_text_config()
+    return int(getattr(config, "hidden_size", 0) or getattr(config, "d_model", 0) or 1)

@@ -1,0 +1,173 @@
+"""How much each head, feed-forward block and layer matters to a target: measured twice, and estimated once.
+
+Zero ablation takes a part's output away, mean ablation puts its mean over a reference set in its place; the estimate is
+the first term of the change in the gate, -output * d target / d output (Michel et al. 2019, section 3.2, without the
+absolute value and the mean over examples). The three disagree, so none of them is "the importance".
+"""
+
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.causes.gates import Gated, GateRows
+from bertviz_core.causes.results import EffectComparison, EffectKind, EffectSpread, PartEffects, PartMeans
+from bertviz_core.causes.runs import NUMBER_NBYTES, InterventionRuns
+from bertviz_core.causes.targets import Target
+from bertviz_core.errors import Progress, TextError
+from bertviz_core.settings import MAX_BATCH_BYTES, MAX_GRADIENT_BYTES
+from bertviz_core.text import counted
+from bertviz_core.trace.run import RUN_LOCK
+
+
+def part_effects(
+    target: Target,
+    kind: EffectKind = "zero",
+    means: PartMeans | None = None,
+    tell: Progress | None = None,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+) -> PartEffects:
+    """The change of a target with each head, feed-forward block and layer, one at a time.
+
+    Rows that change a layer share the run of the layers below it, where the family's layers are modules of their own.
+
+    Args:
+        target: the number.
+        kind: what stands in a part's place.
+        means: for "mean", what part_means found.
+        tell: called as tell(layers done, layers); what it raises (SupersededError) ends the work.
+        max_batch_bytes: about how many bytes a batch may take.
+        max_gradient_bytes: about how many bytes the run with gradients may take.
+
+    Raises:
+        TextError: the run with gradients would take more, or as the target.
+        UnsupportedModelError: the family's heads cannot be changed here.
+        ValueError: "mean" without means, or with those of another model.
+    """
+    started = perf_counter()
+    if (kind == "mean") != (means is not None) or (
+        means is not None and (means.model, means.revision) != (target.loaded.name, target.loaded.revision)
+    ):
+        raise ValueError(f"{kind} with means of {means.model if means is not None else 'nothing'}")
+    runs = InterventionRuns(target, max_batch_bytes)
+    if kind == "gradient":
+        heads, feed_forward, layers = _estimated(runs, max_gradient_bytes)
+        if tell is not None:
+            tell(runs.layers, runs.layers)
+    else:
+        heads, feed_forward, layers = _measured(runs, means, tell)
+    return PartEffects(
+        model=target.loaded.name,
+        target=target.name,
+        title=target.title,
+        unit=target.unit,
+        kind=kind,
+        tokens=target.tokens,
+        clean=runs.clean,
+        heads=heads,
+        feed_forward=feed_forward if runs.parts.feed_forward else None,
+        layers=layers if runs.parts.layers else None,
+        reference="" if means is None else reference_phrase(means),
+        shared=runs.shares,
+        seconds=perf_counter() - started,
+        notices=target.notices,
+    )
+
+
+def reference_phrase(means: PartMeans) -> str:
+    """Over what the mean is taken: the set, its texts and their tokens."""
+    return f"{means.reference} ({counted(means.texts, 'text')}, {counted(means.tokens, 'token')})"
+
+
+def compared(effects: Sequence[PartEffects]) -> EffectComparison:
+    """Effects of several kinds on one target, and how far they agree on the heads."""
+    rows = np.stack([each.heads.ravel() for each in effects]).astype(np.float64)
+    known = rows[:, ~np.isnan(rows).any(axis=0)]
+    centred = known - known.mean(axis=1, keepdims=True)
+    norms = np.sqrt((centred**2).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlations = (centred @ centred.T) / (norms[:, None] * norms)
+    return EffectComparison(tuple(effects), correlations.astype(np.float32))
+
+
+def effect_spread(effects: Iterable[PartEffects]) -> EffectSpread:
+    """Mean and standard deviation of each head's effect over texts.
+
+    Args:
+        effects: of one model, target and kind, one for each text; made as they are asked for.
+
+    Raises:
+        TextError: there is no text.
+    """
+    started, listed = perf_counter(), list(effects)
+    if not listed:
+        raise TextError("The list has no text; give at least one sentence.")
+    heads = np.stack([each.heads for each in listed]).astype(np.float64)
+    spread = heads.std(axis=0, ddof=1) if len(listed) > 1 else np.full(heads.shape[1:], np.nan)
+    first = listed[0]
+    return EffectSpread(
+        model=first.model,
+        target=first.target,
+        unit=first.unit,
+        kind=first.kind,
+        texts=len(listed),
+        mean=heads.mean(axis=0).astype(np.float32),
+        spread=spread.astype(np.float32),
+        clean=np.array([each.clean for each in listed], dtype=np.float32),
+        seconds=perf_counter() - started,
+    )
+
+
+def _measured(runs: InterventionRuns, means: PartMeans | None, tell: Progress | None) -> tuple[Any, Any, Any]:
+    """Effects of the heads, the feed-forward blocks and the layers, layer by layer."""
+    heads = np.full((runs.layers, max(runs.head_counts)), np.nan, dtype=np.float32)
+    feed_forward, layers = (np.full(runs.layers, np.nan, dtype=np.float32) for _ in range(2))
+    for layer, count in enumerate(runs.head_counts):
+        gates = runs.gates(count + bool(runs.parts.feed_forward) + bool(runs.parts.layers))
+        for head in range(count):
+            gates.heads[head, layer, head] = 0
+        if runs.parts.feed_forward:
+            gates.feed_forward[count, layer] = 0
+        if runs.parts.layers:
+            gates.layers[-1, layer] = 0
+        effects = runs.effects(gates, means)
+        heads[layer, :count] = effects[:count]
+        feed_forward[layer] = effects[count] if runs.parts.feed_forward else np.nan
+        layers[layer] = effects[-1] if runs.parts.layers else np.nan
+        if tell is not None:
+            tell(layer + 1, runs.layers)
+    return heads, feed_forward, layers
+
+
+def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
+    """-d target / d gate at open gates: the first term of what closing a gate changes."""
+    import torch
+
+    nbytes = gradient_nbytes(runs)
+    if nbytes > max_nbytes:
+        raise TextError(
+            f"A run with gradients keeps every layer of {counted(len(runs.target.tokens), 'token')}, about "
+            f"{nbytes / 1e6:,.0f} MB; {max_nbytes / 1e6:,.0f} MB are allowed (INSIDE_BERT_MAX_GRADIENT_BYTES). Give a "
+            "shorter text, or measure instead."
+        )
+    with RUN_LOCK, torch.enable_grad():
+        opened = runs.gates(1)
+        gates = GateRows(*(each.requires_grad_() for each in (opened.heads, opened.feed_forward, opened.layers)))
+        value = runs.run(Gated(gates), runs.target.tokens, 1)
+        inputs = (gates.heads, gates.feed_forward, gates.layers)
+        gradients = torch.autograd.grad(value.sum(), inputs, allow_unused=True)
+    estimates = [
+        np.full(each.shape[1:], np.nan, dtype=np.float32) if gradient is None else -gradient[0].float().cpu().numpy()
+        for each, gradient in zip(inputs, gradients, strict=True)
+    ]
+    for layer, count in enumerate(runs.head_counts):
+        estimates[0][layer, count:] = np.nan
+    return estimates[0], estimates[1], estimates[2]
+
+
+def gradient_nbytes(runs: InterventionRuns) -> int:
+    """About how many bytes a run with gradients keeps: every layer's numbers, and its attention maps."""
+    seq = len(runs.target.tokens)
+    return runs.layers * (runs.row_nbytes + 2 * NUMBER_NBYTES * max(runs.head_counts) * seq * seq)

@@ -1,0 +1,147 @@
+"""The modules at which a run can be changed: every layer, its feed-forward block, its attention's output projection."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.heads.projections import layer_projections
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.parameters.components import inside_layer
+from bertviz_core.parameters.naming import NameClassifier
+
+if TYPE_CHECKING:
+    from torch import nn
+
+HIDDEN_SIZES = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
+"""What families call the width of a hidden state in their config."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """Modules of the base model -> the layers that they serve, in the order of their calls in one run."""
+
+    layers: "dict[nn.Module, tuple[int, ...]]"
+    """Whole layers; {} where a family keeps the parts of a layer in lists of their own (XLM)."""
+    feed_forward: "dict[nn.Module, tuple[int, ...]]"
+    """The last linear map of the feed-forward block; {} where a layer has several, or none is known."""
+    projections: "dict[nn.Module, tuple[int, ...]]"
+    """The output projection of attention; {} where attention is recorded, or where that is a bare tensor (XLNet)."""
+    columns: int
+    """Numbers of the projection's input that are the heads', the first ones; 0 without projections."""
+    heads: int
+    """Heads of a layer; 0 without projections."""
+    across: bool
+    """Whether the layers take states as (batch, hidden, seq), as the convolutions of SqueezeBERT do."""
+
+
+def model_parts(loaded: LoadedModel) -> Parts:
+    """Where a model can be changed; to be called once its attention_source is settled (check_recording).
+
+    Raises:
+        UnsupportedModelError: it has no attention, or no place where its heads can be told apart.
+    """
+    if loaded.attention_source == "none":
+        title = family(loaded.model_type).title
+        raise UnsupportedModelError(
+            f"{title} has no attention heads whose output could be changed; choose another model."
+        )
+    projections, columns, heads = _projections(loaded) if loaded.attention_source == "eager" else ({}, 0, 0)
+    names = _names(loaded)
+    return Parts(
+        layers=_layers(loaded, names),
+        feed_forward=_feed_forward(loaded, names),
+        projections=projections,
+        columns=columns,
+        heads=heads,
+        across=any(is_convolution(module) for module in projections),
+    )
+
+
+def _projections(loaded: LoadedModel) -> "tuple[dict[nn.Module, tuple[int, ...]], int, int]":
+    """Modules that the heads' outputs go into, the width of these outputs, and the count of heads."""
+    modules: dict[nn.Module, tuple[int, ...]] = {}
+    columns = heads = 0
+    for layer in range(loaded.num_hidden_layers):
+        row = layer_projections(loaded, layer)
+        if row.output.bare:
+            raise UnsupportedModelError(
+                f"{family(loaded.model_type).title} applies its output projection without a module of its own, so "
+                "nothing can be changed before it; choose another model."
+            )
+        heads, columns = row.heads, len(row.value.weight) // row.key_heads * row.heads
+        modules[row.output.module] = row.shared_with
+    return modules, columns, heads
+
+
+def _names(loaded: LoadedModel) -> dict[int, list[tuple[str, str]]]:
+    """Of every stored layer its parameters' names and parts, the layers in their order."""
+    classifier = NameClassifier(loaded.model_type, loaded.model.base_model_prefix, wrapped=False)
+    blocks: dict[int, list[tuple[str, str]]] = {}
+    for name, _ in loaded.model.named_parameters():
+        role, layer = classifier.classify(name)
+        if layer is not None:
+            blocks.setdefault(layer, []).append((name, role.part))
+    return {index: blocks[layer] for index, layer in enumerate(sorted(blocks))}
+
+
+def _served(loaded: LoadedModel, stored: int) -> list[tuple[int, ...]]:
+    """Of every stored layer the layers of a pass that it serves; () for none where that is not known."""
+    if stored == loaded.num_hidden_layers:
+        return [(layer,) for layer in range(stored)]
+    try:
+        rows = [layer_projections(loaded, layer).shared_with for layer in range(loaded.num_hidden_layers)]
+    except UnsupportedModelError:
+        return []
+    return list(dict.fromkeys(rows))
+
+
+def _layers(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
+    """The module around all parameters of a layer, where there is one."""
+    modules: dict[nn.Module, tuple[int, ...]] = {}
+    served = _served(loaded, len(names))
+    for block, layers in enumerate(served):
+        paths = set()
+        for name, _ in names[block]:
+            location = inside_layer(name, loaded.model_type)
+            paths.add(name[: location[0][-1].stop] if location is not None else "")
+        if len(paths) != 1:
+            return {}
+        modules[loaded.model.get_submodule(paths.pop())] = layers
+    return modules if len(modules) == len(names) else {}
+
+
+def _feed_forward(loaded: LoadedModel, names: dict[int, list[tuple[str, str]]]) -> "dict[nn.Module, tuple[int, ...]]":
+    """The one matrix of a feed-forward block that leads back to the width of a hidden state."""
+    config = loaded.model.config
+    hidden = next((size for each in HIDDEN_SIZES if isinstance(size := getattr(config, each, None), int)), 0)
+    modules: dict[nn.Module, tuple[int, ...]] = {}
+    served = _served(loaded, len(names))
+    for block, layers in enumerate(served):
+        matrices = [
+            name.rpartition(".")[0]
+            for name, part in names[block]
+            if part == "feed_forward" and name.endswith(".weight")
+        ]
+        last = [path for path in matrices if _leads_to(loaded.model.get_submodule(path), hidden)]
+        if len(last) != 1:
+            return {}
+        modules[loaded.model.get_submodule(last[0])] = layers
+    return modules
+
+
+def is_convolution(module: Any) -> bool:
+    """Whether a linear map is kept as a convolution of width 1, which takes (batch, channels, seq)."""
+    import torch
+
+    return isinstance(module, torch.nn.Conv1d)
+
+
+def _leads_to(module: Any, width: int) -> bool:
+    """Whether a linear map gives vectors of this width, out of wider or narrower ones."""
+    shape = tuple(module.weight.shape)
+    if len(shape) == 3 and shape[2] == 1:  # a convolution of width 1
+        shape = shape[:2]
+    if type(module).__name__ == "Conv1D":  # GPT-2 keeps its matrices transposed
+        shape = shape[::-1]
+    return len(shape) == 2 and shape[0] == width and shape[1] != width

@@ -1,0 +1,191 @@
+"""Several heads removed together: beside the sum of their single effects, and one after the other as a curve.
+
+Joint removal is not the sum of single removals: heads do each other's work, and normalisations divide by what is left.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bertviz_core.causes.effects import part_effects
+from bertviz_core.causes.gates import GateRows, head_gates
+from bertviz_core.causes.results import JointRemoval, PartMeans, RemovalCurve, RemovalOrder
+from bertviz_core.causes.runs import InterventionRuns, chosen
+from bertviz_core.errors import Progress, TextError
+
+Places = Sequence[tuple[int, int]]
+"""Layer and head of each."""
+RANDOM_ORDERS = 20
+"""Orders of a random band: so many that its width means something."""
+
+
+def joint_removal(runs: InterventionRuns, places: Places, means: PartMeans | None = None) -> JointRemoval:
+    """The effect of some heads removed together, and of each alone.
+
+    Args:
+        runs: the target.
+        places: layer and head of each.
+        means: what stands in their place; None for nothing.
+
+    Raises:
+        TextError: no head, or one that does not exist.
+    """
+    removed = chosen(places, runs)
+    if not removed:
+        raise TextError("No head to remove was chosen; choose at least one.")
+    effects = runs.effects(_gates(runs, [removed, *([place] for place in removed)]), means)
+    return JointRemoval(
+        title=runs.target.title,
+        unit=runs.target.unit,
+        kind="zero" if means is None else "mean",
+        clean=runs.clean,
+        places=np.array(removed),
+        single=effects[1:],
+        joint=float(effects[0]),
+    )
+
+
+def greedy_order(
+    runs: InterventionRuns, count: int, means: PartMeans | None = None, tell: Progress | None = None
+) -> list[tuple[int, int]]:
+    """Heads in the order of a greedy search: at each step the one whose removal moves the target furthest from clean.
+
+    Args:
+        runs: the target.
+        count: heads to remove.
+        means: what stands in their place; None for nothing.
+        tell: called as tell(heads removed, count); what it raises (SupersededError) ends the work.
+
+    Raises:
+        TextError: there are not so many heads.
+    """
+    _check_count(runs, count)
+    order: list[tuple[int, int]] = []
+    for step in range(count):
+        tried: dict[tuple[int, int], float] = {}
+        before = _gates(runs, [order])
+        base = float(runs.effects(before, means)[0]) if order else 0.0
+        for layer in range(runs.layers):  # by layer, so that rows share what is below it
+            left = [place for place in runs.places if place[0] == layer and place not in order]
+            if left:
+                gates = _gates(runs, [[*order, place] for place in left])
+                effects = base + runs.effects(gates, means, against=before)
+                tried |= dict(zip(left, np.abs(effects).tolist(), strict=True))
+        order.append(max(tried, key=tried.__getitem__))
+        if tell is not None:
+            tell(step + 1, count)
+    return order
+
+
+def gradient_order(runs: InterventionRuns, count: int) -> list[tuple[int, int]]:
+    """Heads by the size of the gradient estimate of their effect, the largest first.
+
+    Raises:
+        TextError: there are not so many heads, or as part_effects.
+    """
+    _check_count(runs, count)
+    ranked = part_effects(runs.target, "gradient", max_batch_bytes=runs.max_nbytes).ranked()
+    return [(layer, head) for layer, head, _ in ranked[:count]]
+
+
+def random_orders(
+    runs: InterventionRuns, count: int, orders: int = RANDOM_ORDERS, seed: int = 0
+) -> list[list[tuple[int, int]]]:
+    """Heads in orders drawn at random, every order as likely.
+
+    Raises:
+        TextError: there are not so many heads.
+    """
+    _check_count(runs, count)
+    draw = np.random.default_rng(seed)
+    return [[runs.places[index] for index in draw.permutation(len(runs.places))[:count]] for _ in range(orders)]
+
+
+def removal_curve(
+    runs: InterventionRuns,
+    orders: Sequence[Places],
+    order: RemovalOrder,
+    means: PartMeans | None = None,
+    tell: Progress | None = None,
+) -> RemovalCurve:
+    """The target with 0, 1, 2, ... heads removed, in each of some orders of one length.
+
+    Args:
+        runs: the target.
+        orders: layer and head in the order of their removal.
+        order: what these orders are.
+        means: what stands in the place of a removed head; None for nothing.
+        tell: called as tell(orders done, orders); what it raises ends the work.
+
+    Raises:
+        TextError: a head does not exist.
+    """
+    values = []
+    for done, places in enumerate(orders, start=1):
+        removed = chosen(places, runs)
+        gates = _gates(runs, [removed[:step] for step in range(len(removed) + 1)])
+        values.append(runs.clean + runs.effects(gates, means))
+        if tell is not None:
+            tell(done, len(orders))
+    return RemovalCurve(
+        title=runs.target.title,
+        unit=runs.target.unit,
+        kind="zero" if means is None else "mean",
+        order=order,
+        places=np.array([list(places) for places in orders]),
+        values=np.stack(values).astype(np.float32),
+    )
+
+
+def accuracy_curve(
+    runs: InterventionRuns,
+    orders: Sequence[Places],
+    order: RemovalOrder,
+    answers: Callable[[], Sequence[str]],
+    labels: Sequence[str],
+    means: PartMeans | None = None,
+    tell: Progress | None = None,
+) -> RemovalCurve:
+    """The share of right answers over labelled texts with 0, 1, 2, ... heads removed.
+
+    Args:
+        runs: a target of the model that answers.
+        orders: layer and head in the order of their removal.
+        order: what these orders are.
+        answers: asks the model for its answer to every text, as class_predictions or probe_predictions do.
+        labels: the right answers.
+        means: what stands in the place of a removed head; None for nothing.
+        tell: called as tell(steps done, steps); what it raises ends the work.
+
+    Raises:
+        TextError: a head does not exist.
+    """
+    steps = [[chosen(places, runs)[:step] for step in range(len(places) + 1)] for places in orders]
+    shares, done, total = [], 0, sum(map(len, steps))
+    for row in steps:
+        right = []
+        for removed in row:
+            with runs.removed(_gates(runs, [removed]), means):
+                given = answers()
+            right.append(float(np.mean([one == other for one, other in zip(given, labels, strict=True)])))
+            done += 1
+            if tell is not None:
+                tell(done, total)
+        shares.append(right)
+    return RemovalCurve(
+        title=f"right answers to {len(labels):,} labelled texts",
+        unit="share",
+        kind="zero" if means is None else "mean",
+        order=order,
+        places=np.array([list(places) for places in orders]),
+        values=np.array(shares, dtype=np.float32),
+    )
+
+
+def _gates(runs: InterventionRuns, removed: Sequence[Places]) -> GateRows:
+    return head_gates(removed, runs.layers, max(runs.head_counts), runs.target.loaded.device)
+
+
+def _check_count(runs: InterventionRuns, count: int) -> None:
+    if not 1 <= count <= len(runs.places):
+        raise TextError(f"{count:,} heads cannot be removed one by one; give a number from 1 to {len(runs.places):,}.")

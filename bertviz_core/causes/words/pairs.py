@@ -1,0 +1,239 @@
+"""Which words make two texts alike: the cosine as a sum over pairs of their tokens, and what the references owe to it.
+
+With f the sentence vector of length 1, a and b the hidden states of two texts at a layer, r_a and r_b those of the
+texts with every word masked, and J the mean Jacobian of f on the straight way from reference to text (Moeller et al.
+2023, equation 6):
+
+    f(a)f(b) - f(a)f(r_b) - f(r_a)f(b) + f(r_a)f(r_b) = sum over tokens i, j of (J_a (a - r_a)_i) . (J_b (b - r_b)_j)
+
+J is never made: a token's part of the product is a derivative in one direction, taken forwards, so that a text of n
+tokens takes n rows for each node of Gauss and Legendre.
+"""
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.causes.interventions import Intervention, intervening
+from bertviz_core.causes.runs import InterventionRuns
+from bertviz_core.causes.targets import cosine_target
+from bertviz_core.causes.words.results import PairLedger
+from bertviz_core.causes.words.units import reference_id, text_units
+from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
+from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.words import masked_row
+from bertviz_core.sentences.batches import prompt_tokens
+from bertviz_core.sentences.encoding import plan_vectors
+from bertviz_core.sentences.results import SentencePlan
+from bertviz_core.settings import MAX_BATCH_BYTES
+from bertviz_core.trace.inputs import model_inputs
+from bertviz_core.trace.run import RUN_LOCK
+from bertviz_core.trace.tokenization import TextTokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+FIRST_NODES, MOST_NODES = 16, 128
+TOLERANCE = 1e-5
+"""Error of the sum that is small enough, a cosine."""
+TANGENTS = 3
+"""Bytes of a run with derivatives, as a multiple of those of one without."""
+
+
+def pair_ledger(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    text: str,
+    pair: str,
+    plan: SentencePlan,
+    layer: int = 0,
+    tell: Progress | None = None,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+) -> PairLedger:
+    """What every pair of tokens adds to the cosine of two texts; with the reference terms the sum is the cosine.
+
+    The nodes are doubled until the sum misses the cosine by at most TOLERANCE; a notice says where it does not.
+
+    Args:
+        loaded: the model.
+        tokenizer: its tokenizer.
+        text: one text.
+        pair: the other.
+        plan: how a sentence becomes a vector (bertviz_core.sentences.plan.recommended).
+        layer: entry of the hidden states at which tokens are told apart: 0 for the embedding output.
+        tell: called as tell(rows done, rows) of all nodes so far; what it raises (SupersededError) ends the work.
+        max_batch_bytes: about how many bytes a batch may take.
+
+    Raises:
+        TextError: there is no such layer, or a text has no word or no vector.
+        UnsupportedModelError: the family's layers cannot be reached, its functions have no forward derivative, or the
+            tokenizer has no mask.
+        BertvizError: as cosine_target.
+    """
+    started = perf_counter()
+    if not 0 <= layer < loaded.num_hidden_layers:
+        raise TextError(
+            f"There is no layer {layer} of {loaded.name!r} to start from; the last is {loaded.num_hidden_layers - 1}."
+        )
+    ways = [
+        _Way(loaded, tokenizer, one, other, plan, layer, max_batch_bytes) for one, other in ((text, pair), (pair, text))
+    ]
+    first, second = ways
+    cosine, terms = (
+        float(first.end @ second.end),
+        [
+            float(first.end @ second.start),
+            float(first.start @ second.end),
+            float(first.start @ second.start),
+        ],
+    )
+    nodes = FIRST_NODES
+    notices: tuple[str, ...] = ()
+    while True:
+        parts = [way.parts(nodes, tell) for way in ways]
+        shares = parts[0] @ parts[1].T
+        error = abs(float(shares.sum()) + terms[0] + terms[1] - terms[2] - cosine)
+        if error <= TOLERANCE:
+            break
+        if nodes == MOST_NODES:
+            notices = (
+                f"After {nodes} nodes the sum still misses the cosine by {error:.2g}; start from a later layer.",
+            )
+            break
+        nodes *= 2
+    shares = shares.astype(np.float32)
+    shares.setflags(write=False)
+    return PairLedger(
+        model=loaded.name,
+        layer=layer,
+        first=first.runs.target.tokens,
+        second=second.runs.target.tokens,
+        shares=shares,
+        first_reference=terms[0],
+        second_reference=terms[1],
+        both_references=terms[2],
+        cosine=cosine,
+        error=error,
+        nodes=nodes,
+        seconds=perf_counter() - started,
+        notices=tuple(dict.fromkeys((*first.runs.target.notices, *second.runs.target.notices, *notices))),
+    )
+
+
+class _State(Intervention):
+    """Notes the state that goes into a layer, or puts another in its place."""
+
+    def __init__(self, layer: int, given: "torch.Tensor | None" = None) -> None:
+        self._layer, self._given = layer, given
+        self.noted: torch.Tensor | None = None
+
+    def state(self, layer: int, state: "torch.Tensor") -> "torch.Tensor":
+        if layer != self._layer:
+            return state
+        self.noted = state
+        return state if self._given is None else self._given
+
+
+class _Way:
+    """The straight way between a text's states at a layer and those of its reference."""
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        tokenizer: TextTokenizer,
+        text: str,
+        other: str,
+        plan: SentencePlan,
+        layer: int,
+        max_batch_bytes: int,
+    ) -> None:
+        import torch
+
+        self.runs = InterventionRuns(cosine_target(loaded, tokenizer, text, other, plan), max_batch_bytes)
+        if not self.runs.parts.layers:
+            raise self._refusal("has no module of a whole layer whose input could be followed")
+        self._loaded, self._plan, self._layer = loaded, plan, layer
+        self._skipped = prompt_tokens(tokenizer, plan)
+        tokens = self.runs.target.tokens
+        own = [place for unit in text_units(tokens, False) for place in unit.positions]
+        reference = masked_row(tokens, own, reference_id(tokenizer))
+        self._inputs = model_inputs(loaded, (tokens,))
+        states, vectors = [], []
+        with RUN_LOCK, torch.no_grad():
+            for inputs in (self._inputs, model_inputs(loaded, (reference,))):
+                noting = _State(layer)
+                vectors.append(self._vectors(noting, inputs)[0].double().cpu().numpy())
+                if noting.noted is None:
+                    raise self._refusal(f"does not run layer {layer} as a module of its own")
+                states.append(noting.noted)
+        if not np.isfinite(vectors).all():
+            raise TextError(f"The sentence vector of {text[:40]!r} has no direction; give another text.")
+        self._end, self._start = states
+        self.end, self.start = vectors
+
+    def parts(self, nodes: int, tell: Progress | None) -> Float[np.ndarray, "seq dimensions"]:
+        """The part of every token in f(text) - f(reference)."""
+        import torch
+
+        seq = len(self.runs.target.tokens)
+        points, weights = np.polynomial.legendre.leggauss(nodes)
+        total = np.zeros((seq, len(self.end)))
+        step = max(1, self.runs.max_nbytes // (TANGENTS * self.runs.row_nbytes))
+        work = [(node, token) for node in range(nodes) for token in range(seq)]
+        way = self._end - self._start
+        for start in range(0, len(work), step):
+            chunk = work[start : start + step]
+            at = torch.tensor([(points[node] + 1) / 2 for node, _ in chunk]).to(way)[:, None, None]
+            direction = torch.zeros(len(chunk), *way.shape[1:]).to(way)
+            for row, (_, token) in enumerate(chunk):
+                direction[row, token] = way[0, token]
+            slopes = self._slopes(self._start + at * way, direction)
+            for (node, token), slope in zip(chunk, slopes, strict=True):
+                total[token] += weights[node] / 2 * slope
+            if tell is not None:
+                tell(start + len(chunk), len(work))
+        return total
+
+    def _slopes(self, states: "torch.Tensor", directions: "torch.Tensor") -> Float[np.ndarray, "rows dimensions"]:
+        """The derivative of f in a direction for each row of states, forwards."""
+        import torch
+        from torch.autograd import forward_ad
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        shared = self.runs.shares
+        rows = {name: values if shared else values.expand(len(states), -1) for name, values in self._inputs.items()}
+        # Of the kernels of attention only the plain one has a forward derivative.
+        with RUN_LOCK, torch.no_grad(), sdpa_kernel(SDPBackend.MATH), forward_ad.dual_level():
+            dual = forward_ad.make_dual(states, directions)  # type: ignore[no-untyped-call]  # torch does not annotate it
+            given = _State(self._layer, dual)
+            try:
+                vectors = self._vectors(given, rows)
+                slopes = forward_ad.unpack_dual(vectors).tangent  # type: ignore[no-untyped-call]  # as above
+            except SupersededError:
+                raise
+            except (UnsupportedModelError, RuntimeError) as error:
+                raise self._refusal("has a step without a forward derivative") from error
+            if slopes is None:
+                raise self._refusal("has a step without a forward derivative")
+            found: np.ndarray = slopes.double().cpu().numpy()
+        return found
+
+    def _vectors(self, intervention: Intervention, inputs: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
+        """The sentence vectors of a run, of length 1; for one who holds RUN_LOCK."""
+        import torch
+
+        runs, loaded, plan = self.runs, self._loaded, self._plan
+        with intervening(loaded.model, runs.parts, runs.layers, intervention):
+            lengths = [len(runs.target.tokens)]
+            vectors = plan_vectors(loaded, plan, inputs, lengths, self._skipped)[:, : plan.truncate_dim]
+        return torch.nn.functional.normalize(vectors, dim=1)
+
+    def _refusal(self, why: str) -> UnsupportedModelError:
+        return UnsupportedModelError(
+            f"{family(self.runs.target.loaded.model_type).title} {why}, so the cosine cannot be shared out between "
+            "words here; measure the words by leave-one-out instead."
+        )

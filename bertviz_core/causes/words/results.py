@@ -1,0 +1,107 @@
+"""Results about words: their shares in a target, and of pairs of words in the cosine of two texts."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.trace.results import Tokens
+
+ShareMethod = Literal["leave-one-out", "integrated-gradients", "gradient-x-input"]
+"""Measured with each word away; or a path integral of gradients; or the gradient at the text alone."""
+METHODS: tuple[ShareMethod, ...] = get_args(ShareMethod)
+Replacement = Literal["mask", "drop"]
+"""What becomes of a word that is taken away: a mask at each of its tokens, or fewer tokens."""
+REPLACEMENTS: tuple[Replacement, ...] = get_args(Replacement)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordShares:
+    """What each word, or token, of a text adds to a target; what lowers the target is negative."""
+
+    model: str
+    """Name of the model."""
+    target: str
+    """The target as it is asked for, such as "cosine" or "class:NAME"."""
+    title: str
+    """What the target is."""
+    unit: str
+    """Unit of the target and of every share."""
+    method: ShareMethod
+    """How the shares were found."""
+    instead: str
+    """What stands in a word's place, one phrase."""
+    tokens: Tokens
+    """The text that was run."""
+    words: tuple[str, ...]
+    """The words or tokens, special ones left out."""
+    positions: tuple[tuple[int, ...], ...]
+    """Which tokens each of them is."""
+    shares: Float[np.ndarray, " words"]
+    """Of each of them; of leave-one-out the clean target minus that without the word."""
+    clean: float
+    """The target of the text as it is."""
+    reference: float
+    """The target with all of these words away at once; NaN where nothing would be left to run."""
+    error: float
+    """|sum of shares - (clean - reference)| of a method that promises 0 there; 0 for leave-one-out, which promises
+    nothing of the kind and whose every share is a measured difference."""
+    runs: int
+    """Rows that went through the model."""
+    seconds: float
+    """Duration of all runs."""
+    notices: tuple[str, ...]
+    """What a reader must know, one sentence each."""
+
+    def per_token(self) -> Float[np.ndarray, " seq"]:
+        """Of every token the share of its word; NaN for special tokens."""
+        shares = np.full(len(self.tokens), np.nan, dtype=np.float32)
+        for share, positions in zip(self.shares, self.positions, strict=True):
+            shares[list(positions)] = share
+        return shares
+
+    def ranked(self) -> tuple[int, ...]:
+        """The words by their index, the one that raises the target most first."""
+        return tuple(np.argsort(-self.shares, kind="stable").tolist())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairLedger:
+    """The cosine of two texts as a sum: a share for each token of one with each of the other, and reference terms.
+
+    cosine = sum of shares + f(a)f(r_b) + f(r_a)f(b) - f(r_a)f(r_b), where f is the vector of length 1 of a text and r
+    its reference, the text with every word masked.
+    """
+
+    model: str
+    """Name of the model."""
+    layer: int
+    """Entry of the hidden states from which the paths go to the sentence vector; 0 is the embedding output."""
+    first: Tokens
+    """The first text."""
+    second: Tokens
+    """The second text."""
+    shares: Float[np.ndarray, "first_tokens second_tokens"]
+    """Of every pair of tokens."""
+    first_reference: float
+    """Cosine of the first text with the reference of the second."""
+    second_reference: float
+    """Cosine of the reference of the first text with the second."""
+    both_references: float
+    """Cosine of the two references."""
+    cosine: float
+    """Of the two texts."""
+    error: float
+    """|sum of shares + reference terms - cosine|."""
+    nodes: int
+    """Points of each path at which the derivative was taken, by Gauss and Legendre."""
+    seconds: float
+    """Duration of all runs."""
+    notices: tuple[str, ...]
+    """What a reader must know, one sentence each."""
+
+    @property
+    def reference_terms(self) -> float:
+        """What the cosine owes to the references, whatever the words are."""
+        return self.first_reference + self.second_reference - self.both_references

@@ -1,0 +1,87 @@
+"""Removals: together they are one run with all of them gone; every curve begins at clean and goes by its order."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bertviz_core.causes.gates import head_gates
+from bertviz_core.causes.removal import (
+    accuracy_curve,
+    gradient_order,
+    greedy_order,
+    joint_removal,
+    random_orders,
+    removal_curve,
+)
+from bertviz_core.causes.runs import InterventionRuns
+from bertviz_core.causes.targets import class_target
+from bertviz_core.errors import TextError
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.trace.tokenization import tokenize
+from tests.helpers.tiny_causes import cut_head, opened, plain_value, tiny_runs
+from tests.helpers.tiny_heads import tiny_head
+from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT
+
+
+def effect(runs: InterventionRuns, places: list[tuple[int, int]]) -> float:
+    return float(runs.effects(head_gates([places], LAYERS, HEADS, "cpu"))[0])
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet"])
+def test_heads_removed_together_are_zeroed_columns_together(family: str) -> None:
+    runs, model = tiny_runs(family), opened(family)[0]
+    removal = joint_removal(runs, [(0, 1), (2, 0)])
+    with cut_head(model, 0, 1), cut_head(model, 2, 0):
+        assert removal.joint == pytest.approx(plain_value(runs.target) - runs.clean, abs=1e-5)
+    assert removal.total == pytest.approx(effect(runs, [(0, 1)]) + effect(runs, [(2, 0)]), abs=1e-6)
+    assert joint_removal(runs, [(1, 1)]).joint == pytest.approx(joint_removal(runs, [(1, 1)]).total, abs=1e-7)
+    with pytest.raises(TextError, match="No head"):
+        joint_removal(runs, [])
+
+
+def test_the_greedy_order_is_the_best_head_at_each_step() -> None:
+    runs = tiny_runs("bert")
+    order = greedy_order(runs, 3)
+    for step in range(3):
+        left = [place for place in product(range(LAYERS), range(HEADS)) if place not in order[:step]]
+        by_hand = max(left, key=lambda place: abs(effect(runs, [*order[:step], place])))
+        assert order[step] == by_hand
+
+
+def test_a_curve_begins_at_clean_and_each_step_is_a_joint_removal() -> None:
+    runs = tiny_runs("bert")
+    orders = random_orders(runs, 4, orders=3, seed=2)
+    assert [len(set(order)) for order in orders] == [4, 4, 4]
+    assert orders == random_orders(runs, 4, orders=3, seed=2)
+    curve = removal_curve(runs, orders, "random")
+    assert curve.values.shape == (3, 5)
+    np.testing.assert_allclose(curve.values[:, 0], runs.clean, atol=1e-7)
+    for row, order in enumerate(orders):
+        for step in range(1, 5):
+            assert curve.values[row, step] == pytest.approx(runs.clean + effect(runs, order[:step]), abs=1e-6)
+    assert len(gradient_order(runs, 6)) == len(set(gradient_order(runs, 6))) == LAYERS * HEADS
+    for count in (0, 7):
+        with pytest.raises(TextError, match="from 1 to 6"):
+            greedy_order(runs, count)
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet"])
+def test_the_accuracy_with_heads_removed_is_that_of_the_model_without_them(family: str) -> None:
+    head, tokenizer, _ = tiny_head(family, "sequence-classification", num_labels=4)
+    texts = [tokenize(tokenizer, text) for text in (TEXT, PAIR, "the bank", "my pet", "river bank python", "i love")]
+    runs = InterventionRuns(class_target(head, texts[0], "LABEL_0"))
+
+    def answers() -> list[str]:
+        return [each.labels[int(each.logits.argmax())] for each in class_predictions(head, texts)]
+
+    labels = answers()
+    order = [(2, 1), (0, 0), (1, 1), (2, 0)]
+    curve = accuracy_curve(runs, [order], "gradient", answers, labels)
+    assert curve.values[0, 0] == 1
+    with cut_head(head.base, 2, 1), cut_head(head.base, 0, 0):
+        without = answers()
+    assert curve.values[0, 2] == pytest.approx(
+        np.mean([one == other for one, other in zip(without, labels, strict=True)])
+    )
+    assert answers() == labels

@@ -1,0 +1,61 @@
+"""`python -m bertviz_core causes`: the JSON contract, the table, exit code 2 with one line."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Command
+from tests.helpers.tiny_heads import save_tiny_head
+from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT
+
+
+@pytest.fixture
+def run(command: Command) -> Command:
+    """The command of this file."""
+    return partial(command, "causes")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A tiny classifier."""
+    return str(save_tiny_head("bert", "sequence-classification", tmp_path / "tiny", num_labels=3))
+
+
+@pytest.mark.parametrize("kind", ["zero", "mean", "gradient"])
+def test_the_json_contract(run: Command, folder: str, kind: str) -> None:
+    answer = json.loads(run(folder, TEXT, "--pair", PAIR, "--kind", kind, "--json").stdout)
+    assert (answer["target"], answer["kind"]) == ("cosine", kind)
+    assert -1 <= answer["clean"] <= 1
+    assert np.array(answer["effects"]).shape == (LAYERS, HEADS)
+    assert len(answer["layers"]) == len(answer["feed_forward"]) == LAYERS
+    assert bool(answer["reference"]) == (kind == "mean")
+
+
+def test_a_class_and_its_table(run: Command, folder: str) -> None:
+    done = run(folder, TEXT, "--target", "class:LABEL_1", "--measure", "probability")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert "probability of 'LABEL_1'" in lines[0]
+    assert lines[2].split() == ["layer", "head", "0", "head", "1", "feed-forward", "whole", "layer"]
+    assert len(lines) == 3 + LAYERS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "No target was named"),
+        (["--target", "class:joy"], "no class 'joy'"),
+        (["--target", "nonsense"], "is no target"),
+        (["--pair", PAIR, "--kind", "loud"], "no --kind 'loud'"),
+        (["--target", "class:LABEL_1", "--measure", "loud"], "no measure"),
+        (["--target", "word:bank@2"], "head for masked-lm"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(run: Command, folder: str, arguments: list[str], words: str) -> None:
+    done = run(folder, TEXT, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,125 @@
+"""`python -m bertviz_core predict`: the JSON contract of every task, tables, files, exit code 2 with one line."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Command, alone
+from tests.helpers.tiny_heads import save_tiny_head
+
+GAP = "The capital of France is [MASK]."
+SPLADE = "splade-tiny"
+
+
+@pytest.fixture
+def run(command: Command) -> Command:
+    """The command of this file."""
+    return partial(command, "predict")
+
+
+def test_as_a_shell_runs_it() -> None:
+    done = alone("predict", SPLADE, GAP, "--json", "--top", "3")
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    answer = json.loads(done.stdout)
+    assert (answer["task"], answer["model_class"]) == ("masked-lm", "BertForMaskedLM")
+    gap = answer["positions"][6]
+    assert (gap["token"], gap["rank"], gap["log_probability"], len(gap["top"])) == ("[MASK]", None, None, 3)
+    assert gap["top"][0].keys() == {"token", "id", "probability", "log_probability", "logit"}
+    assert gap["top"][0]["token"] == "city"
+    assert [place["position"] for place in answer["positions"]] == list(range(len(answer["tokens"])))
+
+
+def test_every_view_of_a_masked_lm(run: Command) -> None:
+    surprise = json.loads(run(SPLADE, "Paris is a city.", "--view", "surprise", "--json").stdout)
+    told = [value for value in surprise["surprise"] if value is not None]
+    assert surprise["perplexity"] == pytest.approx(float(np.exp(np.mean(told))), rel=1e-4)
+    lens = json.loads(run(SPLADE, GAP, "--view", "lens", "--json", "--top", "2").stdout)
+    assert np.array(lens["top"]).shape == (3, 9, 2)
+    assert lens["top"][2][6][0] == "city"
+    terms = json.loads(run(SPLADE, "Paris", "--pair", "France", "--view", "terms", "--json", "--top", "9999").stdout)
+    assert sum(each["share"] for each in terms["shares"]) == pytest.approx(terms["score"], rel=1e-4)
+    for view in ("words", "surprise", "lens", "terms"):
+        assert run(SPLADE, "Paris is a city.", "--view", view).stdout.startswith(f"{SPLADE}: BertForMaskedLM")
+    masked = json.loads(run(SPLADE, "Paris is a city.", "--mask", "1", "--json").stdout)["positions"][1]
+    assert (masked["token"], masked["masked"]) == ("paris", True)
+    assert masked["rank"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("task", "keys"),
+    [
+        ("sequence-classification", {"labels", "logits", "probabilities"}),
+        ("token-classification", {"tokens", "labels", "logits", "entities"}),
+        ("question-answering", {"answers", "start_logits", "end_logits"}),
+        ("next-sentence", {"labels", "logits", "probabilities"}),
+    ],
+)
+def test_every_task_keeps_its_contract(run: Command, tmp_path: Path, task: str, keys: set[str]) -> None:
+    model = str(save_tiny_head("bert", task, tmp_path / "tiny"))
+    arguments = (model, "I love my pet?", "--pair", "the python, my pet.")
+    answer = json.loads(run(*arguments, "--json").stdout)
+    assert answer["task"] == task
+    assert keys <= answer.keys()
+    assert run(*arguments).stdout.count("\n") > 2
+
+
+def test_a_file_of_texts(run: Command, tmp_path: Path) -> None:
+    model = str(save_tiny_head("bert", "sequence-classification", tmp_path / "tiny"))
+    texts = ("I love my pet", "the river", "my python, the bank.")
+    (tmp_path / "texts.csv").write_text("id,text\n" + "".join(f'{row},"{text}"\n' for row, text in enumerate(texts)))
+    answer = json.loads(run(model, "--file", str(tmp_path / "texts.csv"), "--json").stdout)
+    assert [each["text"] for each in answer["predictions"]] == list(texts)
+    for text, each in zip(texts, answer["predictions"], strict=True):
+        np.testing.assert_allclose(each["logits"], json.loads(run(model, text, "--json").stdout)["logits"], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("all-MiniLM-L6-v2", "x"), "holds a base model (BertModel) and no task head"),
+        ((SPLADE, "x", "--task", "question-answering"), "is not whole in 'splade-tiny'"),
+        ((SPLADE, "x", "--task", "poetry"), "No task 'poetry' found"),
+        ((SPLADE, "[MASK] " * 33), "33 masks; at most 32"),
+        ((SPLADE, "x", "--mask", "9"), "There is no token 9"),
+        ((SPLADE, "x", "--mask", "one"), "is no list of positions"),
+        ((SPLADE, "x", "--view", "poem"), "There is no --view 'poem'"),
+        ((SPLADE, "x", "--join", "glue"), "There is no --join 'glue'"),
+        ((SPLADE, "x", "--top", "0"), "0 words were asked for"),
+        ((SPLADE,), "Give either one TEXT or a --file"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(run: Command, arguments: tuple[str, ...], words: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_answers_of_a_file_beside_their_gold_labels(run: Command, tmp_path: Path) -> None:
+    folder = save_tiny_head("bert", "sequence-classification", tmp_path / "model", num_labels=2)
+    texts = ["my pet", "the river bank", "love", "python"]
+    lines = "\n".join(texts)
+    (tmp_path / "plain.txt").write_text(lines)
+    answers = json.loads(run(str(folder), "--file", str(tmp_path / "plain.txt"), "--json").stdout)["predictions"]
+    said = [each["labels"][int(np.argmax(each["logits"]))] for each in answers]
+    gold = [said[0].lower(), said[1], "", "other"]
+    rows = "\n".join(f"{text},{label}" for text, label in zip(texts, gold, strict=True))
+    (tmp_path / "gold.csv").write_text(f"text,label\n{rows}\n")
+    done = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "label", "--json")
+    told = json.loads(done.stdout)
+    assert told["accuracy"] == pytest.approx(2 / 3)
+    assert told["mistakes"] == [3]
+    assert [each["answer"] for each in told["predictions"]] == said
+    assert np.array(told["confusion"]).sum() == 3
+    assert "1 text without a gold label" in done.stderr
+    table = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "label").stdout
+    assert table.startswith("accuracy 0.6667")
+    assert "python" in table
+    wrong = run(str(folder), "--file", str(tmp_path / "gold.csv"), "--gold", "nothing")
+    assert wrong.returncode == 2
+    assert "no column 'nothing' beside its texts; those it has: 'label'" in wrong.stderr
+    assert run(str(folder), "one text", "--gold", "label").returncode == 2
