@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from bertviz_core.errors import TextError
+from bertviz_core.models.device import device_kind
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.sentences.results import EdgeTokens, SentencePlan
@@ -105,14 +106,19 @@ def tokenized(tokenizer: TextTokenizer, sentences: Sequence[str], plan: Sentence
         yield _rows(limited_tokenizer, [read_text(plan, sentence) for sentence in chunk])
 
 
-def batches(loaded: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
+def batches(loaded: LoadedModel, lengths: Sequence[int], max_tokens: int | None = None) -> list[list[int]]:
     """Indices of sentences that are run together: of like length, so that little is padded, within a token budget.
 
     The longest come first, so that what is too large for the memory shows at once; the rest in a shuffled order, so
     that the time spent so far tells the time left. A model that feels padding only gets texts of one length together,
     one whose texts change each other gets them one by one.
+
+    Args:
+        loaded: the model.
+        lengths: tokens of every sentence.
+        max_tokens: tokens of a batch, padding included; None for what suits the device.
     """
-    budget = MAX_BATCH_TOKENS.get(loaded.device, MAX_BATCH_TOKENS["cpu"])
+    budget = max_tokens or MAX_BATCH_TOKENS[device_kind(loaded.device)]
     with RUN_LOCK:
         together = check_batches(loaded)
     if together == "one text":

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.errors import OutOfMemoryError, Progress, TextError, UnsupportedModelError, is_out_of_memory
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.progress import Progress
 from bertviz_core.sentences.batches import SentenceRow, batches, edge_tokens, limited, prompt_tokens, tokenized
 from bertviz_core.sentences.pooling import applied, pooled, token_mask
 from bertviz_core.sentences.results import Pooling, SentenceDtype, SentencePlan, SentenceVectors
-from bertviz_core.sentences.vector_store import SentenceStore, StoredVector, StoredVectors
+from bertviz_core.sentences.store.filling import ListVectors
+from bertviz_core.sentences.store.shards import StoredVectors
+from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.text import counted
 from bertviz_core.trace.forward import forward, hidden_states, pooler_output
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
@@ -48,18 +49,6 @@ def plan_layer(loaded: LoadedModel, plan: SentencePlan) -> int:
     return layer
 
 
-def fast_bfloat16(device: str) -> bool:
-    """Whether this machine computes in bfloat16 quicker than in float32: by its own instructions, not by detours."""
-    import torch
-
-    if device == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device != "cpu":
-        return False
-    has = torch.cpu.get_capabilities()
-    return any(bool(has.get(name)) for name in ("avx512_bf16", "amx_bf16", "bf16"))
-
-
 class SentenceRun:
     """A model made ready to turn batches of tokenized sentences into vectors by one plan."""
 
@@ -75,29 +64,44 @@ class SentenceRun:
         if loaded.dtype != "float32":
             raise ValueError(f"a model in {loaded.dtype}; load it in float32")
         self._loaded, self._plan, self._skipped = loaded, plan, skipped
-        self._layer = plan_layer(loaded, plan)
+        self._room: int | None = None
+        plan_layer(loaded, plan)
         with RUN_LOCK:
             check_recording(loaded)
         self._model = loaded.model if dtype == "float32" else _in_bfloat16(loaded.model)
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know about the batches, one sentence each."""
+        if self._room is None:
+            return ()
+        return (f"Memory was short: batches were halved, to at most {counted(self._room, 'token')}.",)
+
     def vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
-        """The vectors of a batch.
+        """The vectors of a batch; one for which there is no memory is halved, and so are those like it that follow.
 
         Raises:
             BertvizError: as bertviz_core.sentences.encoding.sentence_vectors.
         """
+        tokens = len(batch) * max(map(len, batch))
+        if len(batch) == 1 or self._room is None or tokens <= self._room:
+            try:
+                return self._vectors(batch)
+            except (MemoryError, RuntimeError, OutOfMemoryError) as error:
+                if len(batch) == 1 or not is_out_of_memory(error):
+                    raise
+                self._room = tokens // 2
+        middle = len(batch) // 2  # not where the error is handled, whose frames hold the memory
+        return np.concatenate([self.vectors(batch[:middle]), self.vectors(batch[middle:])])
+
+    def _vectors(self, batch: Sequence[SentenceRow]) -> Float[np.ndarray, "batch dimensions"]:
         import torch
 
-        plan, inside = self._plan, self._layer < self._loaded.num_hidden_layers
-        inputs = model_inputs(self._loaded, batch)
+        plan, inputs = self._plan, model_inputs(self._loaded, batch)
         with RUN_LOCK, torch.inference_mode():
-            output, mask = self._forward(inputs, batch, states=inside)
-            if plan.pooling == "pooler":
-                pooled_vectors = pooler_output(self._loaded, output).float()
-            else:
-                hidden = output["hidden_states"][self._layer] if inside else output["last_hidden_state"]
-                pooled_vectors = pooled(hidden, mask, plan.pooling)
-            vectors = applied(pooled_vectors.cpu().numpy(), plan.dense)
+            vectors = (
+                plan_vectors(self._loaded, plan, inputs, _lengths(batch), self._skipped, self._model).cpu().numpy()
+            )
         return (unit(vectors) if plan.normalize else vectors)[:, : plan.truncate_dim]
 
     def all_layers(
@@ -113,7 +117,7 @@ class SentenceRun:
         inputs = model_inputs(self._loaded, batch)
         last = self._loaded.num_hidden_layers
         with RUN_LOCK, torch.inference_mode():
-            output, mask = self._forward(inputs, batch, states=True)
+            output, mask = _states(self._loaded, inputs, _lengths(batch), self._skipped, self._model, inside=True)
             states = output["hidden_states"]
             vectors = np.full((len(poolings), len(layers), len(batch), states[0].shape[-1]), np.nan, dtype=np.float32)
             for row, pooling in enumerate(poolings):
@@ -124,23 +128,67 @@ class SentenceRun:
                         vectors[row, column] = made.float().cpu().numpy()
         return vectors
 
-    def _forward(
-        self, inputs: "Mapping[str, torch.Tensor]", batch: Sequence[SentenceRow], states: bool
-    ) -> "tuple[Mapping[str, Any], torch.Tensor]":
-        """What the model gives, and which of its tokens are pooled."""
-        import torch
 
-        loaded, seq = self._loaded, max(len(row) for row in batch)
-        reset_model_state(self._model, seq)
-        output = dict(forward(loaded, inputs, self._model, output_hidden_states=states))
-        if "last_hidden_state" not in output:  # a class that hands on its pooled vector alone
-            output = dict(forward(loaded, inputs, self._model, output_hidden_states=True))
-            output.setdefault("last_hidden_state", hidden_states(loaded, output)[-1])
-        shapes = {tuple(state.shape) for state in (*(output.get("hidden_states") or ()), output["last_hidden_state"])}
-        if len(shapes) > 1 or shapes.pop()[:2] != (len(batch), seq):
-            raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) does not keep one vector per token.")
-        lengths = torch.tensor([len(row) for row in batch], device=output["last_hidden_state"].device)
-        return output, token_mask(lengths, seq, self._skipped)
+def plan_vectors(
+    loaded: LoadedModel,
+    plan: SentencePlan,
+    inputs: "Mapping[str, torch.Tensor]",
+    lengths: Sequence[int],
+    skipped: int = 0,
+    model: "PreTrainedModel | None" = None,
+) -> "torch.Tensor":
+    """The vectors (batch, dimensions) of a run, before they are normalised and cut; gradients flow through them.
+
+    To be called by one who holds RUN_LOCK and has had check_recording look at the model.
+
+    Args:
+        loaded: the model.
+        plan: how a sentence becomes a vector.
+        inputs: of the model's forward (bertviz_core.trace.inputs.model_inputs).
+        lengths: tokens of each row; one for all rows of one length.
+        skipped: tokens at the beginning of every row that are not pooled.
+        model: the same model in another number format; the loaded one by default.
+
+    Raises:
+        BertvizError: as sentence_vectors.
+    """
+    layer = plan_layer(loaded, plan)
+    inside = layer < loaded.num_hidden_layers
+    output, mask = _states(loaded, inputs, lengths, skipped, model, inside)
+    if plan.pooling == "pooler":
+        vectors = pooler_output(loaded, output).float()
+    else:
+        vectors = pooled(output["hidden_states"][layer] if inside else output["last_hidden_state"], mask, plan.pooling)
+    return applied(vectors, plan.dense)
+
+
+def _states(
+    loaded: LoadedModel,
+    inputs: "Mapping[str, torch.Tensor]",
+    lengths: Sequence[int],
+    skipped: int,
+    model: "PreTrainedModel | None",
+    inside: bool,
+) -> "tuple[Mapping[str, Any], torch.Tensor]":
+    """What the model gives, the states of all layers where `inside`, and which of its tokens are pooled."""
+    import torch
+
+    seq = max(lengths)
+    reset_model_state(model or loaded.model, seq)
+    output = dict(forward(loaded, inputs, model, output_hidden_states=inside))
+    if "last_hidden_state" not in output:  # a class that hands on its pooled vector alone
+        output = dict(forward(loaded, inputs, model, output_hidden_states=True))
+        output.setdefault("last_hidden_state", hidden_states(loaded, output)[-1])
+    last = output["last_hidden_state"]
+    shapes = {tuple(state.shape) for state in (*(output.get("hidden_states") or ()), last)}
+    if len(shapes) > 1 or last.ndim != 3 or last.shape[1] != seq or len(lengths) not in (1, len(last)):
+        raise UnsupportedModelError(f"{loaded.name!r} ({loaded.model_type}) does not keep one vector per token.")
+    mask = token_mask(torch.tensor(lengths, device=last.device), seq, skipped)
+    return output, mask.expand(len(last), seq)
+
+
+def _lengths(batch: Sequence[SentenceRow]) -> list[int]:
+    return [len(row) for row in batch]
 
 
 def _in_bfloat16(model: "PreTrainedModel") -> "PreTrainedModel":
@@ -160,6 +208,7 @@ def sentence_vectors(
     dtype: SentenceDtype = "float32",
     progress: Progress | None = None,
     store: SentenceStore | None = None,
+    batch_tokens: int | None = None,
 ) -> SentenceVectors:
     """One vector for every sentence; float32 whatever the run's format.
 
@@ -175,24 +224,27 @@ def sentence_vectors(
         dtype: number format of the run; "bfloat16" is quick only where fast_bfloat16 says so.
         progress: called as progress(done, total) in different sentences; what it raises ends the work.
         store: where vectors are looked up and kept; None for nowhere.
+        batch_tokens: tokens that go through the model together, padding included; None for what suits the device. A
+            batch for which there is no memory is halved, and a notice says so.
 
     Raises:
         TextError: no sentence, one that is too long or has no token, or a layer that the model does not have.
         UnsupportedModelError: the model has no pooler, or cannot be run on a text alone.
         CheckpointError: the plan's dense layers do not fit the model.
     """
-    started, notices_before = perf_counter(), store.renamed if store is not None else 0
+    started, notices_before = perf_counter(), store.happened if store is not None else 0
     if not sentences:
         raise TextError("The list has no sentence; give at least one.")
     layer = plan_layer(loaded, plan)
     texts = list(dict.fromkeys(sentences))
-    stored = StoredVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
+    stored = ListVectors(texts, fingerprint(loaded, tokenizer, plan, dtype), store)
     missing = stored.read()
     report = progress or _nothing
     report(len(texts) - len(missing), len(texts))
+    short: tuple[str, ...] = ()
     try:
         if missing:
-            _compute(loaded, tokenizer, plan, dtype, stored, missing, report)
+            short = _compute(loaded, tokenizer, plan, dtype, stored, missing, report, batch_tokens)
     finally:
         stored.write()
     position_of = {text: position for position, text in enumerate(texts)}
@@ -216,6 +268,7 @@ def sentence_vectors(
             *loaded.notices,
             *_notices(tokenizer, plan, vectors, truncated),
             *(store.notices[notices_before:] if store is not None else ()),
+            *short,
         ),
         first_token=edge_tokens(tokenizer).first,
     )
@@ -240,11 +293,12 @@ def _compute(
     tokenizer: TextTokenizer,
     plan: SentencePlan,
     dtype: SentenceDtype,
-    stored: StoredVectors,
+    stored: ListVectors,
     missing: list[int],
     report: Progress,
-) -> None:
-    """Run the model on the texts at some places, batch by batch."""
+    batch_tokens: int | None,
+) -> tuple[str, ...]:
+    """Run the model on the texts at some places, batch by batch; a notice where batches had to be halved."""
     total, before = len(stored.texts), len(stored.texts) - len(missing)
     rows: list[SentenceRow] = []
     for chunk in tokenized(tokenizer, [stored.texts[position] for position in missing], plan):
@@ -252,12 +306,14 @@ def _compute(
         report(before, total)
     encoder = SentenceRun(loaded, plan, dtype, prompt_tokens(tokenizer, plan))
     done = before
-    for batch in batches(loaded, [len(row) for row in rows]):
-        vectors = encoder.vectors([rows[index] for index in batch])
-        for index, vector in zip(batch, vectors, strict=True):
-            stored.add(missing[index], StoredVector(vector, len(rows[index]), rows[index].truncated))
+    for batch in batches(loaded, [len(row) for row in rows], batch_tokens):
+        together = [rows[index] for index in batch]
+        counts, truncated = zip(*((len(row), row.truncated) for row in together), strict=True)
+        made = StoredVectors(encoder.vectors(together), np.array(counts), np.array(truncated))
+        stored.add([missing[index] for index in batch], made)
         done += len(batch)
         report(done, total)
+    return encoder.notices
 
 
 def _nothing(done: int, total: int) -> None:

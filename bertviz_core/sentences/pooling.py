@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from jaxtyping import Float
-
 from bertviz_core.errors import CheckpointError
 from bertviz_core.models.own_files import DENSE_NBYTES, present, read_file
 from bertviz_core.models.safetensors.folder import SINGLE_FILE, read_json
@@ -56,39 +53,40 @@ def dense_layer(folder: Path, module_folder: str) -> tuple[DenseLayer | None, st
     return _read(folder, module_folder, activation), ""
 
 
-def applied(
-    vectors: Float[np.ndarray, "rows columns"], dense: tuple[DenseLayer, ...]
-) -> Float[np.ndarray, "rows dimensions"]:
-    """The vectors behind the dense layers: activation(vectors @ weight.T + bias), one layer after the other.
+def applied(vectors: "torch.Tensor", dense: tuple[DenseLayer, ...]) -> "torch.Tensor":
+    """The vectors (rows, dimensions) behind the dense layers: activation(vectors @ weight.T + bias), one by one.
 
     Raises:
         CheckpointError: a layer does not take vectors of this width.
     """
+    import torch
+
     for layer in dense:
         if vectors.shape[1] != layer.weight.shape[1]:
             raise CheckpointError(
                 f"A dense layer of the checkpoint takes vectors of {layer.weight.shape[1]:,} numbers and is given "
                 f"{vectors.shape[1]:,}; its files do not belong together."
             )
-        vectors = vectors @ layer.weight.T
+        vectors = vectors @ torch.tensor(layer.weight, device=vectors.device).T
         if layer.bias is not None:
-            vectors = vectors + layer.bias
-        vectors = np.asarray(_activated(vectors, layer.activation), dtype=np.float32)
+            vectors = vectors + torch.tensor(layer.bias, device=vectors.device)
+        vectors = _activated(vectors, layer.activation)
     return vectors
 
 
-def _activated(values: Float[np.ndarray, "rows dimensions"], activation: str) -> Float[np.ndarray, "rows dimensions"]:
-    if activation == "identity":
-        return values
+def _activated(values: "torch.Tensor", activation: str) -> "torch.Tensor":
     import torch
 
+    if activation == "identity":
+        return values
     functions = {
         "tanh": torch.tanh,
         "relu": torch.relu,
         "gelu": torch.nn.functional.gelu,
         "sigmoid": torch.sigmoid,
     }
-    return functions[activation](torch.from_numpy(values)).numpy()
+    mapped: torch.Tensor = functions[activation](values)
+    return mapped
 
 
 def _read(folder: Path, module_folder: str, activation: str) -> DenseLayer:

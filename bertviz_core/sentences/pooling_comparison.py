@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.progress import Progress
 from bertviz_core.sentences.batches import batches, edge_tokens, tokenized
 from bertviz_core.sentences.encoding import SentenceRun, plan_layer
 from bertviz_core.sentences.pooling import offered_poolings

@@ -1,6 +1,7 @@
 """Sentence vectors as points in a plane: principal components, or UMAP where it is installed."""
 
 import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any
@@ -44,17 +45,51 @@ def sentence_map(vectors: Float[np.ndarray, "sentences dimensions"], method: Map
     points, explained = np.zeros((count, 2)), np.zeros(2)
     if count > 1:
         centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-        variance, axes = np.linalg.eigh(centred.T @ centred)
-        axes, variance = axes[:, ::-1][:, :2], np.clip(variance[::-1], 0, None)
-        axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])] < 0, -1.0, 1.0)
-        points[:, : axes.shape[1]] = centred @ axes
-        explained[: axes.shape[1]] = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
-    note = PCA_NOTE.format(rest=max(0.0, 1 - explained.sum()) if explained.any() else 0.0)
-    return SentenceMap(points.astype(np.float32), explained.astype(np.float32), "pca", note)
+        axes, explained = principal_axes(centred.T @ centred)
+        points = centred @ axes.T
+    return SentenceMap(points.astype(np.float32), explained.astype(np.float32), "pca", pca_note(explained))
+
+
+def principal_axes(
+    scatter: Float[np.ndarray, "dimensions dimensions"],
+) -> tuple[Float[np.ndarray, "2 dimensions"], Float[np.ndarray, "2"]]:
+    """The two directions of largest variance and the share of the variance along each.
+
+    Each direction is signed so that its largest entry is positive; a second one that there is not is zero.
+
+    Args:
+        scatter: sum over the centred vectors of their outer products, in float64.
+    """
+    variance, columns = np.linalg.eigh(scatter)
+    leading, variance = columns[:, ::-1][:, :2].T, np.clip(variance[::-1], 0, None)
+    axes, explained = np.zeros((2, len(scatter))), np.zeros(2)
+    signs = np.where(np.take_along_axis(leading, np.abs(leading).argmax(axis=1)[:, None], axis=1) < 0, -1.0, 1.0)
+    axes[: len(leading)] = leading * signs
+    explained[: len(leading)] = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
+    return axes, explained
+
+
+def pca_note(explained: Float[np.ndarray, "2"]) -> str:
+    """What a picture of two principal components shows, and how much is not in it."""
+    return PCA_NOTE.format(rest=max(0.0, 1 - float(explained.sum())) if explained.any() else 0.0)
 
 
 def _umap(vectors: np.ndarray) -> SentenceMap:
     """Uniform manifold approximation and projection of the cosine distances; the same points at every call."""
+    points, _ = fitted_umap(vectors)
+    return SentenceMap(points, None, "umap", UMAP_NOTE)
+
+
+def fitted_umap(
+    vectors: Float[np.ndarray, "sentences dimensions"],
+) -> tuple[Float[np.ndarray, "sentences 2"], Callable[[np.ndarray], np.ndarray]]:
+    """Points by UMAP of the cosine distances, and a function that places further vectors among them.
+
+    The same vectors get the same points at every call.
+
+    Raises:
+        TextError: UMAP is not installed, or these are fewer or more sentences than it can place.
+    """
     if not umap_available():
         raise TextError("UMAP is not installed here; install umap-learn, or choose PCA.")
     if not 4 <= len(vectors) <= MAX_UMAP_SENTENCES:
@@ -69,7 +104,13 @@ def _umap(vectors: np.ndarray) -> SentenceMap:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few or equal sentences it says that its graph falls into parts
             points = reducer.fit_transform(np.array(vectors, dtype=np.float32))
-    return SentenceMap(np.asarray(points, dtype=np.float32), None, "umap", UMAP_NOTE)
+
+    def placed(others: np.ndarray) -> np.ndarray:
+        with UMAP_LOCK, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(reducer.transform(np.array(others, dtype=np.float32)), dtype=np.float32)
+
+    return np.asarray(points, dtype=np.float32), placed
 
 
 def _umap_class() -> Any:

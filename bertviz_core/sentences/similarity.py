@@ -6,8 +6,8 @@ A zero vector points nowhere: its cosine to every vector, itself included, is 0.
 import numpy as np
 from jaxtyping import Float
 
+from bertviz_core.errors import Progress
 from bertviz_core.hidden_states.geometry import unit
-from bertviz_core.progress import Progress
 from bertviz_core.sentences.results import BlockSummary, ClusterOrder, Measure, Neighbours, ScoredPairs
 
 BLOCK_ROWS = 2048

@@ -104,6 +104,8 @@ def _summed(plan: SentencePlan) -> bool:
 
 def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Float[np.ndarray, " dimensions"]:
     """The sentence vector by the plan, from the trace's hidden states."""
+    import torch
+
     pooled = trace.hidden_states[layer][_first(trace, skipped) :]
     if plan.pooling == "pooler":
         vector = trace.pooler_output
@@ -111,7 +113,7 @@ def _sentence(trace: Trace, layer: int, plan: SentencePlan, skipped: int) -> Flo
         vector = _pooled_parts(trace, layer, plan, skipped).sum(axis=0)
     else:
         vector = pooled[-1 if plan.pooling == "lasttoken" else 0]
-    mapped: np.ndarray = applied(np.asarray(vector, dtype=np.float32)[None], plan.dense)[0]
+    mapped: np.ndarray = applied(torch.tensor(vector, dtype=torch.float32)[None], plan.dense)[0].numpy()
     return mapped.astype(np.float64)[: plan.truncate_dim]
 
 

@@ -1,0 +1,85 @@
+"""The vectors of one list in one array, filled from the store and by runs of the model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bertviz_core.sentences.store.keys import text_key
+from bertviz_core.sentences.store.shards import StoredVectors
+from bertviz_core.sentences.store.vectors import SentenceStore
+
+WRITE_BATCH_VECTORS = 256
+"""Vectors that are written to the store together; a kill loses at most so many and those of one batch."""
+
+
+class ListVectors:
+    """The vectors of all different texts of a list, in the order of the texts."""
+
+    def __init__(self, texts: list[str], fingerprint: bytes, store: SentenceStore | None) -> None:
+        """No vector yet.
+
+        Args:
+            texts: the texts, each once.
+            fingerprint: what sets the way in which their vectors are made apart.
+            store: where vectors are looked up and kept; None for nowhere.
+        """
+        self.texts, self._store = texts, store
+        self._keys = [text_key(text, fingerprint) for text in texts] if store is not None else []
+        self._vectors: Float[np.ndarray, "texts dimensions"] | None = None
+        self._counts, self._truncated = np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
+        self._new: list[tuple[Sequence[int], StoredVectors]] = []
+
+    def read(self) -> list[int]:
+        """Take what the store has; the places that it has not."""
+        missing = np.ones(len(self.texts), dtype=np.bool_)
+        if self._store is not None:
+            for places, stored in self._store.get(self._keys):
+                if self._take(places, stored):
+                    missing[places] = False
+        return np.flatnonzero(missing).tolist()
+
+    def add(self, places: Sequence[int], stored: StoredVectors) -> None:
+        """Take new vectors; with those before they go to the store when they are enough."""
+        self._take(np.asarray(places, dtype=np.int64), stored)
+        if self._store is not None:
+            self._new.append((places, stored))
+            if sum(len(each) for each, _ in self._new) >= WRITE_BATCH_VECTORS:
+                self.write()
+
+    def write(self) -> None:
+        """Hand the new vectors to the store."""
+        if self._store is not None and self._new:
+            keys = [self._keys[place] for places, _ in self._new for place in places]
+            self._store.put(keys, StoredVectors.joined([stored for _, stored in self._new]))
+        self._new = []
+
+    def arrays(
+        self, places: list[int]
+    ) -> tuple[
+        Float[np.ndarray, "sentences dimensions"], Int[np.ndarray, " sentences"], Bool[np.ndarray, " sentences"]
+    ]:
+        """Vectors, token counts and whether tokens were cut off, at some places; read-only.
+
+        Raises:
+            ValueError: no text has a vector yet.
+        """
+        if self._vectors is None:
+            raise ValueError("no text has a vector yet")
+        vectors, counts, truncated = self._vectors, self._counts, self._truncated
+        if len(places) != len(self.texts):
+            vectors, counts, truncated = vectors[places], counts[places], truncated[places]
+        for array in (vectors, counts, truncated):
+            array.setflags(write=False)
+        return vectors, counts, truncated
+
+    def _take(self, places: Int[np.ndarray, " places"], stored: StoredVectors) -> bool:
+        """Put vectors into the array; whether they have the length of the others."""
+        dimensions = stored.vectors.shape[1]
+        if self._vectors is None:
+            self._vectors = np.empty((len(self.texts), dimensions), dtype=np.float32)
+        if dimensions != self._vectors.shape[1]:
+            return False
+        self._vectors[places], self._counts[places] = stored.vectors, stored.tokens
+        self._truncated[places] = stored.truncated
+        return True

@@ -1,0 +1,169 @@
+"""One shard of the store: a Parquet file of vectors of one length under their keys; and where a key is among many."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, UInt64
+
+from bertviz_core.sentences.store.files import write_table
+from bertviz_core.sentences.store.keys import KEY_NBYTES
+from bertviz_core.text import first_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+KEY, VECTOR, TOKENS, TRUNCATED = COLUMNS = ("key", "vector", "tokens", "truncated")
+
+
+class DamagedShardError(Exception):
+    """A file is no shard of the store, or not whole; its words say why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredVectors:
+    """Vectors of some sentences and what is kept beside them."""
+
+    vectors: Float[np.ndarray, "sentences dimensions"]
+    """float32."""
+    tokens: Int[np.ndarray, " sentences"]
+    """Tokens that the model read of each."""
+    truncated: Bool[np.ndarray, " sentences"]
+    """Whether tokens were cut off."""
+
+    @classmethod
+    def joined(cls, parts: "Sequence[StoredVectors]") -> "StoredVectors":
+        """Several of one length as one, in their order."""
+        return cls(
+            np.concatenate([part.vectors for part in parts]),
+            np.concatenate([part.tokens for part in parts]),
+            np.concatenate([part.truncated for part in parts]),
+        )
+
+
+def write_shard(path: Path, keys: UInt64[np.ndarray, "sentences 2"], stored: StoredVectors) -> None:
+    """Write a shard, whole.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    import pyarrow as pa
+
+    raw = pa.py_buffer(np.ascontiguousarray(keys, dtype="<u8"))
+    vectors = np.ascontiguousarray(stored.vectors, dtype=np.float32)
+    columns = {
+        KEY: pa.FixedSizeBinaryArray.from_buffers(pa.binary(KEY_NBYTES), len(keys), [None, raw]),
+        VECTOR: pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1]),
+        TOKENS: pa.array(stored.tokens, pa.int32()),
+        TRUNCATED: pa.array(stored.truncated, pa.bool_()),
+    }
+    write_table(path, pa.table(columns))
+
+
+def shard_keys(path: Path) -> UInt64[np.ndarray, "sentences 2"]:
+    """The keys of a shard, in the order of its rows.
+
+    Raises:
+        FileNotFoundError: it is not there any more.
+        DamagedShardError: it is damaged, or no shard.
+    """
+    column = _table(path, (KEY,)).column(KEY).combine_chunks()
+    raw = memoryview(column.buffers()[1])[column.offset * KEY_NBYTES : (column.offset + len(column)) * KEY_NBYTES]
+    return np.frombuffer(raw, dtype="<u8").reshape(len(column), 2)
+
+
+def shard_rows(path: Path, rows: Int[np.ndarray, " rows"] | None = None) -> StoredVectors:
+    """Some rows of a shard in the order asked for, or all; only the row groups that hold them are read.
+
+    Raises:
+        FileNotFoundError: it is not there any more.
+        DamagedShardError: it is damaged, or no shard.
+    """
+    table = _table(path, COLUMNS[1:], rows)
+    column = table.column(VECTOR).combine_chunks()
+    vectors = column.flatten().to_numpy().reshape(len(table), column.type.list_size)
+    tokens, truncated = (table.column(name).to_numpy() for name in (TOKENS, TRUNCATED))
+    return StoredVectors(vectors, tokens.astype(np.int64), truncated.astype(np.bool_))
+
+
+def shard_dimensions(path: Path) -> int:
+    """The length of a shard's vectors.
+
+    Raises:
+        FileNotFoundError: it is not there any more.
+        DamagedShardError: it is damaged, or no shard.
+    """
+    return int(_table(path, (VECTOR,), np.zeros(0, dtype=np.int64)).schema.field(VECTOR).type.list_size)
+
+
+def _table(path: Path, columns: Sequence[str], rows: Int[np.ndarray, " rows"] | None = None) -> "pa.Table":
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path, page_checksum_verification=True) as file:
+            if not _is_shard(file):
+                raise DamagedShardError("its columns are none of the store's")
+            if rows is None:
+                return file.read(list(columns), use_threads=False)
+            counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            starts = np.cumsum([0, *counts])
+            groups = np.searchsorted(starts, rows, side="right") - 1
+            read = np.unique(groups)
+            table = file.read_row_groups(read.tolist(), list(columns), use_threads=False)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DamagedShardError(first_line(error, {str(path): "it"})) from error
+    except (pa.ArrowException, ValueError) as error:
+        raise DamagedShardError(first_line(error, {str(path): "it"})) from error
+    # What is read begins with the first group wanted, and those between that are not wanted are not in it.
+    offsets = np.cumsum([0, *(counts[group] for group in read.tolist())])
+    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(read, groups)]))
+
+
+def _is_shard(file: "ParquetFile") -> bool:
+    import pyarrow as pa
+
+    schema = file.schema_arrow
+    if tuple(schema.names) != COLUMNS:
+        return False
+    vector = schema.field(VECTOR).type
+    return bool(
+        schema.field(KEY).type == pa.binary(KEY_NBYTES)
+        and pa.types.is_fixed_size_list(vector)
+        and vector.value_type == pa.float32()
+        and schema.field(TOKENS).type == pa.int32()
+        and schema.field(TRUNCATED).type == pa.bool_()
+    )
+
+
+class KeyIndex:
+    """Where the vectors of keys are among the shards; of a key that two shards hold, in the one that comes later."""
+
+    def __init__(self, keys_of: Mapping[str, UInt64[np.ndarray, "sentences 2"]]) -> None:
+        """An index of shards, name -> keys, in the order in which they were made."""
+        self.names = tuple(keys_of)
+        self._starts = np.cumsum([0, *map(len, keys_of.values())])
+        self._keys = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *keys_of.values()])
+        # The keys are random numbers, so that the first half of one nearly always tells it from all others.
+        self._order = np.argsort(self._keys[:, 0], kind="stable")
+        self._sorted = self._keys[self._order, 0]
+
+    def keys_of(self, name: str) -> UInt64[np.ndarray, "sentences 2"]:
+        """The keys of one of the shards."""
+        place = self.names.index(name)
+        return self._keys[self._starts[place] : self._starts[place + 1]]
+
+    def find(self, keys: UInt64[np.ndarray, "keys 2"]) -> tuple[Int[np.ndarray, " keys"], Int[np.ndarray, " keys"]]:
+        """For every key the place of its shard in `names`, -1 for none, and its row there."""
+        if not len(self._keys):
+            return np.full(len(keys), -1), np.zeros(len(keys), dtype=np.int64)
+        at = np.searchsorted(self._sorted, keys[:, 0], side="right") - 1
+        place = self._order[np.maximum(at, 0)]
+        there = (self._keys[place] == keys).all(axis=1)
+        shard = np.searchsorted(self._starts, place, side="right") - 1
+        return np.where(there, shard, -1), place - self._starts[shard]

@@ -1,0 +1,263 @@
+"""Sentence vectors kept on disk as Parquet shards, within a limit of bytes."""
+
+import os
+import re
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from filelock import FileLock
+from jaxtyping import Int, UInt64
+
+from bertviz_core.sentences.store.files import remove_parts
+from bertviz_core.sentences.store.keys import installation_secret, sealed_keys
+from bertviz_core.sentences.store.shards import (
+    DamagedShardError,
+    KeyIndex,
+    StoredVectors,
+    shard_dimensions,
+    shard_keys,
+    shard_rows,
+    write_shard,
+)
+from bertviz_core.settings import Settings
+
+SHARDS_FOLDER, LOCK_FILE, SET_ASIDE = "sentence-vectors", "writer.lock", "set-aside.parquet"
+SHARD_NAME = re.compile(r"(\d{20})-[0-9a-f]{8}\.parquet")
+"""The nanosecond in which a shard was made, so that names are in the order of the shards, and what sets it apart."""
+FORMER_FILES = ("sentence-vectors.sqlite3", "sentence-vectors.sqlite3-wal", "sentence-vectors.sqlite3-shm")
+"""In which earlier versions kept their vectors."""
+MERGED_NBYTES, MERGED_SHARE = 16 * 1024**2, 1 / 8
+"""Small shards are put together to one of at most so many bytes, and of this share of the limit."""
+SMALL_SHARE, MOST_SMALL = 1 / 4, 32
+"""Shards below this share of that size are small, and so many of them may be left alone."""
+ATTEMPTS = 3
+"""How often keys are looked up whose shards another process puts together meanwhile."""
+LOCK_SECONDS = 20.0
+"""How long one waits for another's write, which takes milliseconds."""
+Answer = TypeVar("Answer")
+
+
+class ShardFile(NamedTuple):
+    """A shard as the folder lists it."""
+
+    name: str
+    """File name."""
+    nbytes: int
+    """Its size."""
+    used_ns: int
+    """When it was last read or written, in nanoseconds of the system's clock."""
+
+
+class SentenceStore:
+    """Vectors on disk within a limit of bytes; may be used from many threads and processes.
+
+    It never fails: what cannot be read counts as not there, what cannot be written is not kept, and notices say so.
+    """
+
+    def __init__(self, folder: Path, max_nbytes: int) -> None:
+        """A store in a folder, which is made when it is first used."""
+        self._home, self._folder, self._max_nbytes = folder, folder / SHARDS_FOLDER, max_nbytes
+        self._happened: dict[str, None] = {}
+        self._trouble = ""
+        self._index, self._index_lock = KeyIndex({}), Lock()
+
+    @classmethod
+    def of(cls, settings: Settings) -> "SentenceStore":
+        """The store that the settings name."""
+        return cls(settings.vector_store_dir, settings.max_store_bytes)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What happened to files so far, and behind that what is wrong now, one sentence each."""
+        return (*self._happened, *([self._trouble] if self._trouble else []))
+
+    @property
+    def happened(self) -> int:
+        """How many of the notices tell of what happened, and not of what is wrong now."""
+        return len(self._happened)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the shards take."""
+        return self._safely(lambda: sum(shard.nbytes for shard in self._shards()), 0)
+
+    def get(self, keys: Sequence[bytes]) -> Iterator[tuple[Int[np.ndarray, " kept"], StoredVectors]]:
+        """The vectors kept under some keys, shard by shard: their places among the keys, and they themselves."""
+        sealed = self._safely(lambda: sealed_keys(keys, self._secret()), None)
+        if sealed is None:
+            return
+        wanted = np.arange(len(keys))
+        for _ in range(ATTEMPTS):
+            index = self._safely(self._current_index, KeyIndex({}))
+            shards, rows = index.find(sealed[wanted])
+            again = np.zeros(len(wanted), dtype=np.bool_)
+            for shard in np.unique(shards[shards >= 0]).tolist():
+                here = shards == shard
+                stored = self._read(index.names[shard], rows[here])
+                if stored is None:
+                    again |= here
+                else:
+                    yield wanted[here], stored
+            wanted = wanted[again]
+            if not len(wanted):
+                return
+
+    def put(self, keys: Sequence[bytes], stored: StoredVectors) -> None:
+        """Keep vectors as a shard; the shards used longest ago make room."""
+
+        def keep() -> None:
+            sealed = sealed_keys(keys, self._secret())
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with FileLock(self._folder / LOCK_FILE, timeout=LOCK_SECONDS):
+                remove_parts(self._folder)
+                shards = self._shards()
+                newest = max((_made_ns(shard.name) for shard in shards), default=0)
+                write_shard(self._folder / _shard_name(max(time.time_ns(), newest + 1)), sealed, stored)
+                with suppress(OSError):  # what is kept is kept; they are put together when there is room for that
+                    self._merge_small()
+                self._make_room()
+
+        if len(keys):
+            self._safely(keep, None)
+
+    def _safely(self, work: Callable[[], Answer], otherwise: Answer) -> Answer:
+        """What the work gives; where the disk refuses, what is given otherwise, and a notice."""
+        try:
+            answer = work()
+        except OSError as error:
+            why = error.strerror or error
+            self._trouble = f"Sentence vectors cannot be kept on disk now ({why}); they are computed each time."
+            return otherwise
+        self._trouble = ""
+        return answer
+
+    def _secret(self) -> bytes:
+        """The installation's secret; its folder is made, and what an earlier version left in it removed."""
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name in FORMER_FILES:
+            with suppress(OSError):  # not there, or in use on a system that keeps files in use
+                (self._home / name).unlink()
+                self._happened[
+                    f"The former store of sentence vectors ({FORMER_FILES[0]}) was removed: they are kept in another "
+                    f"way now ({SHARDS_FOLDER}), and each is computed once more."
+                ] = None
+        return installation_secret(self._home)
+
+    def _shards(self) -> list[ShardFile]:
+        """The shards in the order in which they were made."""
+        shards = []
+        with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                if SHARD_NAME.fullmatch(entry.name):
+                    with suppress(FileNotFoundError):  # put together with others meanwhile
+                        about = entry.stat()
+                        shards.append(ShardFile(entry.name, about.st_size, about.st_mtime_ns))
+        return sorted(shards)
+
+    def _current_index(self) -> KeyIndex:
+        """Where the keys are, as the folder is now."""
+        with self._index_lock:
+            known, keys_of = self._index, {}
+            names = [shard.name for shard in self._shards()]
+            if tuple(names) == known.names:
+                return known
+            for name in names:
+                if name in known.names:
+                    keys_of[name] = known.keys_of(name)
+                    continue
+                try:
+                    keys_of[name] = shard_keys(self._folder / name)
+                except FileNotFoundError:
+                    continue
+                except DamagedShardError as error:
+                    self._set_aside(name, error)
+            self._index = KeyIndex(keys_of)
+            return self._index
+
+    def _read(self, name: str, rows: Int[np.ndarray, " rows"]) -> StoredVectors | None:
+        """Some rows of a shard, which counts as used; None where it is gone or damaged."""
+        path = self._folder / name
+
+        def read() -> StoredVectors | None:
+            try:
+                stored = shard_rows(path, rows)
+                with suppress(OSError):  # may be read and not written to, or is gone by now
+                    os.utime(path)
+            except FileNotFoundError:
+                return None
+            except DamagedShardError as error:
+                self._set_aside(name, error)
+                return None
+            return stored
+
+        return self._safely(read, None)
+
+    def _set_aside(self, name: str, why: DamagedShardError) -> None:
+        with suppress(FileNotFoundError):
+            (self._folder / name).replace(self._folder / SET_ASIDE)
+            self._happened[
+                f"A file of the kept sentence vectors is damaged ({why}); it was renamed to {SET_ASIDE}, and its "
+                "vectors are computed anew."
+            ] = None
+
+    def _merge_small(self) -> None:
+        """Where there are many small shards, put those of one length that were made first together."""
+        most = min(MERGED_NBYTES, int(self._max_nbytes * MERGED_SHARE))
+        small = [shard for shard in self._shards() if shard.nbytes < most * SMALL_SHARE]
+        if len(small) <= MOST_SMALL:
+            return
+        by_length: dict[int, list[ShardFile]] = defaultdict(list)
+        for shard in small:
+            try:
+                by_length[shard_dimensions(self._folder / shard.name)].append(shard)
+            except DamagedShardError as error:
+                self._set_aside(shard.name, error)
+        alike = max(by_length.values(), key=len, default=[])
+        sizes = np.cumsum([shard.nbytes for shard in alike])
+        merged = alike[: int(np.searchsorted(sizes, most, side="right"))]
+        if len(merged) > 1:
+            self._merge(merged)
+
+    def _merge(self, shards: Sequence[ShardFile]) -> None:
+        """Write some shards as one, which takes the place of the newest of them; then remove them."""
+        keys: list[UInt64[np.ndarray, "sentences 2"]] = []
+        parts: list[StoredVectors] = []
+        for shard in shards:
+            path = self._folder / shard.name
+            try:
+                keys.append(shard_keys(path))
+                parts.append(shard_rows(path))
+            except DamagedShardError as error:
+                self._set_aside(shard.name, error)
+                return
+        path = self._folder / _shard_name(_made_ns(shards[-1].name))
+        write_shard(path, np.concatenate(keys), StoredVectors.joined(parts))
+        used_ns = max(shard.used_ns for shard in shards)
+        os.utime(path, ns=(used_ns, used_ns))
+        for shard in shards:
+            (self._folder / shard.name).unlink(missing_ok=True)
+
+    def _make_room(self) -> None:
+        """Remove the shards used longest ago until the rest is within the limit."""
+        shards = sorted(self._shards(), key=lambda shard: shard.used_ns)
+        excess = sum(shard.nbytes for shard in shards) - self._max_nbytes
+        for shard in shards:
+            if excess <= 0:
+                return
+            (self._folder / shard.name).unlink(missing_ok=True)
+            excess -= shard.nbytes
+
+
+def _shard_name(made_ns: int) -> str:
+    return f"{made_ns:020d}-{secrets.token_hex(4)}.parquet"
+
+
+def _made_ns(name: str) -> int:
+    return int(name.partition("-")[0])
