@@ -1,4 +1,9 @@
-"""Errors that a user can cause. Each message says what was asked for, what was found and what to do."""
+"""Errors that a user can cause (what was asked for, what was found, what to do), and how long work is ended."""
+
+from collections.abc import Callable
+
+Progress = Callable[[int, int], None]
+"""Called as progress(done, total), in the units of the work; what it raises, such as SupersededError, ends the work."""
 
 
 class BertvizError(Exception):
@@ -38,6 +43,14 @@ class TextError(BertvizError):
     """The text cannot be read by the model."""
 
 
+class OutOfMemoryError(TextError):
+    """There is not memory enough for a run; one of fewer or shorter texts needs less."""
+
+
+class CorpusError(BertvizError):
+    """A corpus folder is missing, incomplete or damaged, or cannot be made of this input or at this place."""
+
+
 class LessonError(BertvizError):
     """A lesson does not exist or its file is not a valid lesson."""
 
@@ -51,9 +64,20 @@ class SupersededError(Exception):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory was refused: Python, NumPy and C++ raise MemoryError, torch a RuntimeError that says so."""
+    """Whether memory was refused.
+
+    Python, NumPy and C++ raise MemoryError, torch a RuntimeError that says so, and a run of ours OutOfMemoryError.
+    """
     words = f"{type(error).__name__} {error}".lower()
-    refusals = ("outofmemory", "not enough memory", "allocate memory", "bad_alloc", "start new thread")
-    return isinstance(error, MemoryError) or (
+    refusals = (
+        "outofmemory",
+        "out of memory",
+        "alloc_failed",
+        "not enough memory",
+        "allocate memory",
+        "bad_alloc",
+        "start new thread",
+    )
+    return isinstance(error, (MemoryError, OutOfMemoryError)) or (
         isinstance(error, RuntimeError) and any(each in words for each in refusals)
     )

@@ -19,14 +19,18 @@ MAX_STORE_BYTES = 2 * 1024**3
 MAX_SENTENCES = 50_000
 MAX_QUEUED_RUNS = 100
 MAX_TABLE_BYTES = 128 * 1024**2
+MAX_BATCH_BYTES = 256 * 1024**2
+MAX_GRADIENT_BYTES = 1024**3
 MAX_LAYERS = 2048
 MAX_LABELS = 100_000
-MAX_MODULES = 20_000
+MAX_MODULES = 5_000
+"""All but a few mixtures of experts of 7 billion parameters and more, which are too large to be run by default."""
 CHILD_BYTES = 1024**3
 CHILD_SECONDS = 20
 MAX_CHILD_SECONDS, MAX_CHILDREN = 3600, 64
 """What a clock and a machine can do; other limits may be as large as one likes."""
 HOST = r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\]"
+DEVICE = re.compile(r"auto|cpu|mps|cuda(?::[0-9]{1,3})?")
 ORIGIN = rf"https?://(?:{HOST})(?::[0-9]{{1,5}})?"
 ENDPOINT = re.compile(rf"(?i:https?://(?:{HOST})(?::[0-9]{{1,5}})?(?:/[^\s?#]*)?)")
 FORMER_NAMES = {
@@ -50,6 +54,8 @@ class Settings:
     """Names that may be opened; empty for all."""
     hub_endpoint: str
     """Address of the Hub."""
+    device: str = "auto"
+    """Where models run: auto (a GPU where there is one), cpu, cuda, cuda:1 for the second GPU, or mps."""
     any_folder: bool = False
     """Whether a path may be opened that is not below models_dir (the command line)."""
     max_model_bytes: int = MAX_MODEL_BYTES
@@ -74,6 +80,10 @@ class Settings:
     """Runs that may wait for their turn; one runs at a time."""
     max_table_bytes: int = MAX_TABLE_BYTES
     """Bytes that the sentences of an uploaded file, and the other columns of any file, may take in memory."""
+    max_batch_bytes: int = MAX_BATCH_BYTES
+    """Bytes that a batch of interventions may take beside the model; more of them make more batches."""
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES
+    """Bytes that one run with gradients may take beside the model, by an estimate before it begins."""
     isolate_models: bool = False
     """Whether models that are neither bundled nor in the catalogue are read and tried in processes of their own."""
     max_layers: int = MAX_LAYERS
@@ -90,6 +100,8 @@ class Settings:
     """Such processes that may run at once."""
     lessons_dir: Path | None = None
     """Folder with lessons of one's own, *.yaml; None for the shipped ones alone."""
+    corpora_dir: Path = Path("corpora")
+    """Folder whose subfolders are offered as corpora; nothing is written there."""
     require_sign_in: bool = False
     """Whether the dashboard is for those alone who sign in; it then does not start without a complete sign-in."""
     allowed_hosts: tuple[str, ...] = ()
@@ -112,6 +124,7 @@ class Settings:
             allow_hub=_switch("INSIDE_BERT_ALLOW_HUB", default=True),
             allowed_models=_names("INSIDE_BERT_ALLOWED_MODELS"),
             hub_endpoint=_hub_endpoint(),
+            device=_device(),
             any_folder=any_folder,
             max_model_bytes=_limit("INSIDE_BERT_MAX_MODEL_BYTES", MAX_MODEL_BYTES),
             max_tokens=_limit("INSIDE_BERT_MAX_TOKENS", MAX_TOKENS),
@@ -124,6 +137,8 @@ class Settings:
             max_sentences=_limit("INSIDE_BERT_MAX_SENTENCES", MAX_SENTENCES),
             max_queued_runs=_limit("INSIDE_BERT_MAX_QUEUED_RUNS", MAX_QUEUED_RUNS),
             max_table_bytes=_limit("INSIDE_BERT_MAX_TABLE_BYTES", MAX_TABLE_BYTES),
+            max_batch_bytes=_limit("INSIDE_BERT_MAX_BATCH_BYTES", MAX_BATCH_BYTES),
+            max_gradient_bytes=_limit("INSIDE_BERT_MAX_GRADIENT_BYTES", MAX_GRADIENT_BYTES),
             isolate_models=_switch("INSIDE_BERT_ISOLATE_MODELS", default=not any_folder),
             max_layers=_limit("INSIDE_BERT_MAX_LAYERS", MAX_LAYERS),
             max_labels=_limit("INSIDE_BERT_MAX_LABELS", MAX_LABELS),
@@ -132,6 +147,7 @@ class Settings:
             child_seconds=_limit("INSIDE_BERT_CHILD_SECONDS", CHILD_SECONDS, MAX_CHILD_SECONDS),
             max_children=_limit("INSIDE_BERT_MAX_CHILDREN", _cores(), MAX_CHILDREN),
             lessons_dir=Path(lessons) if lessons else None,
+            corpora_dir=Path(os.environ.get("INSIDE_BERT_CORPORA_DIR", "") or "corpora"),
             require_sign_in=_switch("INSIDE_BERT_REQUIRE_SIGN_IN", default=False),
             allowed_hosts=_list("INSIDE_BERT_ALLOWED_HOSTS", HOST, "names such as bert.example.org, without a port"),
             allowed_origins=_list("INSIDE_BERT_ALLOWED_ORIGINS", ORIGIN, "origins such as https://bert.example.org"),
@@ -202,6 +218,15 @@ def _frame_ancestors() -> tuple[str, ...]:
     if "'none'" in words and len(words) > 1:
         raise _nonsense(name, meant)
     return words or ("'self'",)
+
+
+def _device() -> str:
+    """A device as it may be asked for; whether it is there is seen where torch is (bertviz_core.models.device)."""
+    name = "INSIDE_BERT_DEVICE"
+    value = os.environ.get(name, "").strip().lower() or "auto"
+    if not DEVICE.fullmatch(value):
+        raise _nonsense(name, "auto, cpu, cuda, cuda:1 for the second GPU, or mps")
+    return value
 
 
 def _hub_endpoint() -> str:

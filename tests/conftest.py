@@ -8,6 +8,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 # A process for each tiny model would take seconds of each test; those of the processes themselves ask for them.
 os.environ.setdefault("INSIDE_BERT_ISOLATE_MODELS", "0")
+# What a GPU computes is compared with a CPU in tests/models/test_gpu.py; all others compare like with like.
+os.environ.setdefault("INSIDE_BERT_DEVICE", "cpu")
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 

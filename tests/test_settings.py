@@ -57,6 +57,17 @@ NONSENSE = {
     "INSIDE_BERT_ISOLATE_MODELS": ("maybe", "2", "ja"),
     "INSIDE_BERT_REQUIRE_SIGN_IN": ("maybe", "2", "yes please"),
     "INSIDE_BERT_ALLOWED_MODELS": (",", " ", " , ,, "),
+    "INSIDE_BERT_DEVICE": (
+        "gpu",
+        "cuda:",
+        "cuda:x",
+        "cuda:1000",
+        "cuda 1",
+        "cpu:0",
+        "mps:1",
+        "auto,cpu",
+        "cuda:\N{SUPERSCRIPT TWO}",
+    ),
     "INSIDE_BERT_ALLOWED_HOSTS": (
         "https://a.example",
         "a.example:80",
@@ -119,6 +130,24 @@ def test_frames_are_the_dashboards_own_unless_said_otherwise(
 ) -> None:
     monkeypatch.setenv("INSIDE_BERT_FRAME_ANCESTORS", text)
     assert Settings.from_environment().frame_ancestors == (value,)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", "auto"),
+        ("  ", "auto"),
+        ("AUTO", "auto"),
+        (" Cuda:1 ", "cuda:1"),
+        ("cuda", "cuda"),
+        ("cpu", "cpu"),
+        ("mps", "mps"),
+    ],
+)
+def test_a_device_is_read_as_torch_names_it(text: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_DEVICE", text)
+    assert Settings.from_environment().device == value
+    assert "`INSIDE_BERT_DEVICE`" in README.read_text(encoding="utf-8")
 
 
 def test_every_setting_is_tried() -> None:

@@ -13,11 +13,16 @@ from ui.components.navigation import ARRIVE
 
 NUMBERS = frozenset(
     (
+        "cluster",
+        "clusters",
         "depth",
         "first_row",
         "from",
+        "group",
         "guess",
         "head",
+        "hit",
+        "hits",
         "key",
         "keys",
         "labels",
@@ -35,7 +40,7 @@ NUMBERS = frozenset(
 TYPED = frozenset(
     (
         "text", "pair", "word", "first", "second", "sentences", "query_sentence", "compare", "edited", "edited_pair",
-        "labelled_texts", "many_texts",
+        "labelled_texts", "many_texts", "corpus_query", "where",
     )
 )  # fmt: skip
 """Names of what a reader typed; the model's own limit is theirs."""

@@ -81,4 +81,6 @@ def component_state(key: str) -> Any:
     return st.session_state.get(key)
 
 
+CORPUS_QUERY = "rain all night"
+"""What is searched for in a corpus to begin with."""
 WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."

@@ -21,6 +21,7 @@ TEXTS = ("text", "pair")
 WORDS_OF_PAGE = {
     "representations": ("word", "first", "second"),
     "sentences": ("sentences", "query_sentence"),
+    "corpus": ("corpus_query", "where"),
     "predictions": ("compare", "edited", "edited_pair", "labelled_texts", "many_texts"),
 }
 """Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""
@@ -31,7 +32,13 @@ COLUMNS = ("sentence_column", "colour_column")
 MOST_CHARACTERS = 1_600
 """Of an address, for typed words: with the rest it stays below 2,000, which every browser and proxy lets through."""
 INCLUDE = "share_text"
-DEFAULTS = {"text": session.DEFAULT_TEXT, "word": WORD, "first": FIRST_TEXT, "second": SECOND_TEXT}
+DEFAULTS = {
+    "corpus_query": session.CORPUS_QUERY,
+    "text": session.DEFAULT_TEXT,
+    "word": WORD,
+    "first": FIRST_TEXT,
+    "second": SECOND_TEXT,
+}
 """What everyone begins with, so that no link need carry it."""
 
 KEPT = (*TEXTS, *(key for keys in WORDS_OF_PAGE.values() for key in keys))

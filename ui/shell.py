@@ -4,9 +4,9 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
 from ui import address, arrival, session, share
+from ui.components.browser.page_width import page_width
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
-from ui.components.page_width import page_width
 from ui.lessons import tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
@@ -35,6 +35,9 @@ groups = {
         st.Page("../pages/attention.py", title="Attention", icon=":material/hub:"),
         st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
         st.Page("../pages/predictions.py", title="Predictions", icon=":material/psychology:"),
+    ],
+    "What it makes of many": [
+        st.Page("../pages/corpus.py", title="Corpus", icon=":material/database:"),
     ],
 }
 page = st.navigation(groups, position="hidden")

@@ -14,7 +14,7 @@ from bertviz_core.attention.maps import MapSelection, RowSource, key_norms, row_
 from bertviz_core.attention.probabilities import attention_rows, head_batches, row_tiles
 from bertviz_core.attention.results import AttentionAtlas, HeadMeasures, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
-from bertviz_core.progress import Progress
+from bertviz_core.errors import Progress
 from bertviz_core.trace.results import Trace
 
 MEASURES = ("entropy", "distance", "special_share", "diagonal_share")
@@ -148,15 +148,15 @@ def _thumbnails_and_measures(
     for tokens, entries in selection.tiles():
         block = source(tokens)
         scales = [None] * len(block) if norms is None else norms
-        sums.append([_measure_sums(rows, tokens.start, trace.tokens.special) for rows in block])
+        sums.append([measure_sums(rows, tokens.start, trace.tokens.special) for rows in block])
         maps = (selection.apply(rows, entries, scale)[0] for rows, scale in zip(block, scales, strict=True))
         narrow.append([max_pool(cells, side, axis=1) for cells in maps])
     thumbnails = [max_pool(np.concatenate(pieces), side, axis=0) for pieces in zip(*narrow, strict=True)]
-    measures = [_mean_measures(head_sums, len(trace.tokens)) for head_sums in np.sum(sums, axis=0)]
+    measures = [mean_measures(head_sums, len(trace.tokens)) for head_sums in np.sum(sums, axis=0)]
     return np.array(thumbnails), np.array(measures)
 
 
-def _measure_sums(
+def measure_sums(
     rows: Float[np.ndarray, "rows seq"], first: int, special: Bool[np.ndarray, " seq"]
 ) -> Float[np.ndarray, " measures"]:
     """Sums over some neighbouring rows of the four measures, the first of them of this query; to be added up."""
@@ -173,7 +173,7 @@ def _measure_sums(
     return np.array([entropy, distance, on_special, diagonal])
 
 
-def _mean_measures(sums: Float[np.ndarray, " measures"], seq: int) -> Float[np.ndarray, " measures"]:
+def mean_measures(sums: Float[np.ndarray, " measures"], seq: int) -> Float[np.ndarray, " measures"]:
     """Sums over all queries as means; entropy between 0 and ln(seq) even after rounding."""
     means = (sums / max(seq, 1)).astype(np.float32)
     means[0] = np.clip(means[0], 0, log(max(seq, 1)))

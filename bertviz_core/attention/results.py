@@ -8,6 +8,10 @@ from jaxtyping import Float, Int
 
 Weights = Literal["attention", "value-weighted", "rollout"]
 """What a cell holds: the probability; the norm of the weighted value vector; the share traced through all layers."""
+HeadMeasure = Literal[
+    "entropy", "distance", "first_share", "separator_share", "previous_share", "next_share", "diagonal_share"
+]
+"""What a head does, as one number: see bertviz_core.attention.measures."""
 Block = Literal["all", "A to A", "A to B", "B to A", "B to B"]
 """Which part of a pair: queries of one text, keys of one text."""
 

@@ -7,9 +7,8 @@ from jaxtyping import Float
 
 from bertviz_core.attention.probabilities import attention_block, head_batches, row_tiles
 from bertviz_core.checkpoints.results import Behaviour
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.hidden_states.geometry import cosine
-from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens, Trace
 
 DIVERGENCE_CELLS = 2**18

@@ -13,15 +13,19 @@ from bertviz_core.errors import BertvizError
 
 COMMANDS = {
     "parameters": "parameters",
-    "load-report": "load_report",
+    "load-report": "checkpoints.load_report",
     "tokens": "text",
     "hidden": "text",
     "attention": "attention",
     "heads": "heads",
     "similarity": "sentences",
     "embed": "sentences",
-    "compare": "compare",
-    "predict": "predict",
+    "compare": "checkpoints.compare",
+    "predict": "predictions.predict",
+    "causes": "predictions.causes",
+    "words": "predictions.words",
+    "word-pairs": "predictions.word_pairs",
+    "corpus": "corpus",
     "figure": "figure.command",
 }
 """Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""
@@ -53,7 +57,7 @@ def main() -> None:
         what = "The output cannot be written" if error.filename is None else f"{error.filename!r} cannot be used"
         code = _refused(f"{what} ({error.strerror or error}).")
     if code == INTERRUPTED:
-        _end_interrupted(command == "embed")
+        _end_interrupted(command in ("embed", "corpus"))
     sys.exit(code)
 
 

@@ -10,15 +10,16 @@ import typer
 from bertviz_core.cli.options import JsonOption, ModelArgument, app
 from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table, write_file
 from bertviz_core.errors import TextError
+from bertviz_core.models.device import fast_bfloat16
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
-from bertviz_core.sentences.encoding import fast_bfloat16, sentence_vectors
+from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
 from bertviz_core.sentences.plan import adapted, prompt_named, recommended
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceDtype, SentenceVectors
 from bertviz_core.sentences.similarity import similarity_matrix
-from bertviz_core.sentences.vector_store import SentenceStore
+from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, repair_surrogates
 from bertviz_core.trace.tokenization import load_tokenizer

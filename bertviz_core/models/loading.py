@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.own_files import present
@@ -136,7 +137,7 @@ class LoadedModel:
     model: "PreTrainedModel"
     """The base model; of an encoder-decoder model only the encoder."""
     device: str
-    """Where it is: "cpu", "cuda" or "mps"."""
+    """Where it is: "cpu", "cuda", "cuda:1" or "mps"."""
     dtype: Dtype
     """Number format of its weights."""
     has_pooler: bool
@@ -160,17 +161,20 @@ class LoadedModel:
 
 
 def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> LoadedModel:
-    """The base model of a checkpoint on the best device of this machine; models load one at a time.
+    """The base model of a checkpoint on the device of the settings; models load one at a time.
 
     The weights are converted to dtype whatever the file holds. Every parameter comes from the file: a base model that
     misses one is refused; only a pooler may be missing, and the model then has none.
 
     Raises:
-        CheckpointError: the weights are not here, damaged, too large for this instance, or not all of the model's.
+        CheckpointError: the weights are not here, damaged, too large for this instance or for its device, or not all
+            of the model's.
         UnsupportedModelError: the family has no base model that reads a text.
+        BertvizError: the device is not there.
     """
     folder = weights_folder(source, settings)
     _check_size(source.name, needed_nbytes(source, settings, dtype), dtype, settings)
+    device = chosen_device(settings.device)
     if source.kind == "bundled":
         verify_bundled(source.name)
     if source.config.get("quantization_config"):
@@ -197,13 +201,12 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         attention_source = _attention_source(model, source.model_type)
         if attention_source == "recorded":
             model.set_attn_implementation(register())
-        device = best_device()
-        model = _in_own_memory(model).to(device).eval()
+        copy_tensors(source.name, (*model.parameters(), *model.buffers()), device)
     return LoadedModel(
         name=source.name,
         revision=source.revision if source.folder is not None else folder.name,
         model_type=source.model_type,
-        model=model,
+        model=model.eval(),
         device=device,
         dtype=dtype,
         has_pooler=has_pooler,
@@ -227,15 +230,6 @@ def _text_encoder(source: ModelSource, whole: "PreTrainedModel", config: "PreTra
             "for it. Its parameters and modules can be looked at."
         )
     return model
-
-
-def best_device() -> str:
-    """The device to run on: "cuda" or "mps" where this machine has it, else "cpu"."""
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def needed_nbytes(source: ModelSource, settings: Settings, dtype: Dtype = "float32") -> int:
@@ -332,13 +326,6 @@ def read_weights(
         why = first_line(error, {str(folder): name})
         raise CheckpointError(f"The weights of {name!r} do not fit its config: {why}") from error
     return model, info
-
-
-def _in_own_memory(model: "PreTrainedModel") -> "PreTrainedModel":
-    """The model with its weights copied: they are a map of the file, and a file cut short would end the process."""
-    for tensor in (*model.parameters(), *model.buffers()):
-        tensor.data = tensor.data.clone()
-    return model
 
 
 def _attention_source(model: "PreTrainedModel", model_type: str) -> AttentionSource:

@@ -1,14 +1,14 @@
-"""An attention function for transformers that computes as its SDPA does and records its inputs.
+"""An attention function for transformers that computes as its SDPA does, records its inputs and can be changed.
 
-transformers looks the function up by name (AttentionInterface), once for the whole process. It records into a context
-variable: every thread and every `recording` block has its own list, so that concurrent runs never mix.
+transformers looks the function up by name (AttentionInterface), once for the whole process. What it records into, and
+what changes it, are context variables: every thread has its own, so that concurrent runs never mix.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -55,8 +55,35 @@ class LayerRecord(NamedTuple):
     scaling: float
 
 
+@runtime_checkable
+class AttentionChange(Protocol):
+    """What is done to the attention of a run: asked at every call, in the order of the calls."""
+
+    def value(self, value: "torch.Tensor") -> "torch.Tensor":
+        """The values (batch, key_heads, seq, value_dim) that are mixed in the place of the model's own."""
+
+    def output(self, output: "torch.Tensor") -> "torch.Tensor":
+        """What goes to the output projection (batch, seq, heads, value_dim) in the place of the heads' own outputs."""
+
+
 _records: ContextVar[list[LayerRecord] | None] = ContextVar("inside_bert_records", default=None)
 _progress: ContextVar[Callable[[int], None] | None] = ContextVar("inside_bert_told", default=None)
+_change: ContextVar[AttentionChange | None] = ContextVar("inside_bert_change", default=None)
+
+
+@contextmanager
+def changing(change: AttentionChange) -> Iterator[None]:
+    """Inside the block the attention of this thread's runs is changed."""
+    token = _change.set(change)
+    try:
+        yield
+    finally:
+        _change.reset(token)
+
+
+def present_change() -> AttentionChange | None:
+    """What changes the runs of this thread; None for nothing."""
+    return _change.get()
 
 
 @contextmanager
@@ -111,7 +138,7 @@ def recording_attention(
     is_causal: bool | None = None,
     **kwargs: Any,
 ) -> "tuple[torch.Tensor, torch.Tensor | None]":
-    """The output of transformers' SDPA attention, and no weights; records its arguments inside a `recording` block.
+    """The output of transformers' SDPA attention, and no weights; recorded or changed inside such a block.
 
     Without a mask every query sees every key. transformers' own function would then take a module that says nothing of
     itself (Splinter's) for a causal one; here causal masks are always written out, so no mask means none.
@@ -129,6 +156,9 @@ def recording_attention(
         causal = bool(is_causal) and attention_mask is None
         tensors = (_alone(query), _alone(key), _alone(value))
         records.append(LayerRecord(*tensors, attention_mask, position_bias, causal, scale))
+    change = _change.get()
+    if change is not None:
+        value = change.value(value)
     # output_attentions makes SDPA warn that it returns no maps; none are expected of this function.
     kwargs.pop("output_attentions", None)
     if position_bias is not None:
@@ -139,7 +169,7 @@ def recording_attention(
     progress = _progress.get()
     if progress is not None and records is not None:
         progress(len(records))
-    return output
+    return output if change is None else (change.output(output[0]), None)
 
 
 class RecordingCheck(NamedTuple):

@@ -12,7 +12,7 @@ from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.untrusted.config import harmless_config
 from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.models.untrusted.offline import unplugged
-from bertviz_core.models.untrusted.trial import check_buildable
+from bertviz_core.models.untrusted.trial import told_by_trial
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line
 
@@ -122,7 +122,7 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
     configured = model_config(name, config)
     if task == ENCODER:
         configured.is_encoder_decoder = False  # T5Gemma's class of the encoder asks for it
-    check_buildable(name, config, task)
+    told_by_trial(name, config, task)  # raises where a process under limits could not build it
     if type(configured) not in auto_class._model_mapping:
         raise UnsupportedModelError(
             f"{configured.model_type} models have no class for the task {task!r} in transformers."

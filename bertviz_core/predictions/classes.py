@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ClassPrediction, Scoring
 from bertviz_core.predictions.run import check_task, row_outputs
-from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens
 
 

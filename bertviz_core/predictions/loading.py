@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
 from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.device import copy_tensors
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
@@ -182,11 +183,10 @@ def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) ->
 
 
 def _own_memory(model: "PreTrainedModel", base: LoadedModel) -> None:
-    """Copy what is still a map of the file, the head, to the base's device; a file cut short would end the process."""
+    """Copy what is still a map of the file, the head, to the base's device."""
     shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
-    for tensor in {id(each): each for each in (*model.parameters(), *model.buffers())}.values():
-        if id(tensor) not in shared:
-            tensor.data = tensor.data.clone().to(base.device)
+    own = {id(each): each for each in (*model.parameters(), *model.buffers()) if id(each) not in shared}
+    copy_tensors(base.name, own.values(), base.device)
 
 
 def _notices(source: ModelSource, task: str, base: LoadedModel) -> tuple[str, ...]:

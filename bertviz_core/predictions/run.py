@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.sentences.batches import batches
 from bertviz_core.trace.forward import forward
@@ -73,26 +74,40 @@ def row_outputs(
 
 def groups(head: HeadModel, lengths: Sequence[int]) -> list[list[int]]:
     """Indices of rows that are run together; one by one for a model without a padding id, which some heads need."""
-    if getattr(head.base.model.config, "pad_token_id", None) is None:
-        return [[index] for index in range(len(lengths))]
-    made = batches(head.base, lengths)
-    if head.task not in WHOLE_TEXT:
-        return made
+    if head.task in WHOLE_TEXT:
+        return one_length_groups(head.base, lengths)
+    return _groups(head.base, lengths)
+
+
+def one_length_groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
+    """As groups, with rows of one length in each, so that nothing is padded."""
     return [
         list(alike)
-        for group in made
+        for group in _groups(base, lengths)
         for _, alike in groupby(sorted(group, key=lengths.__getitem__), lengths.__getitem__)
     ]
+
+
+def _groups(base: LoadedModel, lengths: Sequence[int]) -> list[list[int]]:
+    if getattr(base.model.config, "pad_token_id", None) is None:
+        return [[index] for index in range(len(lengths))]
+    return batches(base, lengths)
+
+
+def head_inputs(head: HeadModel, rows: Sequence[ModelRow], model: Any) -> "dict[str, torch.Tensor]":
+    """Inputs of the base, or of the class with the head: those that its forward takes."""
+    inputs = model_inputs(head.base, rows)
+    accepted = inspect.signature(model.forward).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
+        return inputs
+    return {name: values for name, values in inputs.items() if name in accepted}
 
 
 def run_group(head: HeadModel, rows: Sequence[ModelRow], model: Any, **wanted: bool) -> Mapping[str, Any]:
     """One run of the base, or of the class with the head, on a batch."""
     import torch
 
-    inputs = model_inputs(head.base, rows)
-    accepted = inspect.signature(model.forward).parameters
-    if not any(each.kind is each.VAR_KEYWORD for each in accepted.values()):
-        inputs = {name: values for name, values in inputs.items() if name in accepted}
+    inputs = head_inputs(head, rows, model)
     with RUN_LOCK, torch.inference_mode():
         check_recording(head.base)
         reset_model_state(head.base.model, max(len(row) for row in rows))
@@ -112,6 +127,11 @@ class WordHead:
         self._head = head
         self.reads_states = bool(head.base_path) and "." not in head.base_path
 
+    @property
+    def model(self) -> Any:
+        """What is run: the base; the whole class where its head cannot be asked alone."""
+        return self._head.base.model if self.reads_states else self._head.model
+
     def outputs(self, rows: Sequence[ModelRow], states: bool = False) -> Mapping[str, Any]:
         """What the base gives for a batch; the whole class where its head cannot be asked alone.
 
@@ -119,8 +139,7 @@ class WordHead:
             rows: tokenized texts of one length, or of a family that does not feel padding.
             states: whether the hidden states of every layer are wanted.
         """
-        model = self._head.base.model if self.reads_states else self._head.model
-        return run_group(self._head, rows, model, output_hidden_states=states)
+        return run_group(self._head, rows, self.model, output_hidden_states=states)
 
     def logits(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
         """The logits (positions, vocab) of some states (positions, hidden), in float32.
@@ -129,13 +148,19 @@ class WordHead:
         """
         import torch
 
+        with RUN_LOCK, torch.inference_mode():
+            return self.logits_unlocked(output, states)
+
+    def logits_unlocked(self, output: Mapping[str, Any], states: "torch.Tensor") -> "torch.Tensor":
+        """As logits, for one who holds RUN_LOCK already; gradients flow through them."""
+        import torch
+
         if not self.reads_states:
             return states.float()
         given = type(output)(**{**output, "last_hidden_state": states[None], "hidden_states": None})
+        ids = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
         alone = _with_given_states(self._head, given)
-        with RUN_LOCK, torch.inference_mode():
-            ids = torch.zeros(1, len(states), dtype=torch.long, device=states.device)
-            logits: torch.Tensor = forward(self._head.base, {"input_ids": ids}, alone)["logits"][0]
+        logits: torch.Tensor = forward(self._head.base, {"input_ids": ids}, alone)["logits"][0]
         return logits.float()
 
     def states(self, output: Mapping[str, Any]) -> "torch.Tensor":

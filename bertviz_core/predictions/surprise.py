@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import PseudoLikelihood
 from bertviz_core.predictions.run import CHUNK_NBYTES, WordHead, groups
 from bertviz_core.predictions.words import mask_id, masked_row
-from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 

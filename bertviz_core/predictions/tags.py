@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bertviz_core.errors import Progress
 from bertviz_core.predictions.classes import softmax
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import Entity, Strategy, TagPrediction
 from bertviz_core.predictions.run import check_task, row_outputs
-from bertviz_core.progress import Progress
 from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer

@@ -26,7 +26,7 @@ MAX_MASKS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedRow:
-    """A text some of whose tokens are a mask, as bertviz_core.trace.inputs.model_inputs takes it."""
+    """A text some of whose tokens are a mask or gone, as bertviz_core.trace.inputs.model_inputs takes it."""
 
     input_ids: Int[np.ndarray, " seq"]
     """Row of the vocabulary of every token."""
@@ -182,7 +182,7 @@ def _log_probabilities(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens
     mask, _ = check_masks(tokenizer, tokens, [position])
     output = word_head.outputs([masked_row(tokens, [position], mask)])
     logits = word_head.logits(output, word_head.states(output)[0][position : position + 1])
-    logs: np.ndarray = logits[0].double().log_softmax(dim=-1).cpu().numpy()
+    logs: np.ndarray = logits[0].cpu().double().log_softmax(dim=-1).numpy()
     return logs
 
 
@@ -248,7 +248,7 @@ def compared_word(
 
     word_head = WordHead(head)
     mask, _ = check_masks(tokenizer, tokens, [*masked, position])
-    ids = _piece_ids(tokenizer, tokens, position, word)
+    ids = piece_ids(tokenizer, tokens, position, word)
     if len(ids) + len(masked) > MAX_MASKS:
         raise TextError(f"{_shown(word)} has {len(ids):,} pieces; at most {MAX_MASKS} masks are read at once.")
     row = _widened(masked_row(tokens, [*masked, position], mask), position, len(ids))
@@ -269,7 +269,7 @@ def compared_word(
     return ComparedWord(word, tokenizer.spelled(ids), math.fsum(parts), tuple(parts), rank, note)
 
 
-def _piece_ids(tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str) -> list[int]:
+def piece_ids(tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str) -> list[int]:
     """The tokens that a word has at a token's place in the text; by itself where that place is not known."""
     span = tokens.offsets[position] if tokens.offsets is not None else None
     if not word.strip():

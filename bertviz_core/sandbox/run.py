@@ -49,6 +49,10 @@ class ChildError(Exception):
     """A child came to no answer; its text says why, and goes on behind "could not be read: "."""
 
 
+class ChildTimeoutError(ChildError):
+    """It took too long by the clock, which says as much of the machine as of what was read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a child may take."""
@@ -141,6 +145,14 @@ def ended(child: "subprocess.Popen[bytes]") -> None:
     child.wait()
 
 
+def closed(child: "subprocess.Popen[bytes]") -> None:
+    """End a child, and close the pipes to it and from it."""
+    ended(child)
+    for pipe in (child.stdin, child.stdout):
+        with suppress(OSError):
+            pipe.close() if pipe else None
+
+
 def _exchange(task: str, request: bytes, limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
     """What a child wrote, and its exit status; None where it had to be killed.
 
@@ -180,9 +192,11 @@ def _watch(reader: Thread, until: float, limits: Limits, wanted: Wanted) -> None
             raise too_long(limits)
 
 
-def too_long(limits: Limits) -> ChildError:
+def too_long(limits: Limits) -> ChildTimeoutError:
     """The error for a child that takes too long by the clock."""
-    return ChildError(f"that takes more than {limits.wall_s:,.0f} seconds (three times INSIDE_BERT_CHILD_SECONDS)")
+    return ChildTimeoutError(
+        f"that takes more than {limits.wall_s:,.0f} seconds (three times INSIDE_BERT_CHILD_SECONDS)"
+    )
 
 
 def _write(child: "subprocess.Popen[bytes]", request: bytes) -> None:

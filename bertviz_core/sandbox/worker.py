@@ -1,28 +1,15 @@
 """A child under limits that stays: it answers one request after the other, can be ended, and comes back when asked."""
 
-import os
-import select
 import subprocess
 import weakref
 from collections import OrderedDict
-from contextlib import suppress
 from threading import Lock, Thread
-from time import monotonic
 
 from bertviz_core import errors
-from bertviz_core.sandbox.child import FRAME, SERVE
-from bertviz_core.sandbox.run import (
-    CHUNK_NBYTES,
-    STEP_S,
-    ChildError,
-    Limits,
-    Wanted,
-    answer_of,
-    command,
-    ended,
-    started,
-    too_long,
-)
+from bertviz_core.sandbox.child import SERVE
+from bertviz_core.sandbox.frames import read_frame, write_frame
+from bertviz_core.sandbox.run import ChildError, Limits, Wanted, answer_of, closed, command, started
+from bertviz_core.sandbox.spare import Spare
 
 IDLE_WORKERS = 2
 """How many more children may wait for a request than may read files at once."""
@@ -36,15 +23,16 @@ class Worker:
     Of all workers those used last keep their child, as many as the limits allow and a few that wait.
     """
 
-    def __init__(self, task: str, prepare: bytes, limits: Limits) -> None:
+    def __init__(self, task: str, prepare: bytes, limits: Limits, spare: Spare | None = None) -> None:
         """A worker without a child; the first request starts it.
 
         Args:
             task: the function's dotted name, one of bertviz_core.sandbox.child.TASKS.
             prepare: the request that each child is given first.
             limits: what a child may take; its seconds count for each request anew.
+            spare: where a child of the same task and limits may stand ready.
         """
-        self._task, self._prepare, self._limits = task, prepare, limits
+        self._task, self._prepare, self._limits, self._spare = task, prepare, limits, spare
         self._lock = Lock()
         self._children: list[subprocess.Popen[bytes]] = []
         weakref.finalize(self, _end_all, self._children)
@@ -84,7 +72,8 @@ class Worker:
                 self._lock.release()
 
     def _start(self) -> bytes:
-        self._children.append(started([*command(self._task, self._limits), SERVE]))
+        spare = self._spare.taken() if self._spare else None
+        self._children.append(spare or started([*command(self._task, self._limits), SERVE]))
         try:
             return self._exchange(self._prepare, lambda: True)
         except BaseException:
@@ -93,10 +82,10 @@ class Worker:
 
     def _exchange(self, request: bytes, wanted: Wanted) -> bytes:
         child = self._children[0]
-        writer = Thread(target=_write, args=(child, request), daemon=True)
+        writer = Thread(target=write_frame, args=(child, request), daemon=True)
         writer.start()
         try:
-            written, status = _frame(child, self._limits, wanted)
+            written, status = read_frame(child, self._limits, wanted)
             if status is None:
                 return answer_of(written, 0, self._limits)
         except (ChildError, errors.SupersededError):
@@ -122,36 +111,4 @@ def _note(worker: Worker, most: int) -> None:
 
 def _end_all(children: "list[subprocess.Popen[bytes]]") -> None:
     while children:
-        child = children.pop()
-        ended(child)
-        for pipe in (child.stdin, child.stdout):
-            with suppress(OSError):
-                pipe.close() if pipe else None
-
-
-def _write(child: "subprocess.Popen[bytes]", request: bytes) -> None:
-    with suppress(OSError, ValueError):  # a child that has ended needs no more of it
-        if child.stdin:
-            child.stdin.write(len(request).to_bytes(FRAME, "big") + request)
-            child.stdin.flush()
-
-
-def _frame(child: "subprocess.Popen[bytes]", limits: Limits, wanted: Wanted) -> tuple[bytes, int | None]:
-    """One answer, and the exit status of a child that ended before it was whole; None for one that goes on."""
-    output = child.stdout.fileno() if child.stdout else -1
-    poll = select.poll()
-    poll.register(output, select.POLLIN | select.POLLHUP)
-    answer, until = bytearray(), monotonic() + limits.wall_s
-    while len(answer) < FRAME or len(answer) < FRAME + int.from_bytes(answer[:FRAME], "big"):
-        if poll.poll(STEP_S * 1000):
-            chunk = os.read(output, CHUNK_NBYTES)
-            if not chunk:
-                return bytes(answer[FRAME:]), child.wait()
-            answer += chunk
-        if not wanted():
-            raise errors.SupersededError
-        if monotonic() > until:
-            raise too_long(limits)
-        if len(answer) > FRAME + limits.answer_nbytes + 1:
-            break
-    return bytes(answer[FRAME:]), None
+        closed(children.pop())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Any
 
+from bertviz_core.models.device import wait_for
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 
@@ -133,12 +134,7 @@ def shortest(
 
 
 def _duration(work: Callable[[], Any], device: str, clock: Callable[[], float]) -> float:
-    import torch
-
     started = clock()
     work()
-    if device == "cuda":
-        torch.cuda.synchronize()
-    elif device == "mps":
-        torch.mps.synchronize()
+    wait_for(device)
     return clock() - started

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.errors import BertvizError, SupersededError, TextError, UnsupportedModelError, is_out_of_memory
+from bertviz_core.errors import BertvizError, OutOfMemoryError, SupersededError, UnsupportedModelError, is_out_of_memory
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.text import first_line
 
@@ -25,7 +25,7 @@ def forward(
         wanted: further outputs, as transformers names them (output_hidden_states, output_attentions).
 
     Raises:
-        TextError: there is not memory enough.
+        OutOfMemoryError: there is not memory enough.
         UnsupportedModelError: it needs more than a text, or gives no outputs by name.
     """
     _check_inputs(loaded, inputs)
@@ -35,8 +35,9 @@ def forward(
         raise
     except Exception as error:  # the library raises whatever a missing input leads to
         if is_out_of_memory(error):
-            raise TextError(
-                f"A text is too long for the memory of this machine ({first_line(error)}); give a shorter one."
+            where = "this machine" if loaded.device == "cpu" else loaded.device
+            raise OutOfMemoryError(
+                f"A text is too long for the memory of {where} ({first_line(error)}); give a shorter one."
             ) from error
         raise UnsupportedModelError(
             f"{loaded.name!r} ({loaded.model_type}) cannot be run on a text alone: {first_line(error)}"

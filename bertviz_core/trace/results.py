@@ -158,7 +158,7 @@ class Trace:
     attention_note: str
     """Why, one sentence."""
     device: str
-    """What it ran on: "cpu", "cuda" or "mps"."""
+    """What it ran on: "cpu", "cuda", "cuda:1" or "mps"."""
     dtype: str
     """Number format of the run; the arrays here are float32 all the same."""
     seconds: float

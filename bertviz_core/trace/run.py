@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.errors import Progress, UnsupportedModelError
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
-from bertviz_core.progress import Progress
 from bertviz_core.trace.arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import model_inputs, reset_model_state

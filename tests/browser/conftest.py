@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
+from tests.helpers.template_corpus import make_corpus, seeded_vectors
+
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = (
     "--no-sandbox",
@@ -42,6 +44,7 @@ def serving(home: Path, script: str = "app.py") -> Iterator[str]:
         key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "STREAMLIT_"))
     }
     environment |= {"HOME": str(home), "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_MODELS_DIR": str(home / "models")}
+    environment["INSIDE_BERT_CORPORA_DIR"] = str(home / "corpora")
     command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     with open(home / "server.log", "wb") as log:
         server = subprocess.Popen(
@@ -75,8 +78,10 @@ def _wait_for_health(url: str, server: "subprocess.Popen[bytes]", log: Path) -> 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The dashboard that most tests share."""
-    with serving(tmp_path_factory.mktemp("home")) as url:
+    """The dashboard that most tests share, with a corpus."""
+    home = tmp_path_factory.mktemp("home")
+    make_corpus(home / "corpora" / "made", 400, seeded_vectors(0))
+    with serving(home) as url:
         yield url
 
 

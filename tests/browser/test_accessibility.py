@@ -68,6 +68,15 @@ PAGES = {
         "Train a head": ["predictions_probe", "predictions_classes"],
         "Several texts": [],
     },
+    "corpus": {
+        "Search": ["corpus_search"],
+        "Map": [],
+        "Near duplicates": ["corpus_duplicates"],
+        "Clusters": ["corpus_clusters"],
+        "Heads": ["corpus_heads"],
+        "Probes": ["corpus_probe"],
+        "About": [],
+    },
 }
 """Page -> view, in the order of its control -> keys of its charts."""
 QUERY = {"predictions": "?model=splade-tiny"}
@@ -84,6 +93,8 @@ DRAWN = {
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
     "predictions Several texts": ".st-key-predictions_several_csv button",
+    "corpus Map": ".corpus-map .stage[data-mode]",
+    "corpus About": "[data-testid=stDataFrame]",
 }
 """What tells that a view without a chart is drawn."""
 STOP = """() => {

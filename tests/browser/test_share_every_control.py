@@ -162,9 +162,9 @@ def test_a_selection_holds_while_other_controls_change_and_is_no_part_of_a_link(
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=3 * WAIT_MS)
     settled(page)
     drag(page, "sentences_map", (0.02, 0.02), (0.6, 0.02), (0.6, 0.98), (0.02, 0.98), (0.02, 0.02))
-    expect(page.get_by_text("sentences encircled")).to_be_visible()
-    listed = page.get_by_text("sentences encircled").all_inner_texts()
+    expect(page.get_by_text("sentences chosen")).to_be_visible()
+    listed = page.get_by_text("sentences chosen").all_inner_texts()
     page.get_by_text("The numbers as a table").click()
     settled(page)
-    assert page.get_by_text("sentences encircled").all_inner_texts() == listed
+    assert page.get_by_text("sentences chosen").all_inner_texts() == listed
     assert set(parse_qs(urlsplit(shared(page)).query)) <= {"view", "sentences_map_table"}

@@ -1,7 +1,7 @@
 """`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request.
 
 Covers `bertviz_core/cli/figure/*.py`, `bertviz_core/cli/figure/inputs/*.py`, `bertviz_core/figures/base/spec.py`,
-`bertviz_core/figures/registry.py`.
+`bertviz_core/cli/figure/registry.py`.
 """
 
 import asyncio
@@ -23,14 +23,15 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.cli.figure import files as figure_files
-from bertviz_core.figures import registry
+from bertviz_core.cli.figure import registry
+from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
-from bertviz_core.figures.registry import all_figures
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
 from tests.cli.conftest import Command
+from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
 from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
@@ -300,7 +301,8 @@ def test_a_new_figure_is_listed_without_being_listed_by_hand(
 
 
 def test_every_name_is_compared_with_its_page() -> None:
-    assert {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES)} | {"long"} == set(all_figures())
+    of_corpora = {words.split()[0] for words in CORPUS_FIGURES}
+    assert {words.split()[0] for words in (*CASES, *VIEWED, *FIGURES)} | {"long"} | of_corpora == set(all_figures())
 
 
 @pytest.mark.parametrize("theme", THEMES)

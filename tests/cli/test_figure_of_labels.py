@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bertviz_core.cli.figure import command as figure_command
+from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
-from bertviz_core.figures.registry import all_figures
 from tests.cli.conftest import Command
 from tests.pages.labels import CONTEXT, FIGURES, QUESTION, TEXT, save_heads
 from tests.pages.opened import _decoded, opened

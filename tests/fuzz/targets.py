@@ -14,10 +14,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.corpus.folder import open_corpus
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
@@ -30,6 +32,7 @@ from tests.fuzz.mutations import changed_bytes, changed_json
 from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
+from tests.helpers.made_corpora import MANIFEST, made_corpus
 from tests.helpers.tiny_models import save_tiny
 from ui import arrival
 from ui.address import whole
@@ -174,7 +177,20 @@ def probes(folder: Path) -> Case:
     return case
 
 
+def manifests(folder: Path) -> Case:
+    """What a corpus folder says of itself, and filters of its rows."""
+    made_corpus(folder / "mine")
+    right = msgspec.to_builtins(MANIFEST)
+
+    def case(rng: Random) -> None:
+        raw = json.dumps(changed_json(rng, right) if rng.random() < 0.7 else right).encode()
+        (folder / "mine" / "manifest.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.3 else raw)
+        open_corpus(folder / "mine").mask(changed_bytes(rng, b"year=2003").decode("utf-8", "replace"))
+
+    return case
+
+
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
-    each.__name__: each for each in (headers, configs, tokenizers, addresses, uploads, lessons, probes)
+    each.__name__: each for each in (headers, configs, tokenizers, addresses, uploads, lessons, probes, manifests)
 }
 """Name -> what makes the target in a folder of its own."""

@@ -24,9 +24,9 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.catalog.bundled import BUNDLED
-from bertviz_core.models.loading import LoadedModel, best_device, load_model
+from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
@@ -328,14 +328,14 @@ def test_loads_side_by_side_do_not_mix_and_leave_the_library_as_it_was(tmp_path:
     assert logging.is_progress_bar_enabled() == bars
 
 
-def test_the_device_is_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert best_device() == "cuda"
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    assert best_device() == "mps"
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    assert best_device() == "cpu"
+def test_a_model_is_where_the_settings_say(bert: Path) -> None:
+    loaded = load_model(folder_source("tiny", bert), dataclasses.replace(SETTINGS, device="cpu"))
+    assert loaded.device == "cpu"
+    assert {tensor.device.type for tensor in (*loaded.model.parameters(), *loaded.model.buffers())} == {"cpu"}
+    with pytest.raises(
+        BertvizError, match=r"INSIDE_BERT_DEVICE is set to 'cuda:99', which is not there: torch .*finds"
+    ):
+        load_model(folder_source("tiny", bert), dataclasses.replace(SETTINGS, device="cuda:99"))
 
 
 def test_a_config_that_asks_for_far_more_than_its_files_hold_takes_no_memory(bert: Path) -> None:

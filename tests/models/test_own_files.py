@@ -14,12 +14,12 @@ from typing import Any
 import huggingface_hub.constants
 import pytest
 
+from bertviz_core.checkpoints.download import download, needed_files
 from bertviz_core.checkpoints.load_report import report
 from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models import skeleton
 from bertviz_core.models.catalog.bundled import BUNDLED
-from bertviz_core.models.download import download, needed_files
 from bertviz_core.models.hub import fetch_config
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.own_files import CONFIG_NBYTES, own_file

@@ -13,6 +13,7 @@ def models_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "models"
     folder.mkdir()
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(tmp_path / "corpora"))
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
     monkeypatch.delenv("INSIDE_BERT_ALLOWED_MODELS", raising=False)
     return folder

@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.attention.results import AttentionAtlas
 from bertviz_core.models.loading import LoadedModel
 from tests.pages.opened import drawn, opened, said
 from ui.cache import traces
@@ -67,6 +68,22 @@ def test_value_weighted_cells_are_the_weights_times_one_number_per_key() -> None
     ratios = weighted / plain
     np.testing.assert_allclose(ratios, np.broadcast_to(ratios[:1], ratios.shape), rtol=1e-3)
     assert ratios.std() > 0
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("attention", {}),
+        ("representations", {}),
+        ("sentences", {"sentences": "typed"}),
+        ("predictions", {"model": "splade-tiny"}),
+        ("heads", {"view": "One cell"}),
+    ],
+)
+def test_every_page_that_runs_a_model_names_device_and_number_format(page: str, query: dict[str, str]) -> None:
+    at = opened(page, **query)
+    assert not at.exception
+    assert "on cpu in float32" in words(at)
 
 
 def test_there_is_no_choice_of_a_part_without_a_pair() -> None:
@@ -136,6 +153,21 @@ def test_all_heads_of_a_long_text_come_when_asked_for(monkeypatch: pytest.Monkey
 def test_the_receipt_of_the_comparison_stands_under_the_maps() -> None:
     st.cache_resource.clear()
     assert "Recorded attention checked against the model's own: equal within" in words(opened("attention"))
+
+
+def test_attention_that_is_no_number_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = cache.attention_atlas
+
+    def without_a_number(*args: Any, **named: Any) -> AttentionAtlas:
+        found = known(*args, **named)
+        found.thumbnails[1, 2] = np.nan
+        return found
+
+    monkeypatch.setattr(cache, "attention_atlas", without_a_number)
+    at = opened("attention", text="NaN in one map")
+    assert not at.exception
+    (told,) = at.error
+    assert "is not a number (NaN) in 1 of 72 maps" in said(told.value)
 
 
 def test_a_model_that_fails_the_comparison_is_shown_by_its_own_maps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,6 +173,7 @@ def test_a_rounded_copy_reads_the_text(tiny: Path) -> None:
     cosines, divergences = (each["data"][0]["z"] for each in charts(at))
     assert 0.99 < np.min(cosines) < 1
     assert np.max(divergences) > 0
+    assert any(each.value == "Both models ran on cpu in float32." for each in at.caption)
     alone = compared(model="base", other="base", compared="behaviour with the text")
     assert np.min(charts(alone)[0]["data"][0]["z"]) == pytest.approx(1, abs=1e-6)
 

@@ -4,6 +4,7 @@ Covers `ui/widgets/file_theme.py`.
 """
 
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from streamlit.testing.v1 import AppTest
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, sequential
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
 from bertviz_core.models.sources import resolve
+from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
+from ui.views.corpus import cache
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"
@@ -134,6 +137,23 @@ VIEWS = {
     "poolings": View(
         "sentences", {"view": "Poolings"}, (f"sentences-poolings-{MODEL}", f"sentences-pooling-maps-{MODEL}"), SIX
     ),
+    "corpus search": View("corpus", {}, (f"corpus-search-made-{MODEL}",), "“rain all night”"),
+    "corpus map": View(
+        "corpus",
+        {"view": "Map", "corpus_plane_figure": "true"},
+        (f"corpus-map-made-pca-{MODEL}",),
+        colours="points in a cell, ",
+    ),
+    "corpus duplicates": View(
+        "corpus", {"view": "Near duplicates", "alike": "0.9"}, (f"corpus-near-duplicates-0.9-made-{MODEL}",)
+    ),
+    "corpus clusters": View(
+        "corpus", {"view": "Clusters", "clusters": "5"}, (f"corpus-clusters-k-means-made-{MODEL}",)
+    ),
+    "corpus heads": View(
+        "corpus", {"view": "Heads", "sample": "50"}, (f"corpus-heads-entropy-made-{MODEL}",), colours="nats, 0 to "
+    ),
+    "corpus probes": View("corpus", {"view": "Probes", "probe_sample": "200"}, (f"corpus-probes-topic-made-{MODEL}",)),
     "alike": View(
         "sentences",
         {"view": "Token contributions"},
@@ -177,6 +197,20 @@ VIEWS = {
         f"{TEXT} and “A snake.”",
     ),
 }
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus."""
+    root = tmp_path_factory.mktemp("corpora")
+    make_corpus(root / "made", 400, seeded_vectors(0))
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
 
 
 def at_view(view: View) -> AppTest:

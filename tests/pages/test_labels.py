@@ -85,6 +85,7 @@ def test_whether_a_text_follows_is_asked_of_a_pair(heads: Path) -> None:
 
     check_view("predictions", "pretraining", {"predictions_next": check}, view="Next sentence", pair=CONTEXT)
     at = opened("predictions", model="pretraining", view="Next sentence")
+    assert "BertForPreTraining, heads for masked words and next sentence" in told(at)
     assert "write a second text" in at.info[0].value
     at.button(key="put_example").click().run()
     assert not at.info

@@ -1,6 +1,6 @@
 """A child that stays: answers as they were asked for, ended where it takes too much, and back when asked again.
 
-Covers `bertviz_core/sandbox/worker.py`.
+Covers `bertviz_core/sandbox/worker.py`, `bertviz_core/sandbox/frames.py`, `bertviz_core/sandbox/spare.py`.
 """
 
 import sys
@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from bertviz_core.errors import SupersededError
-from bertviz_core.sandbox import worker
+from bertviz_core.sandbox import spare, worker
 from bertviz_core.sandbox.run import ChildError, Limits
+from bertviz_core.sandbox.spare import Spare
 from bertviz_core.sandbox.worker import Worker
 
 LIMITS = Limits(512 * 1024**2, 1, 60.0, 1000, 1)
@@ -29,7 +30,8 @@ child.serve("", 1000, 1, 1)
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Worker:
-    monkeypatch.setattr(worker, "command", lambda task, limits: [sys.executable, "-c", CODE])
+    for module in (worker, spare):
+        monkeypatch.setattr(module, "command", lambda task, limits: [sys.executable, "-c", CODE])
     return Worker("", b"pass", LIMITS)
 
 
@@ -78,3 +80,30 @@ def test_only_those_used_last_keep_a_child(made: Worker, monkeypatch: pytest.Mon
     made.ask(b"pass")
     other.ask(b"pass")
     assert (len(made._children), len(other._children)) == (0, 1)
+
+
+def test_a_child_ahead_of_need_is_taken_and_another_takes_its_place(made: Worker) -> None:
+    ahead = Spare("", LIMITS)
+    made._spare = ahead
+    own = made.prepared()
+    assert not ahead._children
+    ahead.fill()
+    (child,) = ahead._children
+    ahead.fill()
+    assert ahead._children == [child]
+    answer = made.prepared()
+    assert answer == b"pass" + str(child.pid).encode()
+    assert answer != own
+    assert made.ask(b"pass") == answer
+    (other,) = ahead._children
+    assert other.pid != child.pid
+
+
+def test_a_child_ahead_of_need_that_has_ended_is_passed_over(made: Worker) -> None:
+    made._spare = Spare("", LIMITS)
+    made._spare.fill()
+    (child,) = made._spare._children
+    child.kill()
+    child.wait()
+    assert made.prepared() != b"pass" + str(child.pid).encode()
+    assert made._spare._children[0].poll() is None

@@ -69,8 +69,12 @@ def refused_by_torch() -> RuntimeError:
 
 @pytest.mark.parametrize("error", [MemoryError("16 GiB"), torch.OutOfMemoryError("16 GiB"), refused_by_torch()])
 def test_a_lack_of_memory_is_no_fault_of_the_model(error: Exception) -> None:
-    with pytest.raises(TextError, match="too long for the memory"):
-        forward(misbehaving(error), INPUTS)
+    loaded = misbehaving(error)
+    with pytest.raises(TextError, match="too long for the memory of this machine"):
+        forward(loaded, INPUTS)
+    loaded.device = "cuda:1"
+    with pytest.raises(TextError, match="too long for the memory of cuda:1"):
+        forward(loaded, INPUTS)
 
 
 def test_the_end_of_a_run_that_nobody_wants_goes_through() -> None:

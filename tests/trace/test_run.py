@@ -1,6 +1,6 @@
 """Runs that never mix, never lie about what they ran, and a cache that keeps to its budget.
 
-Covers `bertviz_core/progress.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/arrays.py`,
+Covers `bertviz_core/errors.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/arrays.py`,
 `bertviz_core/trace/cost.py`, `bertviz_core/trace/inputs.py`, `ui/cache/traces.py`.
 """
 
@@ -18,12 +18,11 @@ import torch
 from transformers import AutoModel, ViTConfig, ViTModel
 
 from bertviz_core.attention.probabilities import attention_probs
-from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
+from bertviz_core.errors import Progress, SupersededError, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.embeddings import pooler_check
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.recording import recording
 from bertviz_core.models.sources import folder_source, resolve
-from bertviz_core.progress import Progress
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings

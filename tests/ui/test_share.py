@@ -4,14 +4,17 @@ Covers `ui/session.py`.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
 from ui import session, share
+from ui.views.corpus import cache
 
 KINDS = (
     "selectbox",
@@ -27,7 +30,7 @@ KINDS = (
 LONG = "The quick brown fox jumps over the lazy dog. " * 9
 PAIR = {"text": "The bank lent me money.", "pair": "It stood by the river."}
 
-LABELS = {"[CLS]": "cls", "dot product": "dot"}
+LABELS = {"[CLS]": "cls", "dot product": "dot", "distance (tokens)": "distance"}
 """What stands in the address where a control shows an option under a label -> the option."""
 CONDITIONAL = {"model", "view", "placed", "bfloat16"}
 """On all pages; on most; there only where umap is installed; there only for long lists on some processors."""
@@ -79,7 +82,33 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
+    ("corpus", {"corpus": "made", "hits": 5, "hit": 2}, {"corpus_query": "A storm.", "where": "source=news"}),
+    ("corpus", {"view": "Map", "coloured": "topic"}, {}),
+    ("corpus", {"view": "Near duplicates", "alike": "0.9", "group": 2}, {}),
+    ("corpus", {"view": "Clusters", "clustering": "k-means", "clusters": 6, "cluster": 2}, {}),
+    (
+        "corpus",
+        {"view": "Heads", "measure": "distance (tokens)", "part_column": "source", "part": "news", "sample": "50"},
+        {},
+    ),
+    ("corpus", {"view": "Probes", "probe_labels": "place", "probe_sample": "200", "corpus_pooling": "max"}, {}),
+    ("corpus", {"view": "About", "first_row": 5}, {}),
 ]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two corpora."""
+    root = tmp_path_factory.mktemp("corpora")
+    for name in ("another", "made"):
+        make_corpus(root / name, 400, seeded_vectors(0))
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811  # a fixture
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
 
 
 BY_POSITION = {

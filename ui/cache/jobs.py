@@ -9,8 +9,7 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Generic, Literal, TypeVar
 
-from bertviz_core.errors import BertvizError, BusyError, SupersededError
-from bertviz_core.progress import Progress
+from bertviz_core.errors import BertvizError, BusyError, Progress, SupersededError
 from ui.cache.byte_cache import ByteCache
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from threading import Timer
 
-from bertviz_core.errors import SupersededError
+from bertviz_core.errors import Progress, SupersededError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import RecordingCheck
-from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import RUN_LOCK, trace_unlocked
 from bertviz_core.trace.verification import check_recording, may_wait

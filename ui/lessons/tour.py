@@ -15,8 +15,8 @@ import streamlit as st
 from bertviz_core.errors import LessonError
 from ui.address import whole
 from ui.cache.decorator import cached_by_bytes
-from ui.components.kept_texts import KEY as KEPT_TEXTS
-from ui.components.kept_texts import found_texts, kept_texts
+from ui.components.browser.kept_texts import KEY as KEPT_TEXTS
+from ui.components.browser.kept_texts import found_texts, kept_texts
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES

@@ -9,8 +9,9 @@ from typing import Any
 
 from bertviz_core.models.skeleton import build_skeleton, import_library
 from bertviz_core.models.sources import resolve, trusted_configs
-from bertviz_core.models.untrusted.trial import require_trials
+from bertviz_core.models.untrusted.trial import require_trials, warm_trials
 from bertviz_core.settings import DEFAULT_MODEL, Settings
+from bertviz_core.trace.isolated.tokenizer import warm_tokenizers
 from ui.session import first_page_sent
 
 COLLECT_EVERY_S = 10.0
@@ -42,5 +43,17 @@ def _import_and_collect(ended: threading.Event) -> None:
     build_skeleton(DEFAULT_MODEL, resolve(DEFAULT_MODEL, settings).config)
     gc.collect()
     gc.freeze()
+    if strangers_may_come(settings):
+        warm_tokenizers(settings)
+        warm_trials()
     while not ended.wait(COLLECT_EVERY_S):
         gc.collect()
+
+
+def strangers_may_come(settings: Settings) -> bool:
+    """Whether there is a model here, or a way to one, that is read and tried in processes of their own."""
+    if settings.allow_hub:
+        return True
+    with contextlib.suppress(OSError):
+        return any(each.is_dir() for each in settings.models_dir.iterdir())
+    return False

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
+from bertviz_core.models.device import AUTO, chosen_device, device_kind, device_nbytes
 from bertviz_core.models.sources import HUB_NAME, resolve
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -30,6 +31,7 @@ def check_places(settings: Settings) -> None:
         BertvizError: which setting, and what is there instead.
     """
     _check_folder("INSIDE_BERT_MODELS_DIR", settings.models_dir, may_be_absent=True)
+    _check_folder("INSIDE_BERT_CORPORA_DIR", settings.corpora_dir, may_be_absent=True)
     if settings.lessons_dir is not None:
         _check_folder("INSIDE_BERT_LESSONS_DIR", settings.lessons_dir, may_be_absent=False)
 
@@ -47,6 +49,27 @@ def check_models(settings: Settings) -> None:
             f"INSIDE_BERT_ALLOWED_MODELS leaves nothing to open: {names} is not the bundled model, no folder of "
             f"{quoted(str(settings.models_dir), 80)} and not in the catalogue{hub}."
         )
+
+
+def device_notice(settings: Settings) -> str:
+    """What is to be said in the log of the memory of the GPU that is asked for; "" where the models' limit fits.
+
+    Only a device asked for by name is looked for here: to look for one takes the import of torch, which otherwise goes
+    on beside the first page.
+
+    Raises:
+        BertvizError: the device is not there.
+    """
+    if settings.device in (AUTO, "cpu"):
+        return ""
+    device = chosen_device(settings.device)
+    has, models = device_nbytes(device), _models_nbytes(settings)
+    if has is None or models <= has:
+        return ""
+    return (
+        f"The models may take {_gib(models)}, and {device} has {_gib(has)}: lower INSIDE_BERT_MAX_LOADED_BYTES and "
+        "INSIDE_BERT_MAX_MODEL_BYTES, which count there, or a further model may find no room.\n"
+    )
 
 
 def memory_notice(settings: Settings) -> str:
@@ -85,13 +108,18 @@ def memory_parts(settings: Settings) -> dict[str, int]:
     """What may take memory here -> its bytes at most."""
     return {
         "the program": BASE_BYTES,
-        "models": max(settings.max_loaded_bytes, settings.max_model_bytes),
+        **({} if device_kind(settings.device) == "cuda" else {"models": _models_nbytes(settings)}),
         "runs kept": settings.max_trace_bytes,
         "results": settings.max_cache_bytes,
         "reading of uploads": settings.child_bytes * settings.max_children,
         "the run that goes on": RUN_BYTES,
         **({"vectors, kept in memory": settings.max_store_bytes} if _is_memory(settings.vector_store_dir) else {}),
     }
+
+
+def _models_nbytes(settings: Settings) -> int:
+    """Bytes that models may take together, where they run; one always may be loaded."""
+    return max(settings.max_loaded_bytes, settings.max_model_bytes)
 
 
 def _is_memory(folder: Path) -> bool:

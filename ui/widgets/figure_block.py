@@ -31,6 +31,8 @@ CHART_CONFIG = {
 NO_FORMATS: Mapping[str, str] = {}
 SIDE_BY_SIDE = 860
 """Pixels of a page on which halves stand side by side."""
+TALLEST = 440
+"""Pixels of a text on the page; a taller one is scrolled in its place."""
 LONGEST_NAME = 150
 """Characters of a file's name; file systems allow 255 bytes."""
 
@@ -50,6 +52,7 @@ def figure_block(
     on_select: Callable[[], None] | None = None,
     formats: Mapping[str, str] = NO_FORMATS,
     share: float = 1.0,
+    scrolled: bool = False,
 ) -> DeltaGenerator:
     """The place between a figure and its files, for words on it; below are its files, numbers and how they are made.
 
@@ -67,8 +70,12 @@ def figure_block(
         on_select: called when a part of the figure was clicked.
         formats: column of the table -> how its numbers are written, such as "percent"; they stay numbers and sort so.
         share: of the page's width that the figure takes where parts of the page stand side by side.
+        scrolled: whether a tall figure is scrolled in its place, as a long text is.
     """
-    chart(spec, spec.chart, on_select=on_select, share=share)
+    if scrolled:
+        scrolled_chart(spec, on_select)
+    else:
+        chart(spec, spec.chart, on_select=on_select, share=share)
     words = st.container()
     download_row(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models)
     if numbers == "folded":
@@ -108,6 +115,18 @@ def chart(
         on_select=on_select or "ignore",
         selection_mode="points",
     )
+
+
+def scrolled_chart(spec: FigureSpec, on_select: Callable[[], None] | None = None) -> None:
+    """A figure as wide as its place; one that is taller than TALLEST is scrolled, so that what is below stays near.
+
+    Args:
+        spec: the figure.
+        on_select: called when a part of it was clicked.
+    """
+    tall = cached_figure(spec, page_theme()).layout.height > TALLEST
+    with st.container(height=TALLEST if tall else "content", border=False):
+        chart(spec, spec.chart, on_select=on_select)
 
 
 def download_row(

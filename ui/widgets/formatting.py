@@ -46,6 +46,11 @@ def heading(title: str, question: str) -> Callable[[str, str], None]:
     return name_model
 
 
+def run_words(device: str, dtype: str) -> str:
+    """Where a model ran and in which number format: "on cpu in float32"."""
+    return f"on {device} in {dtype}"
+
+
 def class_words(saved: str, counted: str) -> str:
     """The class that a checkpoint names and the one that is counted, both where they differ."""
     return counted if saved in ("", counted) else f"saved as {saved}, counted as {counted}"

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from bertviz_core.errors import BertvizError
+from bertviz_core.checkpoints.download import HubFiles, download, needed_files
+from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.models import catalog
-from bertviz_core.models.download import HubFiles, download, needed_files
 from bertviz_core.models.sources import resolve
-from bertviz_core.progress import Progress
 from ui.cache.decorator import results
 from ui.cache.jobs import Job, JobBoard
 from ui.session import settings

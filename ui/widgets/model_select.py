@@ -10,7 +10,7 @@ from ui.widgets.formatting import short_count
 
 MODEL, KNOWN = "model", "model_in_address"
 """Key of the choice and its name in the address; key of the session: what the address said when it was read last."""
-WORDS = {"ready": "ready", "hub": "on the Hub", "structure": "structure only"}
+WORDS = {"ready": "ready", "hub": "on the Hub", "structure": "structure"}
 HEADS = {
     "masked-lm": "masked words",
     "sequence-classification": "classes",
@@ -20,7 +20,7 @@ HEADS = {
 }
 """What a model of the catalogue predicts, by the task of its head."""
 HELP = (
-    "Ready: weights and tokenizer are on this machine. Structure only: parameters, shapes and layers are known, "
+    "Ready: weights and tokenizer are on this machine. Structure: parameters, shapes and layers are known, "
     "but no text can be run. On the Hub: fetched when you ask for it. Masked words, classes, tags or answers: what its "
     "head predicts. Choose one, or type a folder below the models folder or a Hub id such as org/name."
 )
@@ -57,9 +57,12 @@ def ready_model() -> str | None:
 
 
 def label(offer: Offer) -> str:
-    """What the list says of a model: name, what it predicts, parameters, and whether it can be run here."""
+    """What the list says of a model: name, whether it can be run here, what it predicts, parameters.
+
+    A long line is cut at its end, so what tells models apart stands in front.
+    """
     count = "" if offer.parameters is None else short_count(offer.parameters)
-    said = (offer.name, HEADS.get(offer.task, ""), count, WORDS[offer.readiness])
+    said = (offer.name, WORDS[offer.readiness], HEADS.get(offer.task, ""), count)
     return " · ".join(each for each in said if each)
 
 

@@ -11,9 +11,12 @@ from typing import Any
 import msgspec
 
 from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.facts.trial import BuildOutcome
 from bertviz_core.architecture.structure.results import ModelFacts
+from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.models.safetensors.folder import read_json
 from bertviz_core.models.sources import bundled_folder
+from bertviz_core.models.untrusted.trial import told_by_trial
 from bertviz_core.settings import DEFAULT_MODEL
 
 FILE = Path(__file__).with_name("bundled.json")
@@ -22,14 +25,23 @@ TASK = "base"
 
 
 def facts_of(name: str, config: Mapping[str, Any], task: str) -> ModelFacts:
-    """What a run of the modules tells of a model: as packaged for the bundled model's config, else of a run now.
+    """What a run of the modules tells of a model.
+
+    As packaged for the bundled model's config, as the process told that tried the config where trials are required,
+    else of a run now.
 
     Raises:
-        BertvizError: as model_facts.
+        BertvizError: as model_facts; or the trial refused the config.
     """
     if name == DEFAULT_MODEL and task == TASK and dict(config) == read_json(bundled_folder(), CONFIG_FILE):
         return msgspec.json.decode(FILE.read_bytes(), type=ModelFacts)
-    return model_facts(name, config, task)
+    told = told_by_trial(name, config, task)
+    if told is None:
+        return model_facts(name, config, task)
+    outcome = msgspec.msgpack.decode(told, type=BuildOutcome)
+    if outcome.facts is None:
+        raise UnsupportedModelError(outcome.refusal)
+    return outcome.facts
 
 
 if __name__ == "__main__":

@@ -1,18 +1,28 @@
 """What the process does in which a stranger's config is tried: it builds the modules, and runs them without weights."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import msgspec
 
 from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.skeleton import build_skeleton, import_library
 from bertviz_core.models.untrusted.trial import BuildRequest
 
 
+class BuildOutcome(msgspec.Struct, frozen=True):
+    """What is told of a model that was built."""
+
+    facts: ModelFacts | None
+    """What a run of its modules tells; None where they cannot be run without weights."""
+    refusal: str = ""
+    """Why they cannot."""
+
+
 def answered(request: bytes) -> bytes:
-    """Word that a packed BuildRequest was built; an empty request only imports the libraries.
+    """The packed BuildOutcome of a packed BuildRequest; an empty request only imports the libraries.
 
     Raises:
         CheckpointError: there are too many modules, or the config's values do not fit together.
@@ -24,9 +34,11 @@ def answered(request: bytes) -> bytes:
     trial = msgspec.msgpack.decode(request, type=BuildRequest)
     with _at_most(trial.max_modules):
         build_skeleton(trial.name, trial.config, trial.task)
-    with suppress(BertvizError):  # a family that cannot be run without weights; its modules can be looked at
-        model_facts(trial.name, trial.config, trial.task)
-    return b"built"
+    try:
+        outcome = BuildOutcome(model_facts(trial.name, trial.config, trial.task))
+    except BertvizError as error:  # a family that cannot be run without weights; its modules can be looked at
+        outcome = BuildOutcome(None, str(error))
+    return msgspec.msgpack.encode(outcome)
 
 
 @contextmanager

@@ -9,13 +9,13 @@ import typer
 
 from bertviz_core.cli.figure.files import check_file, file_content
 from bertviz_core.cli.figure.inputs import FigureInputs
+from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.cli.options import ModelArgument, TaskOption, app
 from bertviz_core.cli.output import print_notices, table, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of
 from bertviz_core.figures.base.style import theme_named, width_class
-from bertviz_core.figures.registry import all_figures
 from bertviz_core.text import escape_controls
 
 THEMES = ("light", "dark", "print")

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.colour_bars import colour_bar
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, sequential
+from bertviz_core.figures.base.style import TEXT_SIZE, WIDE, Theme, diverging, escape, sequential
 from bertviz_core.text import escape_controls, isolated
 from bertviz_core.trace.results import Tokens
 
@@ -30,8 +30,9 @@ def even_axes(figure: go.Figure, theme: Theme) -> go.Figure:
     return figure.update_xaxes(same).update_yaxes(same)
 
 
-LABEL_PIXELS = 19
-"""Height of one label, the room that each takes along its axis when it stands across it."""
+LABEL_PIXELS, SMALL_LABEL_PIXELS = 19, 14
+"""Height of one label, the room that each takes along its axis when it stands across it; in the smallest letters that
+fitted() gives it in a place narrower than a page on a desk."""
 LONGEST_TOKEN = 18
 
 
@@ -48,15 +49,17 @@ def token_text(token: str) -> str:
     return isolated(escape(escape_controls(token) or "∅"))
 
 
-def token_axis(names: Sequence[str], pixels: int, first: int = 0) -> dict[str, Any]:
+def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme | None = None) -> dict[str, Any]:
     """Settings of an axis whose ticks are tokens: every one, or every k-th where they would meet.
 
     Args:
         names: labels of the tokens drawn.
         pixels: length of the axis.
         first: position of the first of them.
+        theme: where given, its width says whether the letters will be made smaller.
     """
-    step = max(1, -(-len(names) * LABEL_PIXELS // max(pixels, 1)))
+    label = SMALL_LABEL_PIXELS if theme is not None and theme.pixels < WIDE else LABEL_PIXELS
+    step = max(1, -(-len(names) * label // max(pixels, 1)))
     places = list(range(0, len(names), step))
     return {
         "tickmode": "array",

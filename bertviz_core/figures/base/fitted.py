@@ -24,9 +24,12 @@ TOOLS, FEW_TOOLS = 190, 70
 USUAL_HEIGHT = 450
 """Pixels of a figure that states no height."""
 LENGTH = 0.86
-"""Share of a figure's width that a lying colour bar takes with its title."""
-AFTER = "\u00a0" * 6
-"""Behind that title: the words of the bar's first tick reach to its left."""
+"""Share of the plots' width that a lying colour bar takes with its title."""
+USUAL_TICK = "0.00"
+"""Stands for the ticks that plotly chooses itself."""
+SPACE, SPACE_WIDTH = "\u00a0", 0.2
+"""Stands behind that title, often enough for the first tick's words, which reach to the left of their tick; its width
+in Source Sans as a share of the letters' height."""
 UNIT = 0.36
 """Of a figure's width, at most so much is left to that title."""
 LYING = 46
@@ -189,29 +192,42 @@ def _lay_bars_down(figure: go.Figure, theme: Theme) -> None:
     bars = _standing_bars(figure)
     if len(bars) != 1:
         return
+    lines = wrapped_label(bars[0].title.text or "", UNIT * theme.pixels, TEXT_SIZE)
+    # The second line of a title stands as high as the ticks, which may then be turned.
+    one = len(lines) == 1
+    spaces = _spaces_behind_title(bars[0]) if one else 6 * SPACE
+    title = "<br>".join(f"{line}{spaces}" for line in lines)
     bars[0].update(
         orientation="h",
-        title={"side": "right"},  # which puts it in front of the bar; above it, plotly loses it in a container
+        # Its side puts the title in front of the bar; above it, plotly loses it in a container.
+        title={"text": title, "side": "right", "font": {"size": TEXT_SIZE} if one else {}},
         thickness=10,
+        tickangle=0 if one else None,
         **{"x": 0.5, "xanchor": "center", "xref": "container", "len": LENGTH},
         **{"y": 0, "yanchor": "bottom", "yref": "container"},
     )
-    lines = wrapped_label(bars[0].title.text or "", UNIT * theme.pixels, TEXT_SIZE)
-    bars[0].title.text = "<br>".join(f"{line}{AFTER}" for line in lines)
-    _thin_ticks(bars[0], LENGTH * theme.pixels)
+    _thin_ticks(bars[0], LENGTH * (plot_width(figure, theme) if one else theme.pixels))
     _grow(figure, "b", LYING)
 
 
+def _spaces_behind_title(bar: Any) -> str:
+    """Spaces as wide as half the first tick of a lying bar and a gap."""
+    words = [str(each) for each in _several(bar.ticktext)] or [USUAL_TICK]
+    pixels = label_width(words[0], bar.tickfont.size or TEXT_SIZE) / 2 + GAP
+    return SPACE * math.ceil(pixels / (SPACE_WIDTH * TEXT_SIZE))
+
+
 def _thin_ticks(bar: Any, pixels: float) -> None:
-    """Every k-th tick of a lying bar, so that their words do not meet; the last one stays."""
+    """Every k-th tick of a lying bar, so that their words do not meet; the two at its ends stay."""
     words = [str(each) for each in _several(bar.ticktext)]
     size = bar.tickfont.size or TEXT_SIZE
     room = pixels - label_width(bar.title.text or "", TEXT_SIZE) - GAP
     places, widest = _several(bar.tickvals), max((label_width(each, size) + GAP for each in words), default=0.0)
     if len(words) < 2 or room <= 0:
         return
-    every = min(max(1, math.ceil(widest * (len(words) - 1) / room)), len(words) - 1)
-    bar.tickvals, bar.ticktext = places[::-1][::every][::-1], words[::-1][::every][::-1]
+    least = min(max(1, math.ceil(widest * (len(words) - 1) / room)), len(words) - 1)
+    every = next(each for each in range(least, len(words)) if (len(words) - 1) % each == 0)
+    bar.tickvals, bar.ticktext = places[::every], words[::every]
 
 
 def _wrap_axis_titles(figure: go.Figure, theme: Theme) -> None:

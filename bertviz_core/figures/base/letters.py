@@ -4,8 +4,9 @@ import html
 import re
 import unicodedata
 
-NARROW, WIDE, USUAL = 0.34, 1.0, 0.56
-"""Widths of letters as shares of the letter's height, of Source Sans and, where that is wider, of Helvetica."""
+NARROW, WIDE, USUAL, JOINED = 0.34, 1.0, 0.56, 0.8
+"""Widths of letters as shares of the letter's height, of Source Sans and, where that is wider, of Helvetica; JOINED of
+Arabic letters, the widest of which are twice as wide as most."""
 CAPITAL = 0.76
 MARKUP = re.compile(r"<[^>]*>")
 
@@ -82,6 +83,20 @@ def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -
     return lines
 
 
+def lined_label(label: str, pixels: float, size: float, most: int = 2) -> str:
+    """A label in at most so many lines that fit a width; what is left of it stands in the last, cut at its end.
+
+    Args:
+        label: one line.
+        pixels: width of the lines.
+        size: height of the letters in pixels.
+        most: lines that have room.
+    """
+    lines = wrapped_label(label, pixels, size)
+    lines = lines if len(lines) <= most else [*lines[: most - 1], " ".join(lines[most - 1 :])]
+    return "<br>".join(shortened_label(line, pixels, size) for line in lines)
+
+
 def shortened_label(label: str, pixels: float, size: float) -> str:
     """A label of one line that fits a width: cut at its end, its italics and the number at its end kept."""
     if label_width(label, size) <= pixels:
@@ -99,6 +114,8 @@ def shortened_label(label: str, pixels: float, size: float) -> str:
 def _letter(letter: str) -> float:
     if unicodedata.east_asian_width(letter) in "WF":
         return WIDE
-    if letter in " iljtfrI.,:;'|!()[]":
+    if letter in " \u00a0iljtfrI.,:;'|!()[]":
         return NARROW
+    if unicodedata.bidirectional(letter) == "AL":
+        return JOINED
     return CAPITAL if letter.isupper() or letter in "mw@%—…" else USUAL

@@ -63,7 +63,7 @@ class DeclaredFigure(Generic[P]):
 
 
 DECLARED: dict[str, DeclaredFigure[...]] = {}
-"""Name -> figure, of every module that has been imported; bertviz_core.figures.registry imports all."""
+"""Name -> figure, of every module that has been imported; bertviz_core.cli.figure.registry imports all."""
 
 
 def figure(

@@ -134,7 +134,7 @@ def token_cosine_map(
     )
     room = (theme.pixels - BESIDE_MAP - 60, rows)
     cell_numbers(figure, cosines, ".4f", sequential(theme), (low, 1.0), room)
-    figure.update_xaxes(token_axis(names, int(room[0])), tickangle=-90 if seq > 12 else 0)
+    figure.update_xaxes(token_axis(names, int(room[0]), theme=theme), tickangle=-90 if seq > 12 else 0)
     step = max(1, -(-states * 18 // rows))
     places = list(range(0, states, step))
     return figure.update_yaxes(

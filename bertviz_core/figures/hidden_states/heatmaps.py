@@ -140,7 +140,7 @@ def layer_map(
     )
     across = theme.pixels - BESIDE - _label_room(rows)
     angle = -90 if seq * 60 > across else 0
-    figure.update_xaxes(token_axis(names, across), range=[-0.5, seq - 0.5], tickangle=angle)
+    figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
     figure.update_yaxes(token_axis(rows, MOST_STATES * 20), range=[count - 0.5, -0.5])
     room = (float(across), float(figure.layout.height - 120))
     cell_numbers(figure, values, form, sequential(theme), (low, high), room)
@@ -179,7 +179,7 @@ def similarity_heatmap(
     )
     across = theme.pixels - BESIDE - _label_room(names)
     angle = -90 if seq * 60 > across else 0
-    figure.update_xaxes(token_axis(names, across), range=[-0.5, seq - 0.5], tickangle=angle)
+    figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
     figure.update_yaxes(token_axis(names, HEIGHT - 100), range=[seq - 0.5, -0.5])
     room = (float(across), float(figure.layout.height - 120))
     cell_numbers(figure, cosines, ".2f", diverging(theme), (-1, 1), room)

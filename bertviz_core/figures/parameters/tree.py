@@ -1,6 +1,8 @@
 """The tree of modules by parameters, as sunburst, treemap or icicle: words where they fit, a legend of the colours."""
 
+import itertools
 import math
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
@@ -33,7 +35,7 @@ def parameter_tree_figure(nodes: Sequence[TreeNode], title: str, form: TreeForm,
         "ids": [node.id or ROOT_ID for node in nodes],
         "parents": ["" if node.parent is None else node.parent or ROOT_ID for node in nodes],
         "labels": [escape(node.label) for node in nodes],
-        "text": _fitting_words(nodes, form),
+        "text": _fitting_words(nodes, form, theme.pixels),
         "values": [node.numel for node in nodes],
         "branchvalues": "total",
         "sort": False,
@@ -67,23 +69,32 @@ TREE_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 470, 460.0, 408.0
 """Pixels: height of the figure of a tree, and its plot's sides beside a table on a wide screen."""
 LINE, SPARE = 14.0, 4.0
 """Pixels of the smallest letters: height of a line, room around a word."""
+MOST_LINES, MOST_PARTS, CENTRE = 3, 12, 0.9
+"""Lines of the name in a sunburst's centre; capitals of a name that is broken; share of the diameter that it takes."""
 
 
-def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm) -> list[str]:
+def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm, pixels: int) -> list[str]:
     """For each node the longest of its labels that fits its place; the longest of all where none does.
 
-    Those are hidden, until a click makes the place larger.
+    Those are hidden, until a click makes the place larger. The name in a sunburst's centre is broken into lines.
     """
+    side, width = min(PLOT_HEIGHT, float(pixels)), min(PLOT_WIDTH, float(pixels))
     levels: dict[str, int] = {}
     for node in nodes:
         levels[node.id] = 0 if node.parent is None else levels[node.parent] + 1
     deepest, total = max(levels.values()) + 1, nodes[0].numel or 1
-    place = _ring_place if form == "sunburst" else _step_place
     fitting = []
     for node in nodes:
-        choices = [(node.label, f"{node.numel:,}"), (node.label,), (node.short,)]
-        if form != "treemap":
-            rooms = place(node.numel / total, levels[node.id], deepest)
+        choices: list[tuple[str, ...]] = [(node.label, f"{node.numel:,}"), (node.label,), (node.short,)]
+        if form == "sunburst" and node.parent is None:
+            choices = [centre_lines(node.label, side / deepest)]
+        elif form != "treemap":
+            part = node.numel / total
+            rooms = (
+                _ring_place(part, levels[node.id], side / 2 / deepest)
+                if form == "sunburst"
+                else ((width * part, PLOT_HEIGHT / deepest),)
+            )
             named = choices[1:] if form == "sunburst" else choices
             fit = (lines for lines in named if any(lines) and any(fits(lines, *room) for room in rooms))
             choices = [next(fit, (node.label,))]
@@ -91,17 +102,35 @@ def _fitting_words(nodes: Sequence[TreeNode], form: TreeForm) -> list[str]:
     return fitting
 
 
-def _ring_place(share: float, level: int, deepest: int) -> tuple[tuple[float, float], ...]:
-    """Width and height of the words' place in a ring: along the radius, and along the ring."""
-    ring = PLOT_HEIGHT / 2 / deepest
-    if level == 0:
-        return ((2 * ring, ring),)
+def centre_lines(name: str, diameter: float) -> tuple[str, ...]:
+    """The name of a class in the fewest lines that leave the rim of a circle free, broken before its capitals.
+
+    Args:
+        name: such as GPT2LMHeadModel.
+        diameter: of the circle, in pixels.
+    """
+    parts = re.findall(r"[A-Z]+[^A-Z]*|[^A-Z]+", name)
+    parts = parts if 0 < len(parts) <= MOST_PARTS else [name]
+    broken = [_even_lines(parts, count) for count in range(1, min(MOST_LINES, len(parts)) + 1)]
+    return next((lines for lines in broken if _diagonal(lines) <= CENTRE * diameter), min(broken, key=_diagonal))
+
+
+def _even_lines(parts: Sequence[str], count: int) -> tuple[str, ...]:
+    """The parts in so many lines, the longest as short as can be."""
+    cuts = ((0, *inner, len(parts)) for inner in itertools.combinations(range(1, len(parts)), count - 1))
+    broken = [tuple("".join(parts[start:end]) for start, end in itertools.pairwise(cut)) for cut in cuts]
+    return min(broken, key=_diagonal)
+
+
+def _diagonal(lines: Sequence[str]) -> float:
+    """Pixels from corner to corner of lines in a figure's usual letters: by it plotly fits words into a circle."""
+    return math.hypot(max(text_width(line, TEXT_SIZE) for line in lines), 1.3 * TEXT_SIZE * len(lines))
+
+
+def _ring_place(share: float, level: int, ring: float) -> tuple[tuple[float, float], ...]:
+    """Width and height of the words' place in a ring of this breadth: along the radius, and along the ring."""
     arc = min(2 * math.pi * share, math.pi) * level * ring
     return (ring, arc), (arc, ring)
-
-
-def _step_place(share: float, level: int, deepest: int) -> tuple[tuple[float, float], ...]:
-    return ((PLOT_WIDTH * share, PLOT_HEIGHT / deepest),)
 
 
 def fits(lines: Sequence[str], width: float, height: float, size: int = SMALLEST) -> bool:

@@ -15,9 +15,9 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.predictions.marked_text import Stretch, marked_text
 from bertviz_core.predictions.results import Answer, AnswerPrediction
-from bertviz_core.text import escape_controls, shortened
+from bertviz_core.text import decimals, escape_controls, shortened
 
-AROUND = 120
+AROUND = 30
 """Words of the context that are drawn before the first answer and behind the last."""
 FLOOR = -12.0
 """Log-probability below which all spans have the colour of the paper: about one in 160,000."""
@@ -42,7 +42,7 @@ def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]
             stretches.append(Stretch(context[start:end]))
             continue
         best, share = over[0], min(1.0, sum(answers[place].score for place in over))
-        label = "" if best in named else f"{best + 1}: {answers[best].score:.3f}"
+        label = "" if best in named else f"{best + 1}: {decimals(answers[best].score, 3)}"
         named.add(best)
         told = "<br>".join(escape(_listed(place, answers[place])) for place in over)
         stretches.append(Stretch(context[start:end], label, colour, 0.12 + 0.5 * share, told=told, edged=best == 0))
@@ -74,7 +74,7 @@ def _cut(text: str, first: int, last: int) -> str:
 
 
 def _listed(place: int, answer: Answer) -> str:
-    return f"{place + 1}: {escape_controls(shortened(answer.text, 80))}, {answer.score:.4f}"
+    return f"{place + 1}: {escape_controls(shortened(answer.text, 80))}, {decimals(answer.score)}"
 
 
 def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme: Theme) -> go.Figure:

@@ -34,6 +34,8 @@ from bertviz_core.text import decimals, shortened
 BEFORE, AFTER = "The text", "Edited"
 PAIR_ROW, LEGEND = 52, 30
 """Pixels of two bars, and of the legend."""
+ROUNDING = 1e-7
+"""Differences of probabilities that say nothing: float32 has 24 binary digits."""
 LONGEST = 24
 EDITED = ("edited", "edited_pair")
 """Names that --set takes of every figure of an edit."""
@@ -72,8 +74,8 @@ def paired_bars(
 
 
 def signed(change: float) -> str:
-    """A difference with its sign; 0 has none."""
-    return "0" if round(change, 3) == 0 else f"{change:+.3f}".replace("-", "−")
+    """A difference with its sign; one below what float32 tells of a probability is 0, which has none."""
+    return "0" if abs(change) < ROUNDING else f"{'+' if change > 0 else '−'}{decimals(abs(change), 3)}"
 
 
 @figure("classes-change", "predictions_classes_change", "classes before and after an edit (--set edited=TEXT)", EDITED)

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.letters import shortened_label, text_width
+from bertviz_core.figures.base.letters import lined_label, text_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
 from bertviz_core.predictions.results import ClassPrediction, Scoring
@@ -18,8 +18,8 @@ ORDERS: tuple[ClassOrder, ...] = ("by size", "as in the model")
 """Whether the greatest class stands first, or the first of the model."""
 MOST = 30
 """Classes that are drawn; the table has all."""
-ROW, AROUND = 34, 116
-"""Pixels of a bar, and of title and axis."""
+ROW, AROUND, FEWEST = 34, 116, 2
+"""Pixels of a bar, and of title and axis; bars that there is room for, so that the axis has room for its words."""
 NAMES = 0.32
 """Share of the width that names of classes take at most."""
 SAYS: dict[Scoring, str] = {
@@ -52,7 +52,9 @@ def class_bars(prediction: ClassPrediction, order: ClassOrder, title: str, theme
     """
     rows = class_rows(prediction, order)
     values = class_numbers(prediction)[rows]
-    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + ROW * len(rows), showlegend=False))
+    figure = go.Figure(
+        layout=layout(theme, escape(title), height=AROUND + ROW * max(len(rows), FEWEST), showlegend=False)
+    )
     words = [number_words(value, prediction.scoring) for value in values.tolist()]
     add_lying_bars(figure, values, words, theme.colours["task head"], "", theme)
     return name_bars(figure, [prediction.labels[row] for row in rows], values, words, prediction.scoring, theme)
@@ -116,7 +118,7 @@ def name_bars(
     room = (high - low) * label / max(0.5 * theme.pixels - label, label)
     says = {"range": [low - (room if low < 0 else 0), high + room], "title": {"text": SAYS[scoring]}}
     rows = {"tickvals": list(range(len(names))), "range": [len(names) - 0.5, -0.5], "showgrid": False}
-    shown = [shortened_label(_line(name), NAMES * theme.pixels, TEXT_SIZE - 1) for name in names]
+    shown = [lined_label(_line(name), NAMES * theme.pixels, TEXT_SIZE - 1) for name in names]
     figure.update_yaxes(rows, ticktext=shown).update_xaxes(says, **ticks)
     if scoring == "sigmoid":
         figure.add_vline(x=0.5, line={"color": theme.muted, "width": 1.5, "dash": "dash"})

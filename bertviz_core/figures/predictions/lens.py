@@ -12,6 +12,7 @@ from jaxtyping import Float
 from bertviz_core.figures.base.axes import token_axis, token_labels, token_text
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
+from bertviz_core.figures.base.fitted import SHARE_OF_NAMES
 from bertviz_core.figures.base.letters import label_width, text_width
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -36,6 +37,10 @@ NEARLY = 0.9
 """Share of the words that fit."""
 BESIDE, FREE = 100, 6
 """Pixels for the colour bar and edges; pixels that stay free in a cell."""
+OTHERWISE = 150
+"""Pixels of the figure's height for all but the map."""
+TURNED_ROW, TALLEST = 23, 800
+"""Where tokens stand below each other: pixels of each, and of the highest map that is turned so."""
 TOLD = 3
 """Words that a hover tells."""
 SHORT = 14
@@ -66,7 +71,7 @@ def lens_figure(word_lens: WordLens, lens_words: Sequence[Sequence[Sequence[str]
     measure = next(each for each in MEASURES if each == lens_measure)
     title = f"Best word after each layer, by {TITLES[measure][0]} — {word_lens.model}"
     last = [f"{words[0]}" for words in lens_words[-1]]
-    alt = f"{title}: {len(lens_words)} states, the embeddings on top; last row {' '.join(last)}"
+    alt = f"{title}: {len(lens_words)} states, the embeddings first; after the last layer {' '.join(last)}"
     caption = f"{title}. The head was trained on the last layer alone."
     return FigureSpec(title, alt, partial(lens_map, word_lens, lens_words, measure, title), caption)
 
@@ -92,7 +97,7 @@ def lens_colours(lens: WordLens, measure: LensMeasure, theme: Theme) -> LensColo
 def lens_map(
     lens: WordLens, words: Sequence[Sequence[Sequence[str]]], measure: LensMeasure, title: str, theme: Theme
 ) -> go.Figure:
-    """The map, the embeddings on top, with the best word in every cell that has room for it.
+    """The map, the embeddings on top (at the left where it is turned), with the best word in every cell with room.
 
     Args:
         lens: of the text.
@@ -106,28 +111,59 @@ def lens_map(
     rows = [state_name(entry) for entry in range(states)]
     masked = set(np.flatnonzero(lens.masked).tolist())
     names = [f"<b>{name}</b>" if place in masked else name for place, name in enumerate(names)]
-    height = max(320, min(560, 150 + 34 * states))
+    height = max(320, min(560, OTHERWISE + 34 * states))
+    across = _across(rows, theme)
+    room = (across / seq - FREE, (height - OTHERWISE) / states - FREE)
+    turned = _is_turned(words, names, room, theme)
+    if turned:
+        height, across = OTHERWISE + TURNED_ROW * seq, _across(names, theme)
+        room = (across / states - FREE, TURNED_ROW - FREE)
+    told = _told(lens, words)
     figure = go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_heatmap(
-        x=list(range(seq)),
-        y=list(range(states)),
-        z=colours.cells,
+        x=list(range(states if turned else seq)),
+        y=list(range(seq if turned else states)),
+        z=colours.cells.T if turned else colours.cells,
+        meta={"turned": turned},
         zmin=colours.low,
         zmax=colours.high,
         colorscale=colours.scale,
         colorbar=colours.bar,
         xgap=1 if seq <= 64 else 0,
         ygap=1,
-        customdata=_told(lens, words),
-        hovertemplate="position %{x}, %{customdata}<extra></extra>",
+        customdata=[list(column) for column in zip(*told, strict=True)] if turned else told,
+        hovertemplate=f"position %{{{'y' if turned else 'x'}}}, %{{customdata}}<extra></extra>",
     )
-    left = int(max(label_width(row, TEXT_SIZE - 1) for row in rows))
-    across = theme.pixels - BESIDE * (not theme.narrow) - left
-    angle = -90 if seq * 60 > across else 0
-    figure.update_xaxes(token_axis(names, across), range=[-0.5, seq - 0.5], tickangle=angle)
-    figure.update_yaxes(token_axis(rows, height - 150), range=[states - 0.5, -0.5])
-    _add_words(figure, words, colours, (across / seq - FREE, (height - 150) / states - FREE), theme)
-    return mark_second_text(figure, second_text_start(lens.tokens), seq, theme)
+    down = height - OTHERWISE
+    if turned:
+        figure.update_xaxes(token_axis(rows, across), range=[-0.5, states - 0.5])
+        figure.update_yaxes(token_axis(names, down, theme=theme), range=[seq - 0.5, -0.5])
+    else:
+        angle = -90 if seq * 60 > across else 0
+        figure.update_xaxes(token_axis(names, across, theme=theme), range=[-0.5, seq - 0.5], tickangle=angle)
+        figure.update_yaxes(token_axis(rows, down), range=[states - 0.5, -0.5])
+    _add_words(figure, words, colours, room, theme, turned)
+    axes = ("y", "x") if turned else ("x", "y")
+    return mark_second_text(figure, second_text_start(lens.tokens), seq, theme, *axes)
+
+
+def _across(names: Sequence[str], theme: Theme) -> int:
+    """Pixels beside the names of the rows."""
+    left = max(label_width(name, TEXT_SIZE - 1) for name in names)
+    if theme.narrow:
+        left = min(left, SHARE_OF_NAMES * theme.pixels)
+    return theme.pixels - BESIDE * (not theme.narrow) - int(left)
+
+
+def _is_turned(
+    words: Sequence[Sequence[Sequence[str]]], names: Sequence[str], room: tuple[float, float], theme: Theme
+) -> bool:
+    """Whether the tokens stand below each other: in a narrow place whose cells have room for words in that way only."""
+    if not theme.slim or len(names) * TURNED_ROW > TALLEST:
+        return False
+    best = [cell[0] for row in words for cell in row]
+    turned = _across(names, theme) / len(words) - FREE
+    return _size(best, *room) is None and _size(best, turned, TURNED_ROW - FREE) is not None
 
 
 def _told(lens: WordLens, words: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
@@ -152,6 +188,7 @@ def _add_words(
     colours: LensColours,
     room: tuple[float, float],
     theme: Theme,
+    turned: bool,
 ) -> None:
     """The best word in every cell that has room for it, cut where it is long; black or white by its colour."""
     across, down = room
@@ -165,8 +202,8 @@ def _add_words(
             if word:
                 share = float((colours.cells[entry, place] - colours.low) / ((colours.high - colours.low) or 1.0))
                 ground = theme.paper if np.isnan(share) else colour_at(colours.scale, share)
-                x.append(place)
-                y.append(entry)
+                x.append(entry if turned else place)
+                y.append(place if turned else entry)
                 texts.append(token_text(word))
                 inks.append(text_on(ground))
     font = {"size": size, "color": inks}

@@ -81,7 +81,7 @@ class _Rows:
         self.row, self.used = self.row + 1, 0.0
         first, left = len(self.boxes), DRAWN
         backwards = is_right_to_left("".join(stretch.text for stretch in part))
-        blank = (WIDE_BLANK if backwards else BLANK) * self.size
+        blank = WIDE_BLANK if backwards else BLANK
         for stretch in part:
             self.stretches.append(stretch)
             pad = PAD if stretch.colour else 0
@@ -92,8 +92,9 @@ class _Rows:
             self.used += pad
             for word in words:
                 if word.isspace():
-                    self.used += blank if self.used else 0.0
+                    self.used += blank * self.size if self.used else 0.0
                     continue
+                blank = WIDE_BLANK if backwards or is_right_to_left(word) else BLANK
                 left -= 1
                 if left < 0:
                     break

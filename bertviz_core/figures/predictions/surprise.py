@@ -15,6 +15,8 @@ from bertviz_core.trace.results import TextPieces
 
 BAR = 92
 """Pixels of the colour bar; a phone's figure does without, since the numbers stand in the boxes."""
+LONGEST_BAR = 320
+"""Pixels of the colour bar of a long text, at the text's beginning."""
 STEPS = 24
 """Shades, so that tokens alike share an outline."""
 
@@ -56,5 +58,7 @@ def surprise_strip(result: PseudoLikelihood, pieces: TextPieces, title: str, the
     if not beside:
         return figure
     marker = {"color": [0], "cmin": 0, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
-    marker["colorbar"] = colour_bar("nats", 0, limit)
+    plot = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    upright = {"lenmode": "pixels", "len": min(plot, LONGEST_BAR), "y": 1, "yanchor": "top"}
+    marker["colorbar"] = colour_bar("nats", 0, limit) | upright
     return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")

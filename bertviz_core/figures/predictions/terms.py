@@ -14,6 +14,9 @@ from bertviz_core.figures.sentences.bars import add_score_bars
 from bertviz_core.predictions.results import TermLedger, TermWeights
 from bertviz_core.text import counted
 
+ROW, NARROW_ROW = 25, 38
+"""Pixels of a bar; on a phone, where its tokens stand below its word."""
+
 
 @figure("terms", "predictions_terms", "a text as weighted words (--set shown)", ("shown",))
 def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> FigureSpec:
@@ -81,7 +84,10 @@ def term_bars(
         title: stands alone on a slide.
         theme: colours and typeface.
     """
-    figure = go.Figure(layout=layout(theme, escape(title), height=104 + 25 * max(len(names), 4)))
+    if theme.narrow:  # the tokens below their word
+        names = [name.replace(" <i>", "<br><i>", 1) for name in names]
+    row = NARROW_ROW if theme.narrow else ROW
+    figure = go.Figure(layout=layout(theme, escape(title), height=104 + row * max(len(names), 4)))
     add_score_bars(figure, values, [f"{name}, {unit}" for name in names], theme.colours["task head"], theme)
     figure.update_xaxes(title=unit)
     return figure.update_yaxes(

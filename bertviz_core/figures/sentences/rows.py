@@ -75,7 +75,10 @@ def _name(number: str, sentence: str, room: float, most: int) -> str:
     text = sentence_text(" ".join(sentence.split()), LONGEST)
     lines = wrapped_label(text, room, SIZE)
     behind = f"  {number}"
+    last = room - label_width(behind, SIZE)
+    if len(lines) < most:
+        lines = [*lines[:-1], *wrapped_label(lines[-1], last, SIZE)]
     if len(lines) > most:
         lines = [*lines[: most - 1], " ".join(lines[most - 1 :])]
-    lines[-1] = shortened_label(lines[-1], room - label_width(behind, SIZE), SIZE)
+    lines[-1] = shortened_label(lines[-1], last, SIZE)
     return "<br>".join(lines) + behind

@@ -26,6 +26,8 @@ WORDS_BELOW = {"id": "its id", "token": "its spelling in the vocabulary", "posit
 PAIR_HUES = (HUES[0], HUES[7])
 """Colours of the first and of the second text."""
 NO_FILLS: Mapping[int, str] = {}
+EDGE_LINE = 1
+"""Pixels around the boxes, so that the outer half of their lines is drawn."""
 
 
 def token_strip(
@@ -62,8 +64,8 @@ def token_strip(
         _outline(figure, alike, tops, tall, fillcolor=colour, line={"color": theme.muted, "width": 1})
     _add_chosen(figure, [box for box in rows.boxes if box.piece.position == chosen], tops, tall, theme)
     _add_words(figure, rows, tops, below, theme, fills)
-    figure.update_xaxes(visible=False, range=[0, rows.width], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[y, 0], fixedrange=True)
+    figure.update_xaxes(visible=False, range=[-EDGE_LINE, rows.width + EDGE_LINE], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[y, -EDGE_LINE], fixedrange=True)
     return figure.update_layout(hovermode="closest", dragmode=False, hoverdistance=40)
 
 

@@ -1,10 +1,19 @@
 """What a checkpoint folder holds, read from the headers of its safetensors files; torch is not imported."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import CONFIG_NBYTES, INDEX_NBYTES, check_values, own_file, present, read_file
+from bertviz_core.models.own_files import (
+    CONFIG_NBYTES,
+    INDEX_NBYTES,
+    check_values,
+    opened,
+    own_file,
+    present,
+    read_file,
+)
 from bertviz_core.models.safetensors.header import json_object, read_file_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.text import quoted
@@ -75,6 +84,21 @@ def weight_files(folder: Path) -> tuple[str, ...]:
     raise CheckpointError(
         f"{folder.name!r} has {description}; expected {SINGLE_FILE}, or {INDEX_FILE} with its shards."
     )
+
+
+def weights_sha256(folder: Path) -> str:
+    """SHA-256 of a checkpoint's weights: of its one file, or of its shards' digests in the order of their names.
+
+    Raises:
+        CheckpointError: as weight_files; or a file cannot be read.
+    """
+    digests = []
+    for name in weight_files(folder):
+        with opened(folder, name) as file:
+            digests.append(hashlib.file_digest(file, "sha256"))
+    if len(digests) == 1:
+        return digests[0].hexdigest()
+    return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()
 
 
 def refuse_adapter(folder: Path) -> None:

@@ -31,6 +31,8 @@ REPEATED = re.compile(
     r"|(blocks|layers)_per_\w+|block_number|quantizers|codebooks|override_pattern)"
 )
 """Names of entries that say how often a part of a model is made, as a number or as a list with one entry for each."""
+LAYERS = frozenset({"num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers"})
+"""Names of the layers themselves, without which there is nothing to look at."""
 EXPERTS = re.compile(r"(\w+_)?experts?(_num)?")
 EXPERTS_PER_LAYER = 8
 """How many times as many experts as layers may be asked for: some are rows of a table and no modules."""
@@ -138,10 +140,10 @@ def _fault(entry: ConfigEntry, settings: Settings) -> str:
         count = value if isinstance(value, int) else len(value)
         return _outside((count,), 0, settings.max_labels, "INSIDE_BERT_MAX_LABELS")
     if REPEATED.fullmatch(key):
-        least = 0 if COUNT.fullmatch(key) else -MAX_WHOLE
-        length = len(value) if isinstance(value, str | list) else 0
+        least = int(key in LAYERS) if COUNT.fullmatch(key) else -MAX_WHOLE
+        lengths = (len(value),) if isinstance(value, str | list) else ()
         most = settings.max_layers * (EXPERTS_PER_LAYER if EXPERTS.fullmatch(key) else 1)
-        return _outside((length, *_numbers(value)), least, most, "INSIDE_BERT_MAX_LAYERS")
+        return _outside((*lengths, *_numbers(value)), least, most, "INSIDE_BERT_MAX_LAYERS")
     least, most = (-1, MAX_SIZE) if SIZE.fullmatch(key) else (-MAX_WHOLE, MAX_WHOLE)
     return _outside(_numbers(value), least, most) if entry.kinds else ""
 

@@ -1,13 +1,14 @@
 """A stranger's config is first built in a process under limits; here is built what passed.
 
+That process also tells what it read off the modules, so that this is not read a second time among other readers.
 Where no one asks for trials (require_trials), as on the command line and in a notebook, nothing is tried.
 """
 
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from queue import LifoQueue
+from dataclasses import dataclass, replace
+from queue import Empty, LifoQueue
 from threading import Lock
 from typing import Any
 
@@ -15,7 +16,7 @@ import msgspec
 import orjson
 
 from bertviz_core import errors
-from bertviz_core.sandbox.run import ChildError, Limits
+from bertviz_core.sandbox.run import ChildError, ChildTimeoutError, Limits
 from bertviz_core.sandbox.worker import Worker
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
@@ -25,9 +26,11 @@ LIBRARIES_NBYTES = 1280 * 1024**2
 """Of a process's address space, what torch and transformers take."""
 FILE_NBYTES = 1024**2
 """Of a file; torch tries on its import whether it can write one."""
-ANSWER_NBYTES = 10_000
+ANSWER_NBYTES = 1024**2
 KEPT = 1024
-"""Verdicts that are kept; each is one sentence at most."""
+"""Verdicts that are kept: a sentence each, or what was told."""
+KEPT_NBYTES = 16 * 1024**2
+"""What is told of all of them together; a model of 12 layers takes 5 kB."""
 LABELS = ("id2label", "label2id", "num_labels")
 
 
@@ -43,6 +46,16 @@ class BuildRequest(msgspec.Struct, frozen=True):
     max_modules: int
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a trial."""
+
+    told: bytes
+    """What the process told of the model that it built, packed; empty where it built none."""
+    refusal: errors.BertvizError | None
+    """Why it built none."""
+
+
 class Trials:
     """Processes that build models of strangers, and what came of it by the content of their configs."""
 
@@ -55,49 +68,73 @@ class Trials:
         """
         limits = Limits.of(settings, ANSWER_NBYTES)
         limits = replace(limits, memory_nbytes=limits.memory_nbytes + LIBRARIES_NBYTES, file_nbytes=FILE_NBYTES)
-        self._max_modules = settings.max_modules
+        self._max_modules, self._wait_s = settings.max_modules, limits.wall_s
         # The one used last is taken first: it has its libraries in memory.
         self._workers: LifoQueue[Worker] = LifoQueue()
         for _ in range(settings.max_children):
             self._workers.put(Worker(TASK, b"", limits))
         self._trusted = frozenset(_digest(config) for config in trusted)
-        self._verdicts: OrderedDict[str, errors.BertvizError | None] = OrderedDict()
+        self._verdicts: OrderedDict[tuple[str, str, str], Verdict] = OrderedDict()
         self._lock = Lock()
 
-    def check(self, name: str, config: Mapping[str, Any], task: str) -> None:
-        """Refuse a config that cannot be built within the limits; the verdict is kept by its content.
+    def told(self, name: str, config: Mapping[str, Any], task: str) -> bytes | None:
+        """What the process told of the model of a config, packed; None for one that needs no trial.
+
+        The verdict is kept by the content of the config, and by the name that stands in its sentence. One that the
+        clock alone brought about is not: the machine may have been busy with something else.
 
         Raises:
             CheckpointError: it takes too much, or its values do not fit together.
             UnsupportedModelError: the family has no class for the task.
+            BusyError: all processes are at work on other models for longer than a trial may take.
         """
         digest = _digest(config)
         if digest in self._trusted:
-            return
-        key = f"{digest} {task}"
+            return None
+        key = digest, task, name
         with self._lock:
-            known = key in self._verdicts
             verdict = self._verdicts.get(key)
-        if not known:
+        if verdict is None:
             verdict = self._tried(BuildRequest(name, dict(config), task, self._max_modules))
-            with self._lock:
-                self._verdicts[key] = verdict
-                while len(self._verdicts) > KEPT:
-                    self._verdicts.popitem(last=False)
-        if verdict is not None:
-            raise type(verdict)(*verdict.args)
+            self._keep(key, verdict)
+        if verdict.refusal is not None:
+            raise type(verdict.refusal)(*verdict.refusal.args)
+        return verdict.told
 
-    def _tried(self, trial: BuildRequest) -> errors.BertvizError | None:
-        worker = self._workers.get()
+    def warm(self) -> None:
+        """Start a process and have it import its libraries, which the first trial would wait for."""
+        worker = self._taken()
         try:
-            worker.ask(msgspec.msgpack.encode(trial))
-        except ChildError as error:
-            return errors.CheckpointError(f"No model can be built from the config of {quoted(trial.name)}: {error}.")
-        except errors.BertvizError as error:
-            return error
+            worker.prepared()
+        except (ChildError, errors.BertvizError):
+            return  # the first trial tells its reader
         finally:
             self._workers.put(worker)
-        return None
+
+    def _keep(self, key: tuple[str, str, str], verdict: Verdict) -> None:
+        with self._lock:
+            self._verdicts[key] = verdict
+            while len(self._verdicts) > KEPT or sum(len(each.told) for each in self._verdicts.values()) > KEPT_NBYTES:
+                self._verdicts.popitem(last=False)
+
+    def _tried(self, trial: BuildRequest) -> Verdict:
+        worker = self._taken()
+        try:
+            return Verdict(worker.ask(msgspec.msgpack.encode(trial)), None)
+        except ChildTimeoutError as error:
+            raise _refused(trial, error) from error
+        except ChildError as error:
+            return Verdict(b"", _refused(trial, error))
+        except errors.BertvizError as error:
+            return Verdict(b"", error)
+        finally:
+            self._workers.put(worker)
+
+    def _taken(self) -> Worker:
+        try:
+            return self._workers.get(timeout=self._wait_s)
+        except Empty:
+            raise errors.BusyError("Other models are being tried at this moment; try again in a minute.") from None
 
 
 _REQUIRED: list[Trials] = []
@@ -108,15 +145,25 @@ def require_trials(settings: Settings, trusted: Iterable[Mapping[str, Any]]) -> 
     _REQUIRED[:] = [Trials(settings, trusted)] if settings.isolate_models else []
 
 
-def check_buildable(name: str, config: Mapping[str, Any], task: str) -> None:
-    """Refuse a config that cannot be built within the limits, where trials are required.
+def warm_trials() -> None:
+    """Have a process ready for the first trial, where trials are required."""
+    for trials in _REQUIRED:
+        trials.warm()
+
+
+def told_by_trial(name: str, config: Mapping[str, Any], task: str) -> bytes | None:
+    """What the process told that built the model of a config first; None where it need not be tried.
 
     Raises:
         CheckpointError: it takes too much, or its values do not fit together.
         UnsupportedModelError: the family has no class for the task.
+        BusyError: all processes are at work on other models for longer than a trial may take.
     """
-    for trials in _REQUIRED:
-        trials.check(name, config, task)
+    return _REQUIRED[0].told(name, config, task) if _REQUIRED else None
+
+
+def _refused(trial: BuildRequest, error: ChildError) -> errors.CheckpointError:
+    return errors.CheckpointError(f"No model can be built from the config of {quoted(trial.name)}: {error}.")
 
 
 def _digest(config: Mapping[str, Any]) -> str:

@@ -14,10 +14,9 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from bertviz_core.attention.probabilities import BLAS_LOCK
-from bertviz_core.errors import UnsupportedModelError
+from bertviz_core.errors import Progress, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
-from bertviz_core.progress import Progress
 from bertviz_core.sentences.batches import batches, tokenized
 from bertviz_core.sentences.encoding import SentenceRun, plan_layer
 from bertviz_core.sentences.results import Pooling, SentencePlan

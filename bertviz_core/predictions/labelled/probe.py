@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.errors import CheckpointError, Progress, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.classes import softmax
 from bertviz_core.predictions.labelled.reading import MAX_CLASSES
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.progress import Progress
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import POOLINGS, SentencePlan
 from bertviz_core.text import counted, escape_controls, first_line, quoted, shortened

@@ -4,14 +4,30 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.errors import TextError
-from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
+from bertviz_core.hidden_states.results import state_name
+from bertviz_core.predictions.labelled.results import GoldScores, ProbeScores, TextPredictions
 from bertviz_core.text import counted, quoted
 
 MAX_CONFUSED = 200
 """Classes of a confusion matrix; of more, a reader sees none, and their table would take gigabytes."""
+
+
+def accuracy_table(scores: ProbeScores) -> pd.DataFrame:
+    """A row for every hidden state: means over the held-out parts of what its probe was right in, as shares."""
+    return pd.DataFrame(
+        {
+            "hidden state": [state_name(layer) for layer in scores.layers],
+            "accuracy": scores.accuracy.mean(axis=1).astype(float),
+            "spread": scores.accuracy.std(axis=1).astype(float),
+            "macro-F1": scores.macro_f1.mean(axis=1).astype(float),
+            "control task": scores.control_accuracy.mean(axis=1).astype(float),
+            "selectivity": np.asarray(scores.selectivity, dtype=float),
+        }
+    )
 
 
 def gold_scores(predictions: TextPredictions, gold: Sequence[str]) -> GoldScores:

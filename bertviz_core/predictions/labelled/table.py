@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions
@@ -16,7 +16,6 @@ from bertviz_core.predictions.results import ClassPrediction, Strategy
 from bertviz_core.predictions.run import WordHead, groups
 from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.predictions.words import check_masks, masked_row
-from bertviz_core.progress import Progress
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
+from bertviz_core.models.skeleton import import_library
 from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix, read_backend
 from bertviz_core.trace.isolated.messages import (
     Encoded,
@@ -27,12 +28,15 @@ _BACKEND: list[Any] = []
 
 
 def answered(request: bytes) -> bytes:
-    """The packed answer to a packed request; the first one names the tokenizer.
+    """The packed answer to a packed request; the first one names the tokenizer, and an empty one only imports.
 
     Raises:
         CheckpointError: the tokenizer cannot be read.
         TextError: a text becomes tokens without end.
     """
+    if not request:
+        _import_library()
+        return b""
     asked = msgspec.msgpack.decode(request, type=Request)
     if isinstance(asked, Loading):
         return msgspec.msgpack.encode(_load(asked))
@@ -44,8 +48,7 @@ def answered(request: bytes) -> bytes:
 
 
 def _load(asked: Loading) -> TokenizerFacts:
-    modules: Any = sys.modules
-    modules.setdefault("torch", None)  # without it the process takes a third of the time and of the memory
+    _import_library()
     tempfile.tempdir = asked.scratch
     backend: Any = read_backend(asked.name, Path(asked.folder), asked.config)
     _BACKEND[:] = [backend]
@@ -63,6 +66,12 @@ def _load(asked: Loading) -> TokenizerFacts:
         all_special_ids=[int(each) for each in backend.all_special_ids],
         ids={name: getattr(backend, name, None) for name in ID_NAMES},
     )
+
+
+def _import_library() -> None:
+    modules: Any = sys.modules
+    modules.setdefault("torch", None)  # without it the process takes a third of the time and of the memory
+    import_library()
 
 
 def _encode(backend: Any, asked: Encoding) -> Encoded:

@@ -16,6 +16,7 @@ from bertviz_core.models.own_files import VOCABULARY_NBYTES
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.models.untrusted.lent_files import check_tokenizer_files
 from bertviz_core.sandbox.run import ChildError, Limits
+from bertviz_core.sandbox.spare import Spare
 from bertviz_core.sandbox.worker import Worker
 from bertviz_core.settings import Settings
 from bertviz_core.trace.isolated.messages import Encoded, Encoding, Joining, Loading, Request, Spelling, TokenizerFacts
@@ -27,6 +28,14 @@ LEAST_NBYTES = 1024**3
 REFUSALS_KEPT = 256
 _REFUSED: "OrderedDict[tuple[str, str, Settings], str]" = OrderedDict()
 _REFUSED_LOCK = Lock()
+
+_SPARES: dict[Limits, Spare] = {}
+
+
+def warm_tokenizers(settings: Settings) -> None:
+    """From now on have a process ready for the next tokenizer, where the settings ask for processes of their own."""
+    if settings.isolate_models:
+        _SPARES.setdefault(_limits(settings), Spare(TASK, _limits(settings))).fill()
 
 
 class IsolatedEncoding(dict[str, Any]):
@@ -48,10 +57,8 @@ class IsolatedTokenizer:
         self._name = source.name
         self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
         loading = Loading(source.name, str(folder), self._scratch.name, dict(source.config))
-        limits = Limits.of(settings, ANSWER_NBYTES)
-        memory = max(limits.memory_nbytes, LEAST_NBYTES)
-        limits = replace(limits, memory_nbytes=memory, file_nbytes=VOCABULARY_NBYTES)
-        self._worker = Worker(TASK, msgspec.msgpack.encode(loading), limits)
+        limits = _limits(settings)
+        self._worker = Worker(TASK, msgspec.msgpack.encode(loading), limits, _SPARES.get(limits))
         self._facts = self._loaded((str(folder), source.revision, settings))
 
     def __call__(
@@ -121,3 +128,9 @@ class IsolatedTokenizer:
             while len(_REFUSED) > REFUSALS_KEPT:
                 _REFUSED.popitem(last=False)
         raise CheckpointError(words)
+
+
+def _limits(settings: Settings) -> Limits:
+    """What the process of a tokenizer may take."""
+    limits = Limits.of(settings, ANSWER_NBYTES)
+    return replace(limits, memory_nbytes=max(limits.memory_nbytes, LEAST_NBYTES), file_nbytes=VOCABULARY_NBYTES)

@@ -154,6 +154,30 @@ def test_on_a_phone_the_bar_lies_below_names_are_cut_and_a_finger_moves_the_page
     assert figure.layout.yaxis.ticktext[0].endswith("…  1")
 
 
+@pytest.mark.parametrize(
+    "ticks", [(-0.0002, 0.0, 0.0002), (0, 0.25, 0.5, 0.75, 1), (1, 10, 100, 1_000, 10_000, 100_000)]
+)
+def test_words_of_a_lying_bar_stand_upright_clear_of_its_title_and_of_each_other(ticks: tuple[float, ...]) -> None:
+    phone = theme_named("light", WIDTHS[1])
+    long = go.Figure(layout=layout(phone, "Weights — tiny", height=300))
+    words = [f"{tick:,}" for tick in ticks]
+    bar = {"title": {"text": "probability"}, "tickvals": list(range(len(ticks))), "ticktext": words}
+    long.add_heatmap(z=np.eye(2), zmin=0, zmax=len(ticks) - 1, colorbar=bar)
+    figure = fitted(long, phone)
+    lying = figure.data[0].colorbar
+    assert lying.tickangle == 0
+    assert lying.title.font.size == TEXT_SIZE
+    assert (lying.ticktext[0], lying.ticktext[-1]) == (words[0], words[-1])
+    said, behind = lying.title.text.rstrip("\u00a0"), lying.title.text.count("\u00a0")
+    narrowest = 0.2 * TEXT_SIZE  # a space of Source Sans
+    assert said == "probability"
+    assert behind * narrowest >= label_width(words[0], TEXT_SIZE) / 2
+    steps = (lying.len * plot_width(figure, phone) - label_width(lying.title.text, TEXT_SIZE)) / max(
+        len(lying.ticktext) - 1, 1
+    )
+    assert max(label_width(each, TEXT_SIZE) for each in lying.ticktext) <= steps
+
+
 def test_on_a_desk_labels_and_bars_stay_as_they_are_drawn() -> None:
     plain_figure, figure = heatmap(LIGHT), fitted(heatmap(LIGHT), LIGHT)
     assert figure.layout.xaxis == plain_figure.layout.xaxis

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bertviz_core.figures.base.caption import spelled
 from bertviz_core.figures.base.letters import (
     label_width,
+    lined_label,
     plain,
     shortened_label,
     text_width,
@@ -66,3 +67,18 @@ def test_a_shortened_label_fits_and_keeps_its_slant(slanted: bool, words: str, p
 
 def test_a_shortened_label_keeps_the_number_of_its_sentence() -> None:
     assert shortened_label("The bank raised its interest rates  12", 120, 14).endswith("…  12")
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers(60, 300))
+def test_a_label_in_lines_fits_and_loses_only_its_end(text: str, pixels: int) -> None:
+    label = escape(" ".join(spelled(text).split()))
+    lines = lined_label(label, pixels, 14).split("<br>")
+    assert len(lines) <= 2
+    assert max(label_width(line, 14) for line in lines) <= pixels
+    kept = "".join(map(plain, lines)).replace(" ", "")
+    assert "…" in kept or kept == plain(label).replace(" ", "")
+
+
+def test_a_label_of_two_lines_is_whole() -> None:
+    assert lined_label("is the next sentence", 100, 14) == "is the next<br>sentence"

@@ -1,14 +1,16 @@
 """The drawn tree of parameters: its numbers, its words and the legend of its colours."""
 
 import html
+import math
 from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bertviz_core.figures.base.style import THEMES, Theme
-from bertviz_core.figures.parameters.tree import ROOT_ID, TreeForm, parameter_tree_figure
+from bertviz_core.figures.base.letters import text_width
+from bertviz_core.figures.base.style import TEXT_SIZE, THEMES, Theme
+from bertviz_core.figures.parameters.tree import ROOT_ID, SMALLEST, TreeForm, centre_lines, parameter_tree_figure
 from bertviz_core.parameters.results import TreeNode
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, TREE
 
@@ -115,6 +117,29 @@ def test_sectors_have_the_colours_of_their_component_and_part(theme: Theme) -> N
         "encoder.layer/folded": theme.colours["encoder"],
         "pooler.dense": theme.colours["pooler"],
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["BertModel", "GPT2LMHeadModel", "DistilBertForSequenceClassification", "XLMRobertaXLModel"]
+)
+def test_a_name_in_the_centre_is_broken_before_capitals_and_leaves_the_rim_free(name: str) -> None:
+    """A circle holds a rectangle whose diagonal is not longer than its diameter."""
+    diameters = (102.0, 136.0, 204.0, 400.0)
+    for diameter in diameters:
+        lines = centre_lines(name, diameter)
+        assert "".join(lines) == name
+        assert all(line[0].isupper() for line in lines)
+        wide, high = max(text_width(line, TEXT_SIZE) for line in lines), 1.3 * TEXT_SIZE * len(lines)
+        assert math.hypot(wide, high) * SMALLEST / TEXT_SIZE < diameter  # plotly makes long words smaller
+        assert math.hypot(wide, high) < diameter or len(lines) > 1
+    assert [len(centre_lines(name, each)) for each in diameters] == sorted(
+        (len(centre_lines(name, each)) for each in diameters), reverse=True
+    )
+    assert centre_lines(name, 1_000) == (name,)
+
+
+def test_a_name_of_many_capitals_stays_whole() -> None:
+    assert centre_lines("Aa" * 5_000, 100) == ("Aa" * 5_000,)
 
 
 def test_a_model_without_parameters_is_drawn() -> None:

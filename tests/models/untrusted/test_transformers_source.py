@@ -6,7 +6,6 @@ Covers `bertviz_core/models/untrusted/config.py`, `bertviz_core/models/untrusted
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,9 @@ SINKS = re.compile(
 )
 """Functions that open a file, ask a repository or run code of one, and those of the library that lead there."""
 CALLED = re.compile(rf"^(?!\s*(>>>|\.\.\. )).*\b({SINKS.pattern})\(", re.MULTILINE)
-READ = ("configuration_", "tokenization_", "backbone_utils")
-"""What a module that matters has in its text, outside examples; modules that are read for what they declare."""
+"""What a module that matters has in its text, outside examples."""
+DECLARING = ("configuration_", "tokenization_", "backbone_utils")
+"""Beginnings of the names of modules that are read for what they declare."""
 NO_PLACE = {
     # A config inside a config: what is in it is cleaned by the same rules.
     *("backbone_config", "text_config", "vision_config", "audio_config", "encoder", "decoder", "question_encoder"),
@@ -46,25 +46,40 @@ KNOWN_FILES = {"vocab_file", "merges_file", "spm_file", "emoji_file", "source_sp
 KNOWN_FILES |= {"word_shape_file", "entity_vocab_file", "normalizer_file", "gguf_file", "sudachi_config_path"}
 
 
+Module = tuple[Path, ast.Module]
+"""A module of the library, parsed."""
+
+
 @cache
-def trees() -> tuple[tuple[Path, ast.Module], ...]:
-    """Every module of the library that could be at work here, parsed."""
+def source() -> tuple[tuple[Module, ...], tuple[ast.Call, ...]]:
+    """The modules that are read for what they declare, and every call, in any module, of a function that opens or asks.
+
+    Of the other modules, which are most and the longest, no tree is kept: each would be looked through again by every
+    collection of garbage to come.
+    """
     paths = [path for path in ROOT.rglob("*.py") if not {"cli", "testing_utils.py"} & set(path.relative_to(ROOT).parts)]
-    read = ((path, path.read_text(encoding="utf-8")) for path in paths if not path.name.startswith("modular_"))
-    return tuple((path, ast.parse(text)) for path, text in read if CALLED.search(text) or path.name.startswith(READ))
+    texts = ((path, path.read_text(encoding="utf-8")) for path in paths if not path.name.startswith("modular_"))
+    kept: list[Module] = []
+    found: list[ast.Call] = []
+    for path, text in texts:
+        declares = path.name.startswith(DECLARING)
+        if not declares and not CALLED.search(text):
+            continue
+        tree = ast.parse(text)
+        found += [node for node in ast.walk(tree) if isinstance(node, ast.Call) and SINKS.fullmatch(called(node))]
+        if declares:
+            kept.append((path, tree))
+    return tuple(kept), tuple(found)
+
+
+def trees() -> tuple[Module, ...]:
+    """The modules that are read for what they declare."""
+    return source()[0]
 
 
 def called(node: ast.Call) -> str:
     """The last part of the name of what is called."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def calls() -> Iterator[tuple[Path, ast.Call]]:
-    """Every call of a function that opens or asks."""
-    for path, tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and SINKS.fullmatch(called(node)):
-                yield path, node
 
 
 def config_entry(node: ast.AST) -> str | None:
@@ -93,7 +108,7 @@ def is_config(node: ast.AST) -> bool:
 def opened_config_entries() -> frozenset[str]:
     """Entries of a config that are given to a function that opens or asks, and what such functions are called with."""
     found = set()
-    for _, call in calls():
+    for call in source()[1]:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         found |= {entry for each in given for node in ast.walk(each) if (entry := config_entry(node)) is not None}
     found |= popped(ROOT / "backbone_utils.py", "consolidate_backbone_kwargs_to_config") - {"use_timm_backbone"}

@@ -107,3 +107,17 @@ def test_a_limit_below_the_tokens_that_are_always_added_is_one_sentence(tmp_path
     for settings in (HERE, SETTINGS):
         with pytest.raises(BertvizError, match="adds 3 tokens of its own"):
             tokenize(load_tokenizer(source, replace(settings, max_tokens=2)), "one", "two")
+
+
+def test_a_process_that_stood_ready_reads_the_same_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "_SPARES", {})
+    isolated.warm_tokenizers(HERE)
+    assert not isolated._SPARES
+    isolated.warm_tokenizers(SETTINGS)
+    (spare,) = isolated._SPARES.values()
+    (ready,) = spare._children
+    source = folder_source("tiny", bundled_folder())
+    here, there = load_tokenizer(source, HERE), load_tokenizer(source, SETTINGS)
+    assert children_of(there) == [ready]
+    assert dict(there.tokenizer(TEXTS[0])) == dict(here.tokenizer(TEXTS[0]))
+    assert spare._children != [ready]

@@ -5,8 +5,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from bertviz_core.errors import BusyError, TextError
-from bertviz_core.progress import Progress
+from bertviz_core.errors import BusyError, Progress, TextError
 from bertviz_core.sentences.results import SentenceVectors
 from ui.cache.byte_cache import ByteCache
 from ui.cache.jobs import Job, JobBoard

@@ -14,10 +14,9 @@ import pytest
 import streamlit as st
 import torch
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import folder_source
-from bertviz_core.progress import Progress
 from bertviz_core.settings import Settings
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import write_model

@@ -3,9 +3,13 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from bertviz_core.settings import Settings
+from ui.server.preload import strangers_may_come
 
 ROOT = Path(__file__).parents[3]
 DURING_IMPORT = """
@@ -92,3 +96,14 @@ def test_a_server_whose_settings_make_no_sense_says_so_in_one_sentence_and_does_
     assert done.returncode != 0
     assert "INSIDE_BERT_MAX_TOKENS is set to 'abc'" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_process_stands_ready_only_where_a_strangers_model_may_come(tmp_path: Path) -> None:
+    settings = replace(Settings.from_environment(), allow_hub=False, models_dir=tmp_path / "models")
+    assert not strangers_may_come(settings)
+    settings.models_dir.mkdir()
+    (settings.models_dir / "notes.txt").touch()
+    assert not strangers_may_come(settings)
+    assert strangers_may_come(replace(settings, allow_hub=True))
+    (settings.models_dir / "mine").mkdir()
+    assert strangers_may_come(settings)

@@ -2,11 +2,13 @@
 
 import re
 import resource
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.settings import Settings
@@ -23,13 +25,15 @@ def test_folders_that_cannot_be_read_stop_the_server(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     for wrong in (file, file / "below", loop, tmp_path / ("x" * 5_000)):
-        for changed in ({"models_dir": wrong}, {"lessons_dir": wrong}):
+        for changed in ({"models_dir": wrong}, {"lessons_dir": wrong}, {"corpora_dir": wrong}):
             with pytest.raises(BertvizError, match=r"_DIR is set to .*; name a folder that can be read\.$") as refused:
                 start.check_places(replace(SETTINGS, **changed))
             assert len(str(refused.value)) < 300
     with pytest.raises(BertvizError, match="INSIDE_BERT_LESSONS_DIR"):
         start.check_places(replace(SETTINGS, lessons_dir=tmp_path / "absent"))
-    start.check_places(replace(SETTINGS, models_dir=tmp_path / "absent", lessons_dir=tmp_path))
+    start.check_places(
+        replace(SETTINGS, models_dir=tmp_path / "absent", corpora_dir=tmp_path / "absent", lessons_dir=tmp_path)
+    )
 
 
 @pytest.mark.parametrize("names", [("nothing-here",), ("../../etc",), ("a\nb", "x" * 5_000), ("/",), ("é" * 300,)])
@@ -47,6 +51,39 @@ def test_a_list_without_the_bundled_model_serves(tmp_path: Path) -> None:
     for names in ((), ("mine",), ("nothing-here", "bert-base-uncased"), ("all-MiniLM-L6-v2",)):
         start.check_models(replace(SETTINGS, models_dir=tmp_path, allowed_models=names))
     start.check_models(replace(SETTINGS, allow_hub=True, allowed_models=("someone/a-model",)))
+
+
+def test_a_device_that_is_not_there_stops_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(BertvizError, match=r"^INSIDE_BERT_DEVICE is set to 'cuda', which is not there: [^\n]*\.$"):
+        start.device_notice(replace(SETTINGS, device="cuda"))
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_no_device_is_looked_for_where_none_is_named(device: str) -> None:
+    """The import of torch would keep the server from answering; a process of its own shows that it is left out."""
+    lines = f"""
+import sys
+from dataclasses import replace
+from bertviz_core.settings import Settings
+from ui.server.start import device_notice
+assert device_notice(replace(Settings.from_environment(), device={device!r})) == ""
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", lines], cwd=ROOT, check=True, timeout=120)
+
+
+def test_the_models_limit_is_compared_with_the_memory_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = replace(SETTINGS, device="cuda:1", max_loaded_bytes=6 * GIB, max_model_bytes=2 * GIB)
+    monkeypatch.setattr(start, "chosen_device", lambda asked: asked)
+    monkeypatch.setattr(start, "device_nbytes", lambda device: 5 * GIB)
+    notice = start.device_notice(settings)
+    assert notice.startswith("The models may take 6.0 GiB, and cuda:1 has 5.0 GiB: lower INSIDE_BERT_MAX_LOADED_BYTES")
+    assert (notice.count("\n"), notice[-1]) == (1, "\n")
+    monkeypatch.setattr(start, "device_nbytes", lambda device: 6 * GIB)
+    assert start.device_notice(settings) == ""
+    assert "models" not in start.memory_parts(settings)
+    assert start.memory_parts(replace(settings, device="cpu"))["models"] == 6 * GIB
 
 
 def test_limits_that_fit_are_not_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:

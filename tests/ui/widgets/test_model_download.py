@@ -8,8 +8,8 @@ import pytest
 import streamlit
 from streamlit.testing.v1 import AppTest
 
+from tests.checkpoints.test_download import WANTED, repository
 from tests.helpers.hub_server import Hub, running_hub
-from tests.models.test_download import WANTED, repository
 from tests.pages.opened import opened, said
 from ui.widgets import model_download
 

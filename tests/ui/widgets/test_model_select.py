@@ -14,16 +14,16 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     (models_dir / "bare").mkdir()
     (models_dir / "bare" / "config.json").write_text("{}")
     lines = opened("overview").sidebar.selectbox(key="model").options
-    assert lines[:3] == ["all-MiniLM-L6-v2 · 22.7 M · ready", "splade-tiny · 4.4 M · ready", "mine · ready"]
+    assert lines[:3] == ["all-MiniLM-L6-v2 · ready · 22.7 M", "splade-tiny · ready · 4.4 M", "mine · ready"]
     assert lines[3:5] == [
-        "bare · structure only",
-        "distilbert-base-uncased-finetuned-sst-2-english · classes · 66.4 M · structure only",
+        "bare · structure",
+        "distilbert-base-uncased-finetuned-sst-2-english · structure · classes · 66.4 M",
     ]
-    assert "bert-base-NER · tags · 108.3 M · structure only" in lines
-    assert "roberta-base-squad2 · answers · 124.6 M · structure only" in lines
-    assert "bert-base-cased · masked words · 108.3 M · structure only" in lines
-    assert "deberta-v3-small · 141.3 M · structure only" in lines
-    assert all(line.endswith("structure only") for line in lines[3:])
+    assert "bert-base-NER · structure · tags · 108.3 M" in lines
+    assert "roberta-base-squad2 · structure · answers · 124.6 M" in lines
+    assert "bert-base-cased · structure · masked words · 108.3 M" in lines
+    assert "deberta-v3-small · structure · 141.3 M" in lines
+    assert all(" · structure" in line for line in lines[3:])
     at = opened("overview", model="mine")
     assert at.query_params["model"] == "mine"
 
@@ -31,7 +31,7 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
 def test_where_the_hub_may_be_asked_the_list_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "1")
     lines = opened("overview").sidebar.selectbox(key="model").options
-    assert "roberta-base · masked words · 124.6 M · on the Hub" in lines
+    assert "roberta-base · on the Hub · masked words · 124.6 M" in lines
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ _component = st.components.v2.component(
 def cell_click(chart_key: str) -> tuple[int, int] | None:
     """(row, column) of the cell that was clicked last in the chart of this key, in the chart's own numbers.
 
+    A map whose trace says in its meta that it is turned has its rows side by side.
+
     The address names the chart with its cell, as in cell=representations_values.3.17, so that a link restores it;
     whether such a cell exists is for the caller to check.
     """

@@ -9,8 +9,8 @@ export default function ({ data, parentElement, setStateValue }) {
     if (!chart || !chart.on || chart._ev.insideBert) return;
     chart._ev.insideBert = true;
     chart.on("plotly_click", (event) => {
-      const point = event.points[0];
-      setStateValue("cell", [point.y, point.x]);
+      const { x, y, data: trace } = event.points[0];
+      setStateValue("cell", trace.meta?.turned ? [x, y] : [y, x]); // of a turned map the rows stand side by side
     });
   };
   listen();

@@ -18,7 +18,9 @@ function tell() {
 function follow(address, how) {
   stamp();
   address.searchParams.set(ARRIVE, how);
+  document.documentElement.dataset.entry = "new";
   window.history.pushState({}, "", address);
+  delete document.documentElement.dataset.entry;
   tell();
 }
 

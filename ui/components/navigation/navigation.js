@@ -3,12 +3,30 @@ const MAIN = "[data-testid=stMain]";
 let path = window.location.pathname;
 let carried = null;
 
-// A page that a link left says in its address how to come back. One that was left by the way back could not say so:
-// Streamlit is told once more, with the words in it.
-window.addEventListener("popstate", () => {
+// A page that a link left says in its address how to come back. One that was left by the way back could not say so: the
+// words are put in before Streamlit reads the address, or, in a browser without that event, Streamlit is told once more.
+function stampPageComeTo() {
   const elsewhere = carried && window.location.pathname !== path;
   path = window.location.pathname;
-  if (elsewhere && stamp()) tell();
+  return elsewhere && stamp();
+}
+window.navigation?.addEventListener("currententrychange", (event) => {
+  if (event.navigationType === "traverse") stampPageComeTo();
+});
+window.addEventListener("popstate", () => {
+  if (stampPageComeTo()) tell();
+});
+
+// Where a page is left while it is still being drawn, Streamlit makes entries of its own for the addresses of an arrival,
+// and the way forward is lost. A page come to has one entry, the one that its link made. Browsers without this event keep
+// them all.
+window.navigation?.addEventListener("navigate", (event) => {
+  if (event.navigationType !== "push" || !event.destination.sameDocument || document.documentElement.dataset.entry) return;
+  const [from, to] = [window.location.href, event.destination.url].map((address) => new URL(address));
+  const arriving = from.pathname !== to.pathname || [from, to].some((each) => each.searchParams.has(ARRIVE));
+  if (!arriving) return;
+  event.preventDefault();
+  window.history.replaceState({}, "", to);
 });
 
 export default function ({ data, parentElement }) {

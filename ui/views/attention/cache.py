@@ -7,8 +7,8 @@ from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
+from bertviz_core.errors import CheckpointError, Progress
 from bertviz_core.heads.weights import value_norms
-from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.verification import receipt as receipt_of
 from ui.cache import models
@@ -40,6 +40,9 @@ def atlas(trace: Trace, reading: MapOptions, progress: Progress | None = None) -
         trace: the run.
         reading: how the maps are read.
         progress: called after every head; it may write to the page, which ends the work when the reader clicks on.
+
+    Raises:
+        BertvizError: as attention_atlas; or a weight is no number, and cannot be drawn.
     """
     return _atlas(_key(trace), reading, trace, progress)
 
@@ -86,7 +89,14 @@ def _key(trace: Trace) -> Key:
 def _atlas(key: Key, reading: MapOptions, _trace: Trace, _progress: Progress | None) -> AttentionAtlas:
     norms = _norms(key, _trace) if reading.weights == "value-weighted" else None
     rollout = _rollout(key, _trace) if reading.weights == "rollout" else None
-    return attention_atlas(_trace, reading, norms, progress=_progress, rollout=rollout)
+    found = attention_atlas(_trace, reading, norms, progress=_progress, rollout=rollout)
+    bad = int((~np.isfinite(found.thumbnails).all(axis=(2, 3))).sum())
+    if bad:
+        raise CheckpointError(
+            f"The attention of {_trace.model!r} is not a number (NaN) in {bad} of {found.thumbnails[:, :, 0, 0].size} "
+            "maps: its weights hold NaN or infinity, or its config leads to them; see the page Checkpoint."
+        )
+    return found
 
 
 @cached_by_bytes()

@@ -10,10 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.attention.axes import blocks_of
 from bertviz_core.attention.probabilities import attention_rows
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
+from bertviz_core.errors import Progress
 from bertviz_core.figures.attention.heatmap import long_figure
 from bertviz_core.figures.attention.reading import attention_title
 from bertviz_core.figures.base.style import theme_named
-from bertviz_core.progress import Progress
 from bertviz_core.trace.results import Trace
 from ui import session
 from ui.components.attention.payload import identity

@@ -18,6 +18,7 @@ from bertviz_core.figures.checkpoints.comparison import (
     most_changed,
     state_names,
 )
+from bertviz_core.text import decimals
 from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
@@ -26,7 +27,7 @@ from ui.views.checkpoint.texts import BEHAVIOUR, COMPARE, COPIED, EQUAL, behavio
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
-from ui.widgets.formatting import escape_markdown
+from ui.widgets.formatting import escape_markdown, run_words
 
 
 def behaviour_view(name: str, other: str) -> None:
@@ -52,6 +53,7 @@ def behaviour_view(name: str, other: str) -> None:
     place.empty()
     for notice in measured.notices:
         st.warning(escape_markdown(notice))
+    st.caption(f"Both models ran {run_words(first.device, first.dtype)}.")
     _cosines(measured)
     _divergences(measured)
     explained(
@@ -72,7 +74,7 @@ def _cosines(behaviour: Behaviour) -> None:
         cosines_figure(behaviour), filename, frame, texts=behaviour.tokens, models=models_of(behaviour)
     )
     mean, least = float(last.mean()), float(last.min())
-    words.markdown(f"After the last layer the mean cosine is **{mean:.4f}**, the smallest **{least:.4f}**.")
+    words.markdown(f"After the last layer the mean cosine is **{decimals(mean)}**, the smallest **{decimals(least)}**.")
 
 
 def _divergences(behaviour: Behaviour) -> None:

@@ -14,6 +14,7 @@ from ui.views.heads.texts import CELL_WORDS, POSITIONS, REMAINDER
 from ui.widgets import cell_controls, controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
+from ui.widgets.formatting import run_words
 from ui.widgets.view_and_layer import layer_select
 
 KEY = "heads_cell"
@@ -50,6 +51,7 @@ def _cell(name: str, trace: Trace) -> None:
     )
     with words:
         _checks(cell)
+        st.caption(f"The model ran {run_words(trace.device, trace.dtype)}.")
     row = pd.DataFrame({"position": range(len(trace.tokens)), "key": list(trace.tokens.tokens)})
     row["score"], row["weight"], row["in the map"] = cell.score.scores, cell.score.weights, cell.score.model_weights
     with folded("The row of weights as a table", "heads_row") as place:

@@ -147,7 +147,7 @@ def products_view(name: str) -> None:
     )
     with words:
         _agreement(products)
-        _times(products, cache.times(name, text, pair, products))
+        _times(products, cache.times(name, text, pair, products), models.loaded(name).device)
 
 
 def _agreement(products: FusedVsPerHead) -> None:
@@ -160,7 +160,7 @@ def _agreement(products: FusedVsPerHead) -> None:
     st.markdown(f"{words}. Float32 keeps about 7 digits.")
 
 
-def _times(products: FusedVsPerHead, times: ProductTimes | None) -> None:
+def _times(products: FusedVsPerHead, times: ProductTimes | None, device: str) -> None:
     """What both ways took, said as what it is: one measurement, here and now."""
     heads, seq, dim = products.fused.shape
     width = products.inputs.shape[1]
@@ -176,8 +176,9 @@ def _times(products: FusedVsPerHead, times: ProductTimes | None) -> None:
     if times is None:
         st.caption("The server is too busy to time two products that small; measure again later.")
     else:
+        where = "one thread of this server" if device == "cpu" else device
         st.caption(
-            f"Measured just now, on one thread of this server: the shortest of {times.runs} runs of each. "
+            f"Measured just now, on {where}: the shortest of {times.runs} runs of each. "
             "Another measurement gives somewhat other times; the numbers in the figure stay the same."
         )
 

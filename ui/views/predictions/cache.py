@@ -1,12 +1,12 @@
 """What the predictions page shows, kept by plain values: model, revision, text, masks."""
 
+from bertviz_core.errors import Progress
 from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
 from bertviz_core.predictions.results import ComparedWord, PseudoLikelihood, TermWeights, WordLens, WordPrediction
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_weights
 from bertviz_core.predictions.words import compared_word, predicted_words
-from bertviz_core.progress import Progress
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
 from ui.cache.ledgers import SourceKey, source, source_key

@@ -8,10 +8,11 @@ import streamlit as st
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
 from bertviz_core.models.sources import offers
+from ui.cache import ledgers
 from ui.components.navigation import PageLink, page_links
 from ui.session import settings
 from ui.views.predictions import cache
-from ui.widgets.formatting import escape_markdown
+from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.model_select import HEADS, choose_model
 
 
@@ -21,7 +22,7 @@ class Heads(NamedTuple):
     tasks: tuple[str, ...]
     """Whose heads are whole; none where the model has no head."""
     words: str
-    """The class with the head and its task, in a line."""
+    """The class with the head, its task and where it runs, in a line."""
     notices: tuple[str, ...] = ()
     """What a reader must know."""
     refusal: str = ""
@@ -47,7 +48,11 @@ def whole_heads(name: str) -> Heads:
         raise
     except CheckpointError as error:
         return Heads((), f"a head for {HEADS[tasks[0]]} that is not whole", refusal=str(error), task=tasks[0])
-    return Heads(tasks, f"{head.model_class}, a head for {' and '.join(HEADS[task] for task in tasks)}", head.notices)
+    asked, ran = " and ".join(HEADS[task] for task in tasks), run_words(head.base.device, head.base.dtype)
+    if len(tasks) == 1:
+        return Heads(tasks, f"{head.model_class}, a head for {asked}, run {ran}", head.notices)
+    # The class that is run for a task has that head alone.
+    return Heads(tasks, f"{ledgers.saved_class(name)}, heads for {asked}, run {ran}", head.notices)
 
 
 def no_head(name: str, heads: Heads) -> None:

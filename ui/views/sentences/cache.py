@@ -6,7 +6,7 @@ from math import inf
 
 import streamlit as st
 
-from bertviz_core.progress import Progress
+from bertviz_core.errors import Progress
 from bertviz_core.sentences.batches import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import offered_prompts, recommended
@@ -27,8 +27,8 @@ from bertviz_core.sentences.results import (
     TokenPairShares,
 )
 from bertviz_core.sentences.similarity import block_summary, closest_pairs
+from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.token_pairs import token_pair_shares
-from bertviz_core.sentences.vector_store import SentenceStore
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, TextError
-from bertviz_core.sentences.encoding import fast_bfloat16
+from bertviz_core.models.device import fast_bfloat16
 from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.reading.files import read_sentences
@@ -89,6 +89,8 @@ class VectorOptions:
     """Whether similar sentences stand together."""
     dtype: SentenceDtype
     """Number format of the run."""
+    device: str
+    """Where the model runs."""
     row: DeltaGenerator | None = None
     """The row of controls, where those of the view itself belong."""
     more: DeltaGenerator | None = None
@@ -113,7 +115,7 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
     prompts = cache.prompts(own)
     long_list = count > LONG_LIST and fast_bfloat16(model.device)
     if view == "Poolings":
-        return VectorOptions(own, measure, order, "float32")
+        return VectorOptions(own, measure, order, "float32", model.device)
     row = st.container(horizontal=True, vertical_alignment="bottom", width="stretch")
     folded = view in FOLDED or view in MEASURED or bool(prompts) or long_list
     more = controls.options_popover() if folded else None
@@ -132,4 +134,4 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
             prompt = controls.prompt_select(prompts, own.prompt) if prompts else own.prompt
             fast = long_list and controls.bfloat16_toggle()
     plan = adapted(own, pooling, layer, prompt)
-    return VectorOptions(plan, measure, order, "bfloat16" if fast else "float32", row, more)
+    return VectorOptions(plan, measure, order, "bfloat16" if fast else "float32", model.device, row, more)

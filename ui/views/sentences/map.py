@@ -9,7 +9,7 @@ import streamlit as st
 from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
-from bertviz_core.text import formula_safe
+from bertviz_core.text import counted, formula_safe
 from ui.views.sentences import cache, controls
 from ui.views.sentences.selection import selected_points
 from ui.views.sentences.similarity import SentenceQuery, made_by
@@ -51,7 +51,8 @@ def map_view(asked: SentenceQuery) -> None:
     values = _values(asked.table.frame[column]) if column else None
     picture = sentence_map_figure(placed, vectors, column, values)
     title = picture.title
-    figure = picture.drawn(page_theme())
+    theme = page_theme()
+    figure = picture.drawn(theme)
     event = st.plotly_chart(
         figure,
         key=KEY,
@@ -67,10 +68,12 @@ def map_view(asked: SentenceQuery) -> None:
         st.caption(f"{shown:,} of the points are drawn, evenly over the list; a line around them lists all inside it.")
     chosen = selected_points(event, placed.points)
     if chosen:
-        st.markdown(f"**{len(chosen):,} sentences encircled**")
-        numbers_table(_listed(asked, chosen), "The encircled sentences", 240)
+        st.markdown(f"**{counted(len(chosen), 'sentence')} chosen**")
+        numbers_table(_listed(asked, chosen), "The chosen sentences", 240)
+    elif theme.narrow:  # where a finger that is drawn over the figure moves the page
+        st.caption("Tap a point for its sentence.")
     else:
-        st.caption("Draw a line around points to list their sentences; double-click to clear.")
+        st.caption("Draw a line around points to list their sentences, or click one; double-click to clear.")
     frame = _frame(placed, vectors, column, values)
     filename = f"sentence map {made_by(vectors)}"
     download_row(picture, KEY, filename, title, frame, vectors.sentences)

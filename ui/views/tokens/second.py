@@ -35,6 +35,7 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
         alt="Tokens of both tokenizers",
         texts=tokens,
         models=(name,) if other in MADE else (name, other),
+        scrolled=True,
     )
     for each, read in ((name, tokens), (other, second)):
         words.markdown(f"**{escape_markdown(each)}**: {_counts(read)}. {MADE[each][1] if each in MADE else ''}")

@@ -12,15 +12,12 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import PADDING_ROW
 from ui.cache import ledgers, models
-from ui.cache.figures import cached_figure
 from ui.views.tokens import controls
 from ui.views.tokens.tensor import nearest_code
-from ui.widgets.figure_block import chart, download_row, explained, figure_block, folded, page_theme
+from ui.widgets.figure_block import download_row, explained, figure_block, folded, scrolled_chart
 from ui.widgets.formatting import count, escape_markdown
 
 CHART_KEY = "tokens_neighbours"
-TALLEST = 440
-"""Pixels of the picture on the page; a taller one is scrolled in its place."""
 HALF = 0.52
 """Of the page's width, for what stands beside the table."""
 MARKS = (
@@ -44,9 +41,7 @@ def cut_view(name: str, tokens: Tokens) -> None:
     below, chosen = controls.below_choice(), controls.chosen_position(tokens)
     pieces = text_pieces(tokens)
     spec = tokens_figure(pieces, below, chosen, name)
-    tall = cached_figure(spec, page_theme()).layout.height > TALLEST
-    with st.container(height=TALLEST if tall else "content", border=False):
-        chart(spec, spec.chart, on_select=controls.take_token)
+    scrolled_chart(spec, controls.take_token)
     st.caption(MARKS + FROM_THE_RIGHT * pieces.right_to_left)
     if len(pieces) > DRAWN:
         st.caption(f"The first {DRAWN:,} of {len(pieces):,} tokens are drawn; the table has all of them.")

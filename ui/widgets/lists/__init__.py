@@ -1,1 +1,1 @@
-"""Lists of texts: handed over as a file, and worked on while their reader waits."""
+"""Lists of texts: handed over as a file, worked on while their reader waits, and taken away as files."""

@@ -2,10 +2,11 @@
 
 from bertviz_core.cli.figure.inputs.attention import AttentionInputs
 from bertviz_core.cli.figure.inputs.checkpoints import CheckpointInputs
+from bertviz_core.cli.figure.inputs.corpora import CorpusInputs
 from bertviz_core.cli.figure.inputs.heads import HeadInputs
 from bertviz_core.cli.figure.inputs.labels import LabelInputs
 from bertviz_core.cli.figure.inputs.probes import ProbeInputs
 
 
-class FigureInputs(AttentionInputs, HeadInputs, CheckpointInputs, LabelInputs, ProbeInputs):
+class FigureInputs(AttentionInputs, HeadInputs, CheckpointInputs, LabelInputs, ProbeInputs, CorpusInputs):
     """Everything that any figure can be made of, on the request of a command line."""

@@ -234,6 +234,12 @@ function specialWords(view) {
   return `${number(share, measure.digits)}${measure.unit} of the weight lies on special tokens; hide them (Tokens) to see the rest.`;
 }
 
+// What helps where all lines are too weak to be drawn, as in a long text whose weights are spread.
+function faintWords({ parts, threshold }) {
+  if (!threshold || !parts.linesNote.hidden || parts.stage.dataset.lines !== "0") return "";
+  return "No line here is strong enough to be drawn: move “Hide lines below” to the left.";
+}
+
 // One line below the picture: what is pointed at, else what was clicked, else how to go on.
 function say(view) {
   const { status, live } = view.parts;
@@ -243,7 +249,7 @@ function say(view) {
     const axis = name && (name[0] === "q" ? view.store.atlas.queries : view.store.atlas.keys);
     text = axis ? `${name[0] === "q" ? "query" : "key"} ${name.slice(1)} ${tokenName(axis, Number(name.slice(1)))}`
       : view.pins.size ? `${view.pins.size} tokens pinned, their weights summed${view.heads.length > 3 ? " for the first three heads" : ""}`
-      : specialWords(view) || "Point at a token for its lines; click to pin it.";
+      : faintWords(view) || specialWords(view) || "Point at a token for its lines; click to pin it.";
   } else {
     const { cell, pointed, opened } = view, own = cell && sameList(cell.slice(0, 2), opened);
     text = pointed ? cellText(view, pointed) : own ? cellText(view, { query: cell[2], key: cell[3] })

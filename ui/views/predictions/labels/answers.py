@@ -30,19 +30,18 @@ def answers_view() -> None:
     name, question, context = shared.model_name(), shared.text(), shared.pair()
     if needs_pair(NEEDS, EXAMPLE) or context is None:
         return
-    above = st.container()
     longest = controls.longest_input()
     prediction = cache.answers(name, question, context, longest)
-    with above:
-        words = figure_block(
-            answers_figure(prediction),
-            f"answers {name}",
-            answer_frame(prediction),
-            numbers="open",
-            height=height_of(len(prediction.answers)),
-            formats=SCORES,
-            texts=(question, context),
-        )
+    words = figure_block(
+        answers_figure(prediction),
+        f"answers {name}",
+        answer_frame(prediction),
+        numbers="open",
+        height=height_of(len(prediction.answers)),
+        formats=SCORES,
+        texts=(question, context),
+        scrolled=True,
+    )
     notices(words, prediction.notices, name, TASK)
     words.markdown(null_words(prediction))
     words.caption(f"{WHERE} Below an answer stand its place and its score; a word is darker the likelier it is in one.")

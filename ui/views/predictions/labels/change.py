@@ -134,6 +134,7 @@ def _tags(asked: Asked) -> None:
             _both(frames),
             texts=_read(asked),
             formats={"score": "%.4f"},
+            scrolled=True,
             explanation=(f"{texts.TAGS} {texts.CHANGE}", texts.both_code(*codes)),
         )
     notices(words, (*before.notices, *after.notices), asked.name, asked.task)
@@ -155,6 +156,7 @@ def _answers(asked: Asked) -> None:
             _both([answer_frame(before), answer_frame(after)]),
             texts=_read(asked),
             formats={"score": "%.4f", "logit": "%.3f"},
+            scrolled=True,
             explanation=(f"{texts.ANSWERS} {texts.CHANGE}", texts.both_code(*codes)),
         )
     notices(words, (*before.notices, *after.notices), asked.name, asked.task)

@@ -22,19 +22,17 @@ def classes_view() -> None:
     """The classes of the text, as bars."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
     prediction = cache.classes(name, SEQUENCE, text, pair)
-    above = st.container()
     order = controls.order_choice() if len(prediction.labels) > 1 else "by size"
-    with above:
-        words = figure_block(
-            classes_figure(prediction, order),
-            f"classes {name}",
-            class_frame(prediction),
-            texts=prediction.tokens,
-            explanation=(
-                texts.READ + texts.HOW[prediction.scoring],
-                texts.classes_code(name, SEQUENCE, prediction.tokens, prediction.scoring),
-            ),
-        )
+    words = figure_block(
+        classes_figure(prediction, order),
+        f"classes {name}",
+        class_frame(prediction),
+        texts=prediction.tokens,
+        explanation=(
+            texts.READ + texts.HOW[prediction.scoring],
+            texts.classes_code(name, SEQUENCE, prediction.tokens, prediction.scoring),
+        ),
+    )
     notices(words, prediction.notices, name, SEQUENCE)
     words.markdown(said(prediction))
     if pair is None:

@@ -24,21 +24,20 @@ def tags_view() -> None:
     """The text, its entities coloured."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
     prediction = cache.tags(name, text, pair)
-    above = st.container()
     strategy = controls.strategy_choice()
     found_here = cache.tag_entities(name, text, pair, strategy)
     spec = tags_figure(prediction, found_here, strategy)
-    with above:
-        words = figure_block(
-            spec,
-            f"tags {name}",
-            entity_frame(prediction, found_here),
-            numbers="open",
-            height=height_of(len(found_here)),
-            formats=SCORES,
-            texts=prediction.tokens,
-            explanation=(texts.TAGS, texts.tags_code(name, prediction.tokens, strategy)),
-        )
+    words = figure_block(
+        spec,
+        f"tags {name}",
+        entity_frame(prediction, found_here),
+        numbers="open",
+        height=height_of(len(found_here)),
+        formats=SCORES,
+        texts=prediction.tokens,
+        explanation=(texts.TAGS, texts.tags_code(name, prediction.tokens, strategy)),
+        scrolled=True,
+    )
     notices(words, prediction.notices, name, TASK)
     if not found_here:
         words.caption(UNTAGGED)

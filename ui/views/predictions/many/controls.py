@@ -4,20 +4,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from bertviz_core.errors import TextError
 from bertviz_core.predictions.labelled.reading import LABEL_COLUMNS, gold_column
-from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import SentenceTable
 from ui.session import settings
-from ui.views.predictions.probes.controls import column_select
+from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
 from ui.widgets.controls import BOUND, choice
-from ui.widgets.lists.files import ListFile, most_megabytes, within_upload
+from ui.widgets.lists.files import ListFile, most_megabytes
 from ui.widgets.model_select import HEADS
 
 SOURCE, TYPED, GOLD, SECOND, ASKED = "texts_from", "many_texts", "gold_column", "second_column", "asked"
 SOURCES = ("typed", "file")
 NO_GOLD, SAME_SECOND = "none: no gold labels", "none: the second text of the page, if any"
-BOX = 480
 FILE = ListFile("many")
 PROBE = "probe"
 FIRST = (
@@ -90,19 +87,9 @@ def _typed(asked: str, mask: str) -> TextList:
     first = beginnings.get(asked, _plain(FIRST))
     if st.session_state.get(TYPED) in (None, *beginnings.values(), _plain(FIRST)):  # untouched, of whatever head
         st.session_state[TYPED] = first
-    text = st.text_area(
-        "Texts, one per line",
-        key=TYPED,
-        height=220,
-        width=BOX,
-        persist_state="session",
-        label_visibility="collapsed",
-        placeholder="One text per line",
-    )
-    st.caption("One text per line. Where each line is a label, a tab and a text, answers are compared with the labels.")
-    if not (text or "").strip():
-        raise TextError("The list of texts is empty. Write at least one under Texts, one per line.")
-    table = read_sentences("The list", within_upload(str(text)), settings())
+    told = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."
+    empty = "The list of texts is empty. Write at least one under Texts, one per line."
+    table = typed_lines("Texts, one per line", TYPED, "One text per line", told, empty)
     parted = [line.partition("\t") for line in table.sentences]
     if not all(tab for _, tab, _ in parted):
         return TextList(table.sentences, None, None, table.notices)

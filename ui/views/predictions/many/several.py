@@ -1,7 +1,5 @@
 """Several texts: one answer for each, and where labels are known, how often it is right."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,14 +8,15 @@ from bertviz_core.figures.predictions.probes import confusion_figure
 from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
 from bertviz_core.predictions.labelled.scores import gold_scores
 from bertviz_core.predictions.labelled.table import mask_text
-from bertviz_core.text import counted, repair_surrogates
+from bertviz_core.text import counted
 from ui.cache import models
 from ui.views.predictions.heads import whole_heads
 from ui.views.predictions.many import cache, controls, texts
 from ui.views.predictions.probes.train import chosen_probe
 from ui.widgets import controls as shared
-from ui.widgets.figure_block import csv_text, explained, figure_block, file_name, numbers_table
+from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.downloads import table_files
 
 KEY = "predictions_several"
 MOST_LABELS = 20
@@ -64,7 +63,7 @@ def several_view() -> None:
         "auto" if len(frame) <= FEW else HEIGHT,
         formats=dict.fromkeys(_probabilities(frame), THREE),
     )
-    _downloads(frame, name, asked)
+    table_files(lambda: frame, KEY, f"predictions {asked} {name}")
     if scores is None:
         st.caption(texts.NO_GOLD)
     for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
@@ -127,23 +126,3 @@ def _counts(predictions: TextPredictions) -> str:
         return f"{counted(sum(map(bool, predictions.answers)), 'answer')}."
     listed = sorted(predictions.labels, key=lambda label: -predictions.answers.count(label))[:6]
     return ", ".join(f"{label} {predictions.answers.count(label):,}" for label in listed) + "."
-
-
-def _downloads(frame: pd.DataFrame, name: str, asked: str) -> None:
-    file = file_name(KEY, f"predictions {asked} {name}")
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.download_button(
-            "CSV", lambda: csv_text(frame), f"{file}.csv", "text/csv", key=f"{KEY}_csv", on_click="ignore"
-        )
-        kind = "application/vnd.apache.parquet"
-        st.download_button(
-            "Parquet", lambda: _parquet(frame), f"{file}.parquet", kind, key=f"{KEY}_parquet", on_click="ignore"
-        )
-
-
-def _parquet(frame: pd.DataFrame) -> bytes:
-    """The table as Parquet; half characters, which no file can hold, repaired."""
-    plain = frame.map(lambda cell: repair_surrogates(cell) if isinstance(cell, str) else cell)
-    target = io.BytesIO()
-    plain.to_parquet(target, index=False)
-    return target.getvalue()

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import streamlit as st
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import Progress, TextError
 from bertviz_core.predictions.labelled.fitting import (
     fitted_probe,
     fold_count,
@@ -16,7 +16,6 @@ from bertviz_core.predictions.labelled.fitting import (
 from bertviz_core.predictions.labelled.probe import probe_predictions, read_probe
 from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.progress import Progress
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.results import EdgeTokens, Pooling
 from ui.cache import models

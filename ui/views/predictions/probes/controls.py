@@ -18,7 +18,7 @@ from bertviz_core.predictions.labelled.reading import (
 )
 from bertviz_core.predictions.labelled.results import LabelledTexts
 from bertviz_core.sentences.reading.files import read_sentences
-from bertviz_core.sentences.results import Pooling
+from bertviz_core.sentences.results import Pooling, SentenceTable
 from bertviz_core.text import escape_controls
 from ui.session import settings
 from ui.widgets.controls import BOUND, choice
@@ -60,19 +60,9 @@ def _examples() -> LabelledTexts:
 def _typed() -> LabelledTexts:
     if TYPED not in st.session_state:
         st.session_state[TYPED] = FIRST
-    text = st.text_area(
-        "Label, tab, text",
-        key=TYPED,
-        height=220,
-        width=BOX,
-        persist_state="session",
-        label_visibility="collapsed",
-        placeholder="label<tab>text",
-    )
-    st.caption("A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form.")
-    if not (text or "").strip():
-        raise TextError("The list of labelled texts is empty. Write a label, a tab and a text on each line.")
-    return typed_labels(read_sentences("The list", within_upload(str(text)), settings()))
+    told = "A label, a tab and a text on each line. Copied from two columns of a spreadsheet it has that form."
+    empty = "The list of labelled texts is empty. Write a label, a tab and a text on each line."
+    return typed_labels(typed_lines("Label, tab, text", TYPED, "label<tab>text", told, empty))
 
 
 def _from_file() -> LabelledTexts | None:
@@ -86,6 +76,34 @@ def _from_file() -> LabelledTexts | None:
     if first is None:
         return typed_labels(table)
     return column_labels(table, column_select("Labels", LABEL, list(map(str, table.frame.columns)), first))
+
+
+def typed_lines(label: str, key: str, placeholder: str, told: str, empty: str) -> SentenceTable:
+    """The lines that a reader has written into a box.
+
+    Args:
+        label: what the box is for, for a reader who does not see its place.
+        key: of the control.
+        placeholder: what stands in the box while it is empty.
+        told: what a line may be, shown below the box.
+        empty: the refusal of a box without a line.
+
+    Raises:
+        TextError: there is no line, or as bertviz_core.sentences.reading.files.read_sentences.
+    """
+    text = st.text_area(
+        label,
+        key=key,
+        height=220,
+        width=BOX,
+        persist_state="session",
+        label_visibility="collapsed",
+        placeholder=placeholder,
+    )
+    st.caption(told)
+    if not (text or "").strip():
+        raise TextError(empty)
+    return read_sentences("The list", within_upload(str(text)), settings())
 
 
 def column_select(label: str, key: str, columns: Sequence[str], first: str, none: str = "") -> str:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,15 +11,14 @@ from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.labelled.probe import check_model, probe_bytes
 from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
+from bertviz_core.predictions.labelled.scores import accuracy_table
 from bertviz_core.sentences.pooling import offered_poolings
 from ui.cache import models
 from ui.views.predictions.probes import cache, controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
-from ui.widgets.formatting import escape_markdown
+from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.view_and_layer import state_select
-
-PERCENT = dict.fromkeys(("accuracy", "spread", "macro-F1", "control task", "selectivity"), "percent")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +51,8 @@ def train_view() -> None:
         texts=prediction.tokens,
         explanation=(texts.ANSWER, code),
     )
-    for notice in prediction.notices:
+    model = models.loaded(name)
+    for notice in (*prediction.notices, f"The model ran {run_words(model.device, model.dtype)}."):
         words.caption(escape_markdown(notice))
 
 
@@ -121,11 +120,12 @@ def _save(probe: Probe) -> None:
 
 
 def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Probe) -> None:
+    table = accuracy_table(scores)
     words = figure_block(
         probe_figure(scores, probe.layer),
         f"probe accuracy {scores.pooling} {name}",
-        _frame(scores),
-        formats=PERCENT,
+        table,
+        formats=dict.fromkeys(table.columns[1:], "percent"),
         explanation=(texts.HOW, texts.scores_code(name, labelled, scores)),
     )
     place = scores.layers.index(probe.layer)
@@ -138,16 +138,3 @@ def _accuracy(name: str, labelled: LabelledTexts, scores: ProbeScores, probe: Pr
     words.caption(texts.READ)
     for notice in scores.notices:
         words.caption(escape_markdown(notice))
-
-
-def _frame(scores: ProbeScores) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "hidden state": [state_name(layer) for layer in scores.layers],
-            "accuracy": scores.accuracy.mean(axis=1).astype(float),
-            "spread": scores.accuracy.std(axis=1).astype(float),
-            "macro-F1": scores.macro_f1.mean(axis=1).astype(float),
-            "control task": scores.control_accuracy.mean(axis=1).astype(float),
-            "selectivity": np.asarray(scores.selectivity, dtype=float),
-        }
-    )

@@ -14,16 +14,12 @@ from bertviz_core.predictions.run import word_count
 from bertviz_core.text import decimals, escape_controls, isolated
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
-from ui.cache.figures import cached_figure
 from ui.views.predictions import cache, controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, figure_block, page_theme
+from ui.widgets.figure_block import download_row, figure_block, scrolled_chart
 from ui.widgets.formatting import escape_markdown
-
-TALLEST = 440
-"""Pixels of the text on the page; a taller one is scrolled in its place."""
 
 
 @st.fragment
@@ -32,8 +28,7 @@ def masked_view() -> None:
     """The text, a click on each of whose tokens masks it, and the best words at one of its positions."""
     name = widgets_controls.model_name()
     tokens = controls.read_text(name)
-    head = cache.head(name, "masked-lm")
-    run_model.agreed_cost(head.base, tokens)
+    run_model.agreed_cost(cache.head(name, "masked-lm").base, tokens)
     mask_id = models.tokenizer(name).tokenizer.mask_token_id
     masked = controls.masked_positions(tokens, mask_id)
     prediction = cache.words(name, tokens.text, tokens.pair, masked)
@@ -42,31 +37,38 @@ def masked_view() -> None:
         controls.mask_select(tokens, mask_id)
         position = controls.position_select(tokens, masked, mask_id)
         word = controls.word_input()
+    below, files = st.container(), st.container()
+    with below:
+        _words(name, prediction, position, word, masked)
+    # The text stands above, and is sent last: what was clicked in it is answered before all its tokens are drawn anew.
     text = masked_text_figure(prediction, text_pieces(tokens), position)
     with above:
         _text(text)
+    with files:
+        st.caption("The text with its masks, as files:")
+        download_row(text, text.chart, f"masked text {name}", text.caption, _text_table(prediction), tokens)
+
+
+def _words(name: str, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]) -> None:
+    """The best words at a position, and what is known of the original one and of the reader's own."""
+    tokens = prediction.tokens
     compared = _own_word(name, prediction, position, word, masked)
     best = models.spelled(name, prediction.top_ids[position].tolist())
-    spec = words_figure(prediction, best, position, compared)
     words = figure_block(
-        spec,
+        words_figure(prediction, best, position, compared),
         f"words at position {position} {name}",
         _table(prediction, best, position, compared),
         texts=tokens,
         explanation=(texts.WORDS, texts.words_code(name, tokens, masked, position)),
     )
-    words.markdown(_original(prediction, position, word_count(head)))
+    words.markdown(_original(prediction, position, word_count(cache.head(name, "masked-lm"))))
     if compared is not None:
         words.caption(escape_markdown(compared.note))
-    st.caption("The text with its masks, as files:")
-    download_row(text, text.chart, f"masked text {name}", text.caption, _text_table(prediction), tokens)
 
 
 def _text(spec: FigureSpec) -> None:
     """The text, to be clicked."""
-    tall = cached_figure(spec, page_theme()).layout.height > TALLEST
-    with st.container(height=TALLEST if tall else "content", border=False):
-        chart(spec, spec.chart, on_select=controls.take_mask)
+    scrolled_chart(spec, controls.take_mask)
     st.caption(texts.MARKS)
 
 

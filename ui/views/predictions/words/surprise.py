@@ -40,6 +40,7 @@ def surprise_view() -> None:
         surprise_table(result),
         texts=tokens,
         explanation=(texts.SURPRISE, texts.surprise_code(name, tokens)),
+        scrolled=True,
     )
     with words:
         _totals(result)

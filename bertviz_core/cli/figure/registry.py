@@ -1,4 +1,4 @@
-"""All figures by their names: whatever a module of this package declares with `figure`."""
+"""All figures by their names: whatever a module of bertviz_core.figures declares with `figure`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -19,13 +19,14 @@ PAGES = (
     "attention",
     "sentences",
     "predictions",
+    "corpus",
 )
 """In the order in which the dashboard has them; figures of any other page come last."""
 
 
 @cache
 def all_figures() -> Mapping[str, DeclaredFigure[...]]:
-    """Name -> figure, page by page and then by name, of all that are declared anywhere in this package."""
+    """Name -> figure, page by page and then by name, of all that are declared anywhere in bertviz_core.figures."""
     for module in walk_packages(figures.__path__, f"{figures.__name__}."):
         import_module(module.name)
     places = {page: place for place, page in enumerate(PAGES)}

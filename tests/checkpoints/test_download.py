@@ -10,8 +10,8 @@ import huggingface_hub.constants
 import pytest
 from transformers import BertConfig, BertModel
 
+from bertviz_core.checkpoints.download import download, needed_files
 from bertviz_core.errors import CheckpointError, HubError, MissingFilesError, ModelNotFoundError, SupersededError
-from bertviz_core.models.download import download, needed_files
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import bundled_folder, resolve
 from bertviz_core.settings import Settings

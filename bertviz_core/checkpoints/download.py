@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertviz_core.errors import CheckpointError, HubError
+from bertviz_core.errors import CheckpointError, HubError, Progress
 from bertviz_core.models import hub
 from bertviz_core.models.files import TOKENIZER_FILES
 from bertviz_core.models.safetensors.folder import INDEX_FILE, PICKLE_SUFFIXES, SINGLE_FILE
 from bertviz_core.models.sources import CONFIG_FILE, ModelSource
-from bertviz_core.progress import Progress
 from bertviz_core.settings import Settings
 
 
