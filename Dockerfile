@@ -6,14 +6,17 @@ FROM ${PYTHON_IMAGE} AS build
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 # What sign-in needs besides (docs/deployment.md): --build-arg SIGN_IN=1.
 ARG SIGN_IN=
+# What a worker of a Ray cluster needs besides (docs/corpus.md): --build-arg CLUSTER=1.
+ARG CLUSTER=
 WORKDIR /app
-COPY requirements.txt ./
+COPY requirements.txt requirements-cluster.txt constraints.txt ./
 COPY deploy/requirements-hashed.txt deploy/requirements-sign-in.txt deploy/sbom.py deploy/
 # All but torch by its hash: which build of torch is taken is TORCH_INDEX's to say.
 RUN python3 -m venv /venv \
     && PIP="/venv/bin/pip install --no-cache-dir --no-deps" \
     && $PIP --require-hashes -r deploy/requirements-hashed.txt \
     && if [ -n "$SIGN_IN" ]; then $PIP --require-hashes -r deploy/requirements-sign-in.txt; fi \
+    && if [ -n "$CLUSTER" ]; then $PIP -r requirements-cluster.txt; fi \
     && $PIP torch==2.13.0 ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} \
     && /venv/bin/python deploy/sbom.py >/sbom.cdx.json
 # Headers for compilers, other packages' tests and pip itself serve no one here.
@@ -23,7 +26,7 @@ RUN cd /venv/lib/python3*/site-packages \
 
 FROM ${PYTHON_IMAGE}
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin insidebert \
-    && mkdir -p /models
+    && mkdir -p /models /corpora
 COPY --from=build /venv /venv
 WORKDIR /app
 COPY --from=build /sbom.cdx.json ./
@@ -44,6 +47,7 @@ ENV PATH=/venv/bin:$PATH \
     HF_HOME=/tmp/huggingface \
     INSIDE_BERT_ALLOW_HUB=0 \
     INSIDE_BERT_MODELS_DIR=/models \
+    INSIDE_BERT_CORPORA_DIR=/corpora \
     STREAMLIT_BROWSER_GATHER_USAGE_STATS=false \
     STREAMLIT_SERVER_ADDRESS=0.0.0.0 \
     STREAMLIT_SERVER_PORT=8501

@@ -5,7 +5,7 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test check fuzz families audit sbom bench load load-replicas faults image-test
+.PHONY: help setup run test check fuzz families audit sbom bench bench-corpus load load-replicas faults image-test
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -16,6 +16,7 @@ help:
 	@echo "make sbom   write sbom.cdx.json, the bill of materials of what serving needs"
 	@echo "make families  count the parameters of every class of every text family in three ways (minutes)"
 	@echo "make bench  measure against the alternatives and print the table"
+	@echo "make bench-corpus  the same for corpora: processes, memory, growth with rows, Ray"
 	@echo "make load   25 visitors for a minute on one instance, twice; 100 on three behind nginx; prints the tables"
 	@echo "make faults break things around a running instance and print what its readers saw"
 	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
@@ -51,6 +52,9 @@ families: .venv/ready
 
 bench: .venv/bench
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m benchmarks
+
+bench-corpus: .venv/bench
+	$(BIN)/python -m benchmarks.corpus
 
 load: .venv/bench
 	$(BIN)/python -m benchmarks.load

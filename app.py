@@ -13,7 +13,7 @@ from ui.server.entrance import Entrance
 from ui.server.index_page import IndexPage
 from ui.server.page_names import PageNames
 from ui.server.preload import lifespan
-from ui.server.start import check_models, check_places, memory_notice
+from ui.server.start import check_models, check_places, device_notice, memory_notice
 
 try:
     settings = Settings.from_environment()
@@ -21,6 +21,7 @@ try:
     check_places(settings)
     check_models(settings)
     sys.stderr.write(memory_notice(settings))
+    sys.stderr.write(device_notice(settings))
 except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import (
     attention,
+    causes,
     compare,
     layers,
     ledger,
@@ -25,6 +26,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     trace.rows,
     sentences.rows,
     predictions.rows,
+    causes.rows,
     server.rows,
     layers.rows,
     predictions_page.rows,

@@ -22,8 +22,8 @@ SOON_S = 30.0
 FETCH = """
 import json, sys
 from bertviz_core.errors import BertvizError
-from bertviz_core.models.download import download
-from bertviz_core.models.download import needed_files
+from bertviz_core.checkpoints.download import download
+from bertviz_core.checkpoints.download import needed_files
 from bertviz_core.models.loading import load_model
 from bertviz_core.settings import Settings
 from bertviz_core.models.sources import resolve

@@ -4,28 +4,30 @@ import contextlib
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pyarrow import ArrowException
+from pyarrow.parquet import ParquetFile
+
 from benchmarks.fault_cases import row
 from benchmarks.load_server import ROOT, environment, until
 from benchmarks.timing import Row
+from bertviz_core.sentences.store.vectors import SHARDS_FOLDER
 
 SENTENCES, FEW = 2_000, 512
-ROOM = 1024**2
-STORE = "sentence-vectors.sqlite3"
+ROOM, FILE_ROOM = 1024**2, 64 * 1024
 EMBED = """
 import json, resource, sys
 if sys.argv[2] == "limit":
-    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_ROOM, FILE_ROOM))
 import numpy as np
 from pathlib import Path
 from bertviz_core.models.loading import load_model
 from bertviz_core.sentences.plan import recommended
-from bertviz_core.sentences.vector_store import SentenceStore
+from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.settings import Settings
@@ -39,7 +41,7 @@ found = sentence_vectors(loaded, tokenizer, texts, plan, store=SentenceStore.of(
 plain = sentence_vectors(loaded, tokenizer, texts, plan)
 off = float(np.abs(found.vectors - plain.vectors).max())
 print(json.dumps([len(found.vectors), found.from_store, found.notices, off]))
-""".replace("ROOM", str(ROOM))
+""".replace("FILE_ROOM", str(FILE_ROOM))
 
 
 def rows(home: Path) -> list[Row]:
@@ -70,23 +72,23 @@ def _killed(home: Path, sentences: Path) -> Row:
     return row(
         f"kill -9 in the middle of embedding {SENTENCES:,} sentences, and again",
         f"{from_store:,} of {count:,} vectors from the store the second time",
-        f"{stored:,} were stored at the kill; database {'whole' if whole else 'DAMAGED'}; off by {off:.0e}",
+        f"{stored:,} were stored at the kill; shards {'whole' if whole else 'DAMAGED'}; off by {off:.0e}",
         "all that was stored is used, no half file",
         holds and not notices,
     )
 
 
 def _full(home: Path, sentences: Path) -> Row:
-    """A store on a disk with room for 1 MiB: what is stored fits or is left out, and every vector is made."""
-    with _small_disk(home / "small") as (folder, way):
+    """A store on a disk that fills up: what is stored fits or is left out, and every vector is made."""
+    with small_disk(home / "small") as (folder, way):
         variables = environment(home, {"INSIDE_BERT_VECTOR_STORE_DIR": str(folder)})
         count, from_store, notices, off = _embedded(sentences, variables, "limit" if way == "file size" else "none")
         whole, stored = _whole(folder), _stored(folder)
         reached = stored < SENTENCES
     return row(
-        f"no room for the store ({way} limited to 1 MiB)",
+        f"no room for the store ({way} limited)",
         " ".join(notices) or "nothing",
-        f"{count:,} vectors made, off by {off:.0e}; {stored:,} stored, database {'whole' if whole else 'DAMAGED'}",
+        f"{count:,} vectors made, off by {off:.0e}; {stored:,} stored, shards {'whole' if whole else 'DAMAGED'}",
         "all vectors, one notice",
         reached and whole and count == SENTENCES and len(notices) == 1 and off <= 1e-5 and from_store == 0,
     )
@@ -101,8 +103,8 @@ def _embedded(sentences: Path, variables: dict[str, str], limit: str = "none") -
 
 
 @contextlib.contextmanager
-def _small_disk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """A folder with room for 1 MiB and how that was done: a disk of its own where one may be made, else a limit."""
+def small_disk(folder: Path) -> Iterator[tuple[Path, str]]:
+    """A folder with little room, and how: a disk of its own where one may be made, else a limit of every file."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
@@ -116,19 +118,24 @@ def _small_disk(folder: Path) -> Iterator[tuple[Path, str]]:
 
 def _stored(folder: Path) -> int:
     """Vectors in a store that another process may be writing to."""
-    return int(_asked(folder, "SELECT count(*) FROM vectors") or 0)
+    return sum(rows for rows in map(_rows, _shards(folder)) if rows is not None)
 
 
 def _whole(folder: Path) -> bool:
-    """Whether SQLite finds nothing wrong with a store."""
-    return _asked(folder, "PRAGMA integrity_check") == "ok"
+    """Whether every shard of a store can be read to its end, checksums and all."""
+    return all(_rows(path, to_the_end=True) is not None for path in _shards(folder))
 
 
-def _asked(folder: Path, question: str) -> object:
-    if not (folder / STORE).exists():
-        return None
+def _shards(folder: Path) -> list[Path]:
+    return list((folder / SHARDS_FOLDER).glob("[0-9]*.parquet"))
+
+
+def _rows(path: Path, to_the_end: bool = False) -> int | None:
+    """Rows of a shard; 0 for one that was put together with others meanwhile, None for one that is damaged."""
     try:
-        with contextlib.closing(sqlite3.connect(folder / STORE, timeout=20)) as database:
-            return database.execute(question).fetchone()[0]
-    except sqlite3.OperationalError:  # its tables are being made
+        with ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read().num_rows if to_the_end else file.metadata.num_rows
+    except FileNotFoundError:
+        return 0
+    except (OSError, ArrowException):
         return None

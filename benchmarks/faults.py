@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import fault_checkpoint, fault_hub, fault_models, fault_session, fault_store, report
+from benchmarks import fault_checkpoint, fault_corpus, fault_hub, fault_models, fault_session, fault_store, report
 from benchmarks.timing import Row, table
 
 CASES: Mapping[str, Callable[[Path], list[Row]]] = {
@@ -14,6 +14,7 @@ CASES: Mapping[str, Callable[[Path], list[Row]]] = {
     "checkpoint": fault_checkpoint.rows,
     "hub": fault_hub.rows,
     "models": fault_models.rows,
+    "corpus": fault_corpus.rows,
     "session": fault_session.rows,
 }
 

@@ -37,7 +37,7 @@ def _edit() -> Row:
     from bertviz_core.trace.tokenization import tokenize
 
     with tempfile.TemporaryDirectory() as folder:
-        head, tokenizer = _opened(Path(folder), "BertForMaskedLM", **MINILM)
+        head, tokenizer = opened_head(Path(folder), "BertForMaskedLM", **MINILM)
         texts = iter([f"[MASK] {number} " + "river bank " * 62 for number in range(10, EDITS + 12)])
         seconds = median_s(lambda: predicted_words(head, tokenizer, tokenize(tokenizer, next(texts))), EDITS)
     words = "words after an edit at 128 tokens, MiniLM shape, without the page"
@@ -52,7 +52,7 @@ def _lens() -> list[Row]:
     from bertviz_core.trace.tokenization import tokenize
 
     with tempfile.TemporaryDirectory() as folder:
-        head, tokenizer = _opened(Path(folder), "BertForMaskedLM")
+        head, tokenizer = opened_head(Path(folder), "BertForMaskedLM")
         tokens = tokenize(tokenizer, "the river bank " * TOKENS)
         model: Any = head.model
         ids = torch.tensor(np.array(tokens.input_ids))[None]
@@ -82,7 +82,7 @@ def _file() -> Row:
     from bertviz_core.trace.tokenization import tokenize
 
     with tempfile.TemporaryDirectory() as folder:
-        head, tokenizer = _opened(Path(folder), "BertForSequenceClassification", **MINILM)
+        head, tokenizer = opened_head(Path(folder), "BertForSequenceClassification", **MINILM)
         words = sorted(word for word in tokenizer.tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
         texts = made_sentences(words, TEXTS, 10)
         peer: Callable[..., Any] = transformers.pipeline("text-classification", folder, device="cpu", top_k=None)
@@ -111,7 +111,7 @@ def _worst(ours: Sequence[Any], theirs: Sequence[Sequence[dict[str, Any]]]) -> f
     )
 
 
-def _opened(folder: Path, class_name: str, **shape: int) -> "tuple[HeadModel, TextTokenizer]":
+def opened_head(folder: Path, class_name: str, **shape: int) -> "tuple[HeadModel, TextTokenizer]":
     """A model of random weights, saved and opened as any other."""
     from bertviz_core.models.sources import folder_source
     from bertviz_core.predictions.loading import load_head

@@ -13,6 +13,7 @@ from benchmarks.timing import Row
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 SECTIONS = {
     "bench": "The work beside its alternatives, both in the same run.",
+    "bench-corpus": "Corpora beside the alternatives in the same run, scaled down as the lines say.",
     "load": "Many visitors on one instance.",
     "load-replicas": "More visitors on several instances behind the shipped proxy.",
     "faults": "What a reader sees when something breaks, and that nothing is lost.",

@@ -19,8 +19,8 @@ def rows() -> list[Row]:
     """The lines of the sentence vectors; the peer runs with its own defaults."""
     from sentence_transformers import SentenceTransformer
 
+    from bertviz_core.models.device import fast_bfloat16
     from bertviz_core.models.sources import bundled_folder
-    from bertviz_core.sentences.encoding import fast_bfloat16
 
     peer = SentenceTransformer(str(bundled_folder()), device="cpu")
     words = sorted(word for word in peer.tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
@@ -86,7 +86,7 @@ class _Ours:
     def vectors(self, sentences: Sequence[str], dtype: str = "float32", store: Path | None = None) -> np.ndarray:
         """The vectors of some sentences."""
         from bertviz_core.sentences.encoding import sentence_vectors
-        from bertviz_core.sentences.vector_store import SentenceStore
+        from bertviz_core.sentences.store.vectors import SentenceStore
 
         kept = SentenceStore(store, 10**9) if store is not None else None
         chosen = "bfloat16" if dtype == "bfloat16" else "float32"

@@ -7,7 +7,7 @@ from ui.views.attention import cache
 from ui.views.attention.views import heads_view, long_view
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.formatting import escape_markdown, heading, run_words
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Attention", "What does each head look at?")
@@ -17,7 +17,8 @@ with shown_to_user(), st.spinner("Running the model"):
     if trace.attention_source == "none":
         raise UnsupportedModelError(f"There is no attention of {name!r} to be shown. {trace.attention_note}")
 layers, heads, seq = trace.num_hidden_layers, trace.num_attention_heads, len(trace.tokens)
-name_model(name, f"{layers} layers of {heads} heads, {seq:,} tokens, run in {trace.seconds:.2f} s on {trace.device}")
+ran = f"run in {trace.seconds:.2f} s {run_words(trace.device, trace.dtype)}"
+name_model(name, f"{layers} layers of {heads} heads, {seq:,} tokens, {ran}")
 for notice in (*trace.tokens.notices, *trace.notices):
     st.warning(escape_markdown(notice))
 if trace.attention_source == "eager":

@@ -74,6 +74,7 @@ WAYS = (
     ("attention", "Attention: which token looks at which?", "hub"),
     ("sentences", "Sentences: which are alike?", "notes"),
     ("predictions", "Predictions: what does it answer?", "psychology"),
+    ("corpus", "Corpus: what is in many texts?", "database"),
 )
 links = [PageLink(label, file, icon) for file, label, icon in WAYS]
 page_links([("", links)], "overview_ways", label="Where to look next")

@@ -6,7 +6,7 @@ from ui.views.representations import input_views
 from ui.views.representations import views as representations_views
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.formatting import escape_markdown, heading, run_words
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Representations", "How does a token change on its way up?")
@@ -14,7 +14,8 @@ with shown_to_user(), st.spinner("Running the model"):
     name = controls.model_name()
     trace = run_model.traced(name, controls.text(), controls.pair())
 states, seq, hidden = trace.hidden_states.shape
-name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, on {trace.device}")
+ran = run_words(trace.device, trace.dtype)
+name_model(name, f"{states} hidden states of {seq} tokens and {hidden} dimensions, {ran}")
 for notice in (*trace.tokens.notices, *trace.notices):
     st.warning(escape_markdown(notice))
 

@@ -12,7 +12,7 @@ from ui.views.sentences.token_pairs import pair_view
 from ui.views.sentences.vectors import vectors_view
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.formatting import escape_markdown, heading
+from ui.widgets.formatting import escape_markdown, heading, run_words
 from ui.widgets.view_and_layer import view_choice
 
 views = {
@@ -29,7 +29,8 @@ view = view_choice(VIEWS)
 with st.container(horizontal=True, vertical_alignment="bottom"), shown_to_user():
     table = sentence_input()
     options = vector_options(view, name, len(table.sentences))
-name_model(name, f"{counted(len(table.sentences), 'sentence')}. {options.plan.reason}")
+count, ran = counted(len(table.sentences), "sentence"), run_words(options.device, options.dtype)
+name_model(name, f"{count} {ran}. {options.plan.reason}")
 for notice in options.plan.notices:
     st.warning(escape_markdown(notice))
 with shown_to_user():
