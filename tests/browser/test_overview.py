@@ -54,7 +54,7 @@ def test_after_a_refusal_another_model_can_be_chosen(page: Page, server: str) ->
     page.goto(f"{server}/?model=no-such-model")
     expect(page.get_by_role("alert")).to_have_count(1)
     page.get_by_role("combobox", name="Model").fill("all-MiniLM-L6-v2")
-    page.get_by_role("option", name="all-MiniLM-L6-v2 · 22.7 M").click()
+    page.get_by_role("option", name="all-MiniLM-L6-v2 · ready · 22.7 M").click()
     expect(page.locator("[data-testid=stMetric]").first).to_contain_text("22,713,216")
     expect(page.get_by_role("alert")).to_have_count(0)
     expect(page).to_have_url(f"{server}/")

@@ -25,7 +25,7 @@ SHOWN = [
     ("Heads", OURS, "12 heads of 32", "One matrix"),
     ("Attention", OURS, "8 tokens", "attention"),
     ("Representations", OURS, "of shape (1, 384), all between -1 and 1", "[CLS] and pooler"),
-    ("Sentences", OURS, "8 sentences.", "Similarity"),
+    ("Sentences", OURS, "8 sentences", "Similarity"),
 ]
 """Title, model, words of the content and chosen view of every step."""
 READS_NO_TEXT = 7
