@@ -30,8 +30,6 @@ PLACE = f"""() => {{ const {{top, bottom}} = document.querySelector('{FIGURES}')
   return [Math.round(top), Math.round(bottom)]; }}"""
 
 
-KNOWN = pytest.mark.xfail(strict=False, reason="a known fault: a view of a corpus may not settle in time")
-LOOKED_AT = [pytest.param(name, marks=KNOWN) if name == "corpus" else name for name in PAGES]
 UNEVEN = """() => {
   const labels = [...document.querySelectorAll(".stMain [data-testid=stWidgetLabel]")].map((each) => ({
     words: each.innerText, row: each.closest(".stHorizontalBlock"), ...each.getBoundingClientRect().toJSON(),
@@ -72,7 +70,7 @@ def views(page: Page, address: str, settled: str = SETTLED) -> Iterator[str]:
         yield name
 
 
-@pytest.mark.parametrize("name", LOOKED_AT)
+@pytest.mark.parametrize("name", PAGES)
 def test_the_figure_begins_high_below_controls_in_line(name: str, page: Page, server: str) -> None:
     late = []
     for view in views(page, f"{server}/{name if name != 'overview' else ''}"):
@@ -86,7 +84,7 @@ def test_the_figure_begins_high_below_controls_in_line(name: str, page: Page, se
     assert not late
 
 
-@pytest.mark.parametrize("name", LOOKED_AT)
+@pytest.mark.parametrize("name", PAGES)
 def test_on_a_phone_nothing_lies_beside_the_window_or_on_the_title(name: str, page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     wrong = []

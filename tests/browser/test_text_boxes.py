@@ -56,8 +56,8 @@ VARIANTS = (
     ("sentences", "order", "clustered"),
     ("pair", "cells", "words"),
     ("lens", "lens", "rank of the original"),
-    pytest.param("corpus-map", "coloured", "topic", marks=pytest.mark.xfail(reason="a known fault", strict=False)),
-    ("corpus-clusters", "clustering", "hdbscan"),
+    ("corpus-map", "coloured", "topic"),
+    ("corpus-clusters", "clustering", "HDBSCAN"),
 )
 """(figure, setting, value) of what looks unlike that with the settings of the page's beginning."""
 OTHER = dict.fromkeys(("changes", "change", "cosines", "divergences"), ("other", "itself, rounded to float8_e4m3fn"))

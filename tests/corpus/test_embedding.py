@@ -121,7 +121,6 @@ def always_killing(work: ShardWork, shard: ShardRows) -> ShardOutcome:
     raise AssertionError
 
 
-@pytest.mark.xfail(strict=False, reason="a known fault: seen red once, cause not found")
 def test_processes_make_the_same_corpus_though_one_is_killed(
     rows: Path, tmp_path: Path, here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from bertviz_core.corpus.files import write_table
 from bertviz_core.corpus.folder import Corpus, open_corpus, shard_path, write_vectors
-from bertviz_core.corpus.manifest import FORMAT_VERSION, write_manifest
+from bertviz_core.corpus.manifest import write_manifest
 from bertviz_core.corpus.results import CorpusColumn, InputFile, Manifest
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.loading import load_model
@@ -27,6 +27,7 @@ from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.tokenization import load_tokenizer
+from tests.helpers.made_corpora import MANIFEST
 
 TOPICS = {
     "weather": ("storm", "rain", "fog", "frost", "heat wave", "wind"),
@@ -127,29 +128,17 @@ def make_corpus(
 
 
 def _manifest(dimensions: int) -> Manifest:
-    columns = (("topic", "text"), ("place", "text"), ("source", "text"), ("day", "number"))
-    return Manifest(
-        format_version=FORMAT_VERSION,
+    digest = BUNDLED[DEFAULT_MODEL].digests[SINGLE_FILE]
+    texts = tuple(CorpusColumn(name, name, "text") for name in ("topic", "place", "source"))
+    return replace(
+        MANIFEST,
         code_version="templates",
-        model=DEFAULT_MODEL,
-        revision=BUNDLED[DEFAULT_MODEL].digests[SINGLE_FILE][:12],
-        weights_sha256=BUNDLED[DEFAULT_MODEL].digests[SINGLE_FILE],
-        pooling="mean",
-        layer=6,
-        prompt="",
-        normalized=True,
-        max_tokens=256,
-        run_dtype="float32",
-        vector_dtype="float16",
+        revision=digest[:12],
+        weights_sha256=digest,
         dimensions=dimensions,
         inputs=(InputFile("made by templates", 0, "sha256:0"),),
         input_column="text",
-        text_column="text",
-        columns=tuple(CorpusColumn(name, name, kind) for name, kind in columns),  # type: ignore[arg-type]
-        rows=1,
-        rows_per_shard=1,
-        shards=1,
-        complete=True,
+        columns=(*texts, CorpusColumn("day", "day", "number")),
     )
 
 

@@ -1,6 +1,6 @@
 """The device that is asked for is the one that is taken, or one sentence says what is there instead."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -82,8 +82,8 @@ def test_a_full_device_is_one_sentence() -> None:
         RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     ):
         with pytest.raises(CheckpointError, match=r"^The weights of 'a model' do not fit into the memory") as refused:
-            copy_tensors("a model", [Refused(error)], "cuda:1")  # type: ignore[list-item]
+            copy_tensors("a model", [cast("torch.Tensor", Refused(error))], "cuda:1")
         assert "free on cuda:1" in str(refused.value)
         assert "\n" not in str(refused.value)
     with pytest.raises(RuntimeError, match="another"):
-        copy_tensors("a model", [Refused(RuntimeError("another fault"))], "cuda")  # type: ignore[list-item]
+        copy_tensors("a model", [cast("torch.Tensor", Refused(RuntimeError("another fault")))], "cuda")

@@ -10,7 +10,7 @@ from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
 
-MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "hdbscan": 5_000}
+MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
 """Rows on which clusters are found: k-means takes some seconds of so many, HDBSCAN, whose time grows with the square,
 half a minute."""
 MAX_CLUSTERS = 200
@@ -54,7 +54,7 @@ def corpus_clusters(
         CorpusError: fewer rows than clusters, a count that is not offered, or a vector with NaN or infinity.
     """
     rows = len(vectors)
-    wanted, most = (count, MAX_CLUSTERS) if method == "k-means" else (least, MAX_FITTED["hdbscan"])
+    wanted, most = (count, MAX_CLUSTERS) if method == "k-means" else (least, MAX_FITTED["HDBSCAN"])
     if not 2 <= wanted <= min(rows, most):
         what = "clusters" if method == "k-means" else "rows as the least of a cluster"
         raise CorpusError(f"{wanted:,} {what} were asked for; give 2 to {min(rows, most):,} here.")
@@ -74,7 +74,7 @@ def corpus_clusters(
             cosines = unit(block) @ centres.T
             nearest = cosines.argmax(axis=1)
             scores[place] = cosines[np.arange(len(block)), nearest]
-            far = scores[place] < reach[nearest] if method == "hdbscan" else False
+            far = scores[place] < reach[nearest] if method == "HDBSCAN" else False
             labels[place] = np.where(far, -1, nearest)
         if tell is not None:
             tell(place.stop, rows)
@@ -159,9 +159,9 @@ def _note(
     method: ClusterMethod, labels: Int[np.ndarray, " rows"], count: int, fitted: int, least: int, seed: int
 ) -> _Note:
     words = K_MEANS_NOTE.format(count=count)
-    if method == "hdbscan":
+    if method == "HDBSCAN":
         words = HDBSCAN_NOTE.format(least=least, rest=float((labels < 0).mean()))
     if fitted < len(labels):
-        far = FAR_NOTE if method == "hdbscan" else ""
+        far = FAR_NOTE if method == "HDBSCAN" else ""
         words = f"{words} {SAMPLE_NOTE.format(fitted=fitted, rows=len(labels), seed=seed, far=far)}"
     return _Note(fitted, words)

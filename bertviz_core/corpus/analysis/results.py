@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.sentences.results import MapMethod
 
-ClusterMethod = Literal["hdbscan", "k-means"]
-CLUSTER_METHODS: tuple[ClusterMethod, ...] = ("k-means", "hdbscan")
+ClusterMethod = Literal["HDBSCAN", "k-means"]
+CLUSTER_METHODS: tuple[ClusterMethod, ...] = ("k-means", "HDBSCAN")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

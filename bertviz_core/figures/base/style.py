@@ -236,6 +236,13 @@ def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
             "font": {"family": FONT, "size": TEXT_SIZE, "color": theme.text},
             "align": "left",
         },
-        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": TEXT_SIZE}},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "y": 1.0,
+            "yanchor": "bottom",
+            "font": {"size": TEXT_SIZE},
+            "title": {"font": {"size": TEXT_SIZE}},
+        },
     )
     return base.update(more)

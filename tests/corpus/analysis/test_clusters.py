@@ -41,7 +41,7 @@ def test_k_means_is_that_of_scikit_learn(vectors: Any) -> None:
 
 def test_hdbscan_is_that_of_scikit_learn(vectors: Any) -> None:
     vectors[::20] = np.random.default_rng(5).standard_normal(vectors[::20].shape)
-    found = corpus_clusters(vectors, "hdbscan", least=15)
+    found = corpus_clusters(vectors, "HDBSCAN", least=15)
     expected = HDBSCAN(min_cluster_size=15, copy=True).fit_predict(units(vectors).astype(np.float32))
     assert (expected < 0).any()
     np.testing.assert_array_equal(found.labels < 0, expected < 0)
@@ -49,7 +49,7 @@ def test_hdbscan_is_that_of_scikit_learn(vectors: Any) -> None:
     assert f"{(expected < 0).mean():.1%}" in found.note
 
 
-@pytest.mark.parametrize("method", ["k-means", "hdbscan"])
+@pytest.mark.parametrize("method", ["k-means", "HDBSCAN"])
 def test_typical_rows_are_those_nearest_to_the_centre(vectors: Any, method: Any) -> None:
     found = corpus_clusters(vectors, method, count=3, least=10)
     for cluster in range(3):
@@ -63,11 +63,11 @@ def test_typical_rows_are_those_nearest_to_the_centre(vectors: Any, method: Any)
         np.testing.assert_allclose(found.typical_scores[cluster], np.sort(cosines)[::-1][:5], atol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["k-means", "hdbscan"])
+@pytest.mark.parametrize("method", ["k-means", "HDBSCAN"])
 def test_rows_beyond_the_sample_go_to_the_nearest_centre(
     vectors: Any, method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters_module, "MAX_FITTED", {"k-means": 100, "hdbscan": 100})
+    monkeypatch.setattr(clusters_module, "MAX_FITTED", {"k-means": 100, "HDBSCAN": 100})
     found = corpus_clusters(vectors, method, count=3, least=10, seed=2)
     assert found.fitted == 100
     assert "100 of 195 rows, drawn by seed 2" in found.note
@@ -77,7 +77,7 @@ def test_rows_beyond_the_sample_go_to_the_nearest_centre(
     assert adjusted_rand_score(groups[inside], found.labels[inside]) == 1
     far = np.vstack([vectors, np.full((4, DIMENSIONS), -1, dtype=np.float16)])
     labels = corpus_clusters(far, method, count=3, least=10, seed=2).labels
-    assert (labels[-1] < 0) == (method == "hdbscan")
+    assert (labels[-1] < 0) == (method == "HDBSCAN")
 
 
 def test_a_cluster_of_few_has_few_examples() -> None:
@@ -89,7 +89,7 @@ def test_a_cluster_of_few_has_few_examples() -> None:
 
 
 def test_no_cluster_may_be_there() -> None:
-    found = corpus_clusters(np.eye(9, dtype=np.float32), "hdbscan", least=5)
+    found = corpus_clusters(np.eye(9, dtype=np.float32), "HDBSCAN", least=5)
     assert (found.labels == -1).all()
     assert found.centres.shape == (0, 9)
     assert found.typical.shape == (0, 5)
@@ -100,7 +100,7 @@ def test_a_count_that_is_not_offered_is_refused(vectors: Any, wanted: int) -> No
     with pytest.raises(CorpusError, match="give 2 to 195"):
         corpus_clusters(vectors, "k-means", wanted)
     with pytest.raises(CorpusError, match="the least of a cluster"):
-        corpus_clusters(vectors, "hdbscan", least=wanted)
+        corpus_clusters(vectors, "HDBSCAN", least=wanted)
 
 
 def test_it_can_be_left(vectors: Any) -> None:

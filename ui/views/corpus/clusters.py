@@ -30,7 +30,7 @@ def clusters_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     with row:
         method = controls.cluster_method()
         most = min(MAX_CLUSTERS, corpus.rows)
-        count = controls.whole_number("Clusters", "clusters", 2, most, min(20, most)) if method == "k-means" else 0
+        count = controls.whole_number("Clusters", "clusters", 2, most, min(10, most)) if method == "k-means" else 0
     clusters = cache.clusters(named, method, count or 2, LEAST)
     none = int((clusters.labels < 0).sum())
     said = f"**{counted(len(clusters.sizes), 'cluster')}** of {counted(corpus.rows, 'row')}"
