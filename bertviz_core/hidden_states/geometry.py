@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bertviz_core.errors import UnsupportedModelError
 from bertviz_core.hidden_states.results import LargestValue, OutlierDimensions, TokenPaths, WordComparison
@@ -152,3 +152,16 @@ def compare_word(
         first.hidden_states[:, first_indices].mean(axis=1), second.hidden_states[:, second_indices].mean(axis=1)
     )
     return WordComparison(word, tuple(first_indices), tuple(second_indices), curve, 1.0 if same_ids else None)
+
+
+def inside_polygon(
+    points: Float[np.ndarray, "points 2"], corners: Float[np.ndarray, "corners 2"]
+) -> Bool[np.ndarray, " points"]:
+    """Whether each point is inside a closed line: a ray to the right meets it an odd number of times."""
+    x, y = points.astype(np.float64).T
+    odd = np.zeros(len(points), dtype=np.bool_)
+    for (from_x, from_y), (to_x, to_y) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        if from_y != to_y:
+            crossing = (y >= min(from_y, to_y)) & (y < max(from_y, to_y))
+            odd ^= crossing & (x < from_x + (y - from_y) * (to_x - from_x) / (to_y - from_y))
+    return odd

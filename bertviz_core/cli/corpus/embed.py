@@ -84,7 +84,9 @@ def _runner(name: str, count: int | None, cluster: str) -> Runner:
 @contextmanager
 def _bar() -> Iterator[Progress]:
     """A bar on stderr, which begins when the count of rows is known."""
-    with typer.progressbar(length=1, label="Rows", file=sys.stderr, show_pos=True) as bar:
+    with typer.progressbar(
+        length=1, label="Rows", file=sys.stderr, show_pos=True, hidden=not sys.stderr.isatty()
+    ) as bar:
 
         def report(done: int, total: int) -> None:
             bar.length = total

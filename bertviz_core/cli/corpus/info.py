@@ -9,6 +9,7 @@ from bertviz_core.cli.corpus.group import FolderArgument, corpus_app
 from bertviz_core.cli.options import JsonOption
 from bertviz_core.cli.output import print_json, print_lines, printable_token, table
 from bertviz_core.corpus.folder import Corpus, open_corpus
+from bertviz_core.text import counted
 
 
 @corpus_app.command()
@@ -32,13 +33,13 @@ def info_lines(corpus: Corpus) -> list[str]:
     """The corpus as lines, and its columns as a table."""
     manifest = corpus.manifest
     facts: Mapping[str, str] = {
-        "rows": f"{manifest.rows:,} in {manifest.shards:,} shards",
+        "rows": f"{manifest.rows:,} in {counted(manifest.shards, 'shard')}",
         "vectors": f"{manifest.dimensions:,} numbers in {manifest.vector_dtype}, "
         f"{manifest.pooling} of layer {manifest.layer}{', normalised' if manifest.normalized else ''}",
         "model": f"{printable_token(manifest.model)} ({printable_token(manifest.revision)})",
         "weights": f"SHA-256 {manifest.weights_sha256}",
         "prompt": printable_token(manifest.prompt) or "none",
-        "input": f"{len(manifest.inputs):,} files, column {printable_token(manifest.input_column)}",
+        "input": f"{counted(len(manifest.inputs), 'file')}, column {printable_token(manifest.input_column)}",
     }
     columns = [("column", "kind"), *((printable_token(name), kind) for name, kind in corpus.columns.items())]
     return [*table(list(facts.items()), "ll"), "", *table(columns, "ll")]

@@ -107,7 +107,7 @@ def _index(corpus: Corpus) -> SearchIndex | None:
         opened = None
     if opened is not None:
         return opened
-    with typer.progressbar(length=corpus.rows, label="Index", file=sys.stderr) as bar:
+    with typer.progressbar(length=corpus.rows, label="Index", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
         make_index(corpus, lambda done, _: bar.update(done - bar.pos))
     facts = index_facts(corpus)
     if facts is not None:

@@ -13,7 +13,10 @@ from bertviz_core.hidden_states.geometry import unit
 MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
 """Rows on which clusters are found: k-means takes some seconds of so many, HDBSCAN, whose time grows with the square,
 half a minute."""
-MAX_CLUSTERS = 200
+MAX_CLUSTERS, FEW_CLUSTERS = 200, 10
+"""Clusters of k-means at most, and where no count is named."""
+FEWEST_ROWS = 20
+"""Rows of HDBSCAN's smallest cluster where no count is named."""
 STARTS = 3
 """Times that k-means begins anew; the best of them counts."""
 EXAMPLES = 5
@@ -32,8 +35,8 @@ FAR_NOTE = ", or to none where they are further from it than any row it was foun
 def corpus_clusters(
     vectors: Float[np.ndarray, "rows dimensions"],
     method: ClusterMethod = "k-means",
-    count: int = 20,
-    least: int = 20,
+    count: int = FEW_CLUSTERS,
+    least: int = FEWEST_ROWS,
     seed: int = 0,
     tell: Progress | None = None,
 ) -> CorpusClusters:

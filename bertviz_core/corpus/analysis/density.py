@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from bertviz_core.corpus.analysis.results import MapDensity, MapPoints, MapWindow
 from bertviz_core.corpus.analysis.rows import sampled_rows
 from bertviz_core.corpus.analysis.values import ColumnValues
+from bertviz_core.hidden_states.geometry import inside_polygon
 
 LEAST_ACROSS, MOST_ACROSS, SHAPE = 48, 320, 0.625
 """Cells of a row of a grid, and how many columns there are to a row: three pixels to a cell where points are many."""
@@ -110,21 +111,8 @@ def rows_in_outline(
     corners = outline.astype(np.float64)
     low, high = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
     near = rows_inside(points, MapWindow(low[0], high[0], low[1], high[1]))
-    inside: np.ndarray = near[_enclosed(points[near].astype(np.float64), corners)]
+    inside: np.ndarray = near[inside_polygon(points[near], corners)]
     return inside
-
-
-def _enclosed(
-    points: Float[np.ndarray, "near 2"], corners: Float[np.ndarray, "corners 2"]
-) -> Bool[np.ndarray, " near"]:
-    """Whether a line from each point to the right crosses the outline an odd number of times."""
-    odd = np.zeros(len(points), dtype=np.bool_)
-    x, y = points.T
-    for (from_x, from_y), (to_x, to_y) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        if from_y != to_y:
-            crossing = (y >= min(from_y, to_y)) & (y < max(from_y, to_y))
-            odd ^= crossing & (x < from_x + (y - from_y) * (to_x - from_x) / (to_y - from_y))
-    return odd
 
 
 def _suited(count: int) -> int:

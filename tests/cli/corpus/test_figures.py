@@ -102,7 +102,7 @@ def test_every_figure_of_a_corpus_is_tried() -> None:
         ("corpus-map --set coloured=colour", "no column 'colour'"),
         ("corpus-duplicates --set alike=much", "alike=much is no number"),
         ("corpus-duplicates --set alike=0.1", "give a cosine from 0.5 to 1"),
-        ("corpus-clusters --set clustering=tree", "k-means, hdbscan"),
+        ("corpus-clusters --set clustering=tree", "k-means, HDBSCAN"),
         ("corpus-heads --set sample=3 --set part=x", "There is no part=x"),
         ("corpus-probe", "probe_labels=COLUMN"),
     ],

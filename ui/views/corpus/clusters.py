@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.corpus.analysis.clusters import MAX_CLUSTERS
+from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS
 from bertviz_core.corpus.analysis.results import CorpusClusters
 from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.figures.corpus.sizes import clusters_figure
@@ -18,8 +18,6 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 
 KEY = "corpus_clusters"
-LEAST = 20
-"""Rows of the smallest cluster of HDBSCAN."""
 TYPICAL = ("most typical", "second", "third")
 """Columns of the texts that stand for a cluster."""
 
@@ -30,8 +28,9 @@ def clusters_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     with row:
         method = controls.cluster_method()
         most = min(MAX_CLUSTERS, corpus.rows)
-        count = controls.whole_number("Clusters", "clusters", 2, most, min(10, most)) if method == "k-means" else 0
-    clusters = cache.clusters(named, method, count or 2, LEAST)
+        few = min(FEW_CLUSTERS, most)
+        count = controls.whole_number("Clusters", "clusters", 2, most, few) if method == "k-means" else few
+    clusters = cache.clusters(named, method, count, FEWEST_ROWS)
     none = int((clusters.labels < 0).sum())
     said = f"**{counted(len(clusters.sizes), 'cluster')}** of {counted(corpus.rows, 'row')}"
     said += f"; {counted(none, 'row')} outside them." if none else "."
@@ -58,7 +57,7 @@ def clusters_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     st.caption("The files hold every row of the corpus and its cluster, −1 for none.")
     name = f"corpus rows by cluster {method} {named.name}"
     table_files(lambda: pd.DataFrame({"row": np.arange(corpus.rows), "cluster": clusters.labels}), f"{KEY}_rows", name)
-    explained(KEY, texts.CLUSTERS, texts.clusters_code(named, method, count or 2, LEAST))
+    explained(KEY, texts.CLUSTERS, texts.clusters_code(named, method, count, FEWEST_ROWS))
 
 
 def _listed(named: NamedCorpus, clusters: CorpusClusters) -> pd.DataFrame:

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+
+from bertviz_core.hidden_states.geometry import inside_polygon
 
 
 def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> list[int]:
@@ -24,19 +26,6 @@ def selected_points(event: Any, points: Float[np.ndarray, "sentences 2"]) -> lis
     if not (selection.get("lasso") or selection.get("box")):
         inside[[place for place in map(_place, selection.get("points", ())) if 0 <= place < len(points)]] = True
     return [int(place) for place in np.flatnonzero(inside)]
-
-
-def inside_polygon(
-    points: Float[np.ndarray, "sentences 2"], corners: Float[np.ndarray, "corners 2"]
-) -> Bool[np.ndarray, " sentences"]:
-    """Whether each point is inside a closed line: a ray from it to the right meets the line an odd number of times."""
-    x, y = points.astype(np.float64).T
-    inside = np.zeros(len(points), dtype=bool)
-    for (x1, y1), (x2, y2) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        if y1 != y2:
-            crosses = (y1 > y) != (y2 > y)
-            inside ^= crosses & (x < x1 + (y - y1) * (x2 - x1) / (y2 - y1))
-    return inside
 
 
 def _place(point: Any) -> int:

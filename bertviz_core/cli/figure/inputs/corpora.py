@@ -8,7 +8,7 @@ import numpy as np
 from bertviz_core.attention.measures import PROFILE_MEASURES
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.cli.figure.inputs.models import ModelInputs
-from bertviz_core.corpus.analysis.clusters import MAX_CLUSTERS, corpus_clusters
+from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS, corpus_clusters
 from bertviz_core.corpus.analysis.density import map_density, whole_window
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups
 from bertviz_core.corpus.analysis.probes import TEXTS, corpus_probe_scores
@@ -39,7 +39,6 @@ from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 THRESHOLD = 0.95
-LEAST = 20
 
 
 class CorpusInputs(ModelInputs):
@@ -102,8 +101,8 @@ class CorpusInputs(ModelInputs):
     def corpus_clusters(self) -> CorpusClusters:
         """Rows in clusters."""
         rows, method = self.corpus.rows, self.asked.setting("clustering", CLUSTER_METHODS)
-        count = self.asked.place("clusters", MAX_CLUSTERS + 1, min(LEAST, rows))
-        least = self.asked.place("least", rows + 1, min(LEAST, rows))
+        count = self.asked.place("clusters", MAX_CLUSTERS + 1, min(FEW_CLUSTERS, rows))
+        least = self.asked.place("least", rows + 1, min(FEWEST_ROWS, rows))
         return corpus_clusters(self.corpus.vectors(), method, count, least)
 
     @cached_property

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ui.views.sentences.selection import inside_polygon, selected_points
+from bertviz_core.hidden_states.geometry import inside_polygon
+from ui.views.sentences.selection import selected_points
 
 POINTS = np.array([[0, 0], [1, 1], [2, 0.5], [3, 3], [0.5, 1.5]], np.float32)
 SHAPE = {"x": [-1, 2.5, 2.5, -1], "y": [-1, -1, 1.2, 1.2]}
