@@ -11,6 +11,7 @@ from bertviz_core.causes.targets import (
     class_target,
     cosine_target,
     probe_target,
+    state_target,
     word_target,
 )
 from bertviz_core.errors import TextError
@@ -24,9 +25,12 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 
-TargetKind = Literal["cosine", "class", "word", "answer", "probe"]
+TargetKind = Literal["cosine", "class", "word", "answer", "probe", "state"]
 KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
-FORMS = "cosine (with a second text), class:NAME, word:WORD@POSITION, answer, answer:FIRST-LAST or probe:FILE[@CLASS]"
+FORMS = (
+    "cosine (with a second text), class:NAME, word:WORD@POSITION, answer, answer:FIRST-LAST, probe:FILE[@CLASS] or "
+    "state:ENTRY,TOKEN,DIMENSION"
+)
 """How a target is written."""
 
 
@@ -37,7 +41,7 @@ class TargetRequest(NamedTuple):
     argument: str = ""
     """Name of the class, the word, or the probe's file and class; "" where there is none."""
     places: tuple[int, ...] = ()
-    """The word's position, or the answer's first and last token."""
+    """The word's position, the answer's first and last token, or a hidden state's entry, token and dimension."""
 
     @property
     def task(self) -> str | None:
@@ -75,6 +79,9 @@ def _request(kind: str, rest: str) -> TargetRequest | None:
         word, _, position = rest.rpartition("@")
         places = _numbers(position, "-")
         return TargetRequest("word", word, places) if word.strip() and len(places) == 1 else None
+    if kind == "state":
+        places = _numbers(rest, ",")
+        return TargetRequest("state", "", places) if len(places) == 3 else None
     if kind == "class" and rest:
         return TargetRequest("class", rest)
     return TargetRequest("probe", rest) if kind == "probe" and rest else None
@@ -118,6 +125,9 @@ def open_target(
         return _of_probe(request, loaded, tokenizer, text, known)
     if request.kind == "cosine":
         return cosine_target(loaded, tokenizer, text, pair or "", recommended(source, settings))
+    if request.kind == "state":
+        layer, position, dimension = request.places
+        return state_target(loaded, tokenizer, text, pair, layer, position, dimension)
     head = load_head(source, settings, request.task, loaded)
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None

@@ -11,19 +11,18 @@ from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
-from bertviz_core.predictions.classes import output_scoring
+from bertviz_core.predictions.classes import check_measure, class_number, class_place, output_scoring
 from bertviz_core.predictions.labelled.probe import check_model, introduction
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.results import Scoring
 from bertviz_core.predictions.run import WordHead, check_task, head_inputs
-from bertviz_core.predictions.words import piece_ids
+from bertviz_core.predictions.words import word_id_at
 from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import plan_vectors, sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
-from bertviz_core.text import counted, escape_controls, quoted
-from bertviz_core.trace.forward import forward
+from bertviz_core.text import escape_controls, quoted
+from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
@@ -43,11 +42,12 @@ class Target:
     """One number of a model's run on a text, and how to get it for a batch of rows."""
 
     name: str
-    """As it is asked for: "cosine", "class:NAME", "word:WORD@POSITION", "answer:FIRST-LAST" or "probe:FILE"."""
+    """As it is asked for: "cosine", "class:NAME", "word:WORD@POSITION", "answer:FIRST-LAST",
+    "probe:FILE" or "state:ENTRY,TOKEN,DIMENSION"."""
     title: str
     """What the number is, for titles."""
     unit: str
-    """Its unit: "cosine", "logit", "probability" or "nats"."""
+    """Its unit: "cosine", "logit", "probability", "nats" or "(no unit)"."""
     loaded: LoadedModel
     """The base model."""
     model: Any
@@ -93,17 +93,60 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
         vectors = plan_vectors(loaded, plan, inputs, lengths, skipped)[:, : plan.truncate_dim]
         return torch.nn.functional.cosine_similarity(vectors, fixed[None], dim=1)
 
-    return Target(
+    return _target(
+        loaded,
+        tokens,
+        values,
         name="cosine",
         title=f"cosine to {quoted(escape_controls(pair), 40)}",
         unit="cosine",
-        loaded=loaded,
-        model=loaded.model,
-        tokens=tokens,
-        values=values,
-        inputs=lambda rows: model_inputs(loaded, rows),
-        last_state=plan.layer in (None, loaded.num_hidden_layers),
-        notices=(*tokens.notices, *other.notices),
+        layer=plan.layer,
+        notices=other.notices,
+    )
+
+
+def state_target(
+    loaded: LoadedModel,
+    tokenizer: TextTokenizer,
+    text: str,
+    pair: str | None,
+    layer: int,
+    position: int,
+    dimension: int,
+) -> Target:
+    """One number of one hidden state, as it is.
+
+    Args:
+        loaded: the model.
+        tokenizer: its tokenizer.
+        text: the text.
+        pair: the second text, or None.
+        layer: entry of the hidden states; 0 is the embedding output.
+        position: token.
+        dimension: of its vector.
+
+    Raises:
+        TextError: there is no such entry, token or dimension.
+        BertvizError: the model gives no hidden states.
+    """
+    tokens = tokenize(tokenizer, text, pair)
+    _check_place("hidden state", layer, loaded.num_hidden_layers + 1)
+    _check_place("token", position, len(tokens))
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        reset_model_state(loaded.model, max(lengths))
+        state = hidden_states(loaded, forward(loaded, inputs, output_hidden_states=True))[layer]
+        _check_place("dimension", dimension, state.shape[-1])
+        return state[:, position, dimension].float()
+
+    return _target(
+        loaded,
+        tokens,
+        values,
+        name=f"state:{layer},{position},{dimension}",
+        title=f"dimension {dimension} of token {position}, {state_name(layer)}",
+        unit="(no unit)",
+        layer=layer,
     )
 
 
@@ -125,13 +168,13 @@ def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure =
         raise TextError("The next-sentence head compares two sentences; give the second text, too.")
     count = len(NEXT_SENTENCE) if head.task == "next-sentence" else int(head.model.config.num_labels)
     labels, notices = output_names(head, count)
-    place, scoring = _place(labels, label, head.name), output_scoring(head)
-    _check_measure(measure, scoring, labels)
+    place, scoring = class_place(labels, label, head.name), output_scoring(head)
+    check_measure(measure, scoring, labels)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
-        return _of_class(_head_output(head, inputs, lengths)["logits"], place, measure, scoring)
+        return class_number(_head_output(head, inputs, lengths)["logits"], place, measure, scoring)
 
-    return _head_target(
+    return _target(
         head,
         tokens,
         values,
@@ -157,9 +200,8 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
         UnsupportedModelError: the head is of another task.
     """
     word_head = WordHead(head)
-    if not 0 <= position < len(tokens):
-        raise TextError(f"There is no token {position}; the text has tokens 0 to {len(tokens) - 1}.")
-    word_id = _word_id(tokenizer, tokens, word, position)
+    _check_place("token", position, len(tokens))
+    word_id = word_id_at(tokenizer, tokens, word, position)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         reset_model_state(head.base.model, max(lengths))
@@ -167,7 +209,7 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
         logits = word_head.logits_unlocked(output, word_head.states(output)[:, position])
         return logits.log_softmax(dim=-1)[:, word_id]
 
-    return _head_target(
+    return _target(
         head,
         tokens,
         values,
@@ -211,7 +253,7 @@ def answer_target(
         return score.float()
 
     said = " ".join(tokens.tokens[first : last + 1])
-    return _head_target(
+    return _target(
         head,
         tokens,
         values,
@@ -246,99 +288,60 @@ def probe_target(
     import torch
 
     check_model(probe, loaded)
-    place, plan = _place(probe.classes, label, probe.texts), SentencePlan(probe.pooling, probe.layer)
+    place, plan = class_place(probe.classes, label, probe.texts), SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
     tokens = sentence_tokens(tokenizer, text, plan)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         logits = plan_vectors(loaded, plan, inputs, lengths) @ weight.T + bias
-        return _of_class(logits, place, measure, "softmax")
+        return class_number(logits, place, measure, "softmax")
 
-    return Target(
+    return _target(
+        loaded,
+        tokens,
+        values,
         name=f"probe:{probe.texts}@{label}",
         title=f"{measure} of {quoted(escape_controls(label), 40)} by a probe on {state_name(probe.layer)}",
         unit="probability" if measure == "probability" else "logit",
-        loaded=loaded,
-        model=loaded.model,
-        tokens=tokens,
-        values=values,
-        inputs=lambda rows: model_inputs(loaded, rows),
-        last_state=probe.layer == loaded.num_hidden_layers,
-        notices=(introduction(probe), *tokens.notices, *loaded.notices),
+        layer=probe.layer,
+        notices=(introduction(probe), *loaded.notices),
     )
 
 
-def _head_target(
-    head: HeadModel,
+def _target(
+    of: LoadedModel | HeadModel,
     tokens: Tokens,
     values: Values,
     *,
     name: str,
     title: str,
     unit: str,
+    layer: int | None = None,
     notices: tuple[str, ...] = (),
     model: Any = None,
 ) -> Target:
-    """A target of a task head."""
-    run = head.model if model is None else model
+    """A target of a base model, or of a task head around it, read from a hidden state; None is the last."""
+    head, loaded = (of, of.base) if isinstance(of, HeadModel) else (None, of)
+    run = model or of.model
     return Target(
         name=name,
         title=title,
         unit=unit,
-        loaded=head.base,
+        loaded=loaded,
         model=run,
         tokens=tokens,
         values=values,
-        inputs=lambda rows: head_inputs(head, rows, run),
-        last_state=True,
-        notices=(*tokens.notices, *head.notices, *notices),
+        inputs=lambda rows: model_inputs(loaded, rows) if head is None else head_inputs(head, rows, run),
+        last_state=layer in (None, loaded.num_hidden_layers),
+        notices=(*tokens.notices, *(head.notices if head is not None else ()), *notices),
     )
+
+
+def _check_place(what: str, number: int, count: int) -> None:
+    if not 0 <= number < count:
+        raise TextError(f"There is no {what} {number}; here are {what}s 0 to {count - 1}.")
 
 
 def _head_output(head: HeadModel, inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> Mapping[str, Any]:
     reset_model_state(head.base.model, max(lengths))
     return forward(head.base, inputs, head.model)
-
-
-def _of_class(logits: "torch.Tensor", place: int, measure: Measure, scoring: Scoring) -> "torch.Tensor":
-    """What is read of one class, (batch,), from the logits (batch, classes)."""
-    logits = logits.float()
-    own = logits[:, place]
-    if measure == "probability":
-        return own.sigmoid() if scoring == "sigmoid" else logits.softmax(dim=-1)[:, place]
-    if measure == "margin":
-        others = [each for each in range(logits.shape[1]) if each != place]
-        return own - logits[:, others].amax(dim=1)
-    return own
-
-
-def _place(labels: Sequence[str], label: str, name: str) -> int:
-    if label in labels:
-        return labels.index(label)
-    known = ", ".join(quoted(each, 30) for each in labels[:12]) + (", ..." if len(labels) > 12 else "")
-    raise TextError(f"There is no class {quoted(label, 40)} in {quoted(name, 60)}; it has {known}.")
-
-
-def _check_measure(measure: Measure, scoring: Scoring, labels: Sequence[str]) -> None:
-    if scoring == "number" and measure == "probability":
-        raise TextError("This head gives a number and no probability; ask for its logit, which is that number.")
-    if measure == "margin" and len(labels) < 2:
-        raise TextError("A margin is the lead over another class, and this head has one output; ask for its logit.")
-
-
-def _word_id(tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> int:
-    """The row of the vocabulary of a word at a position: as the text would have it there, else by its spelling."""
-    refusal = None
-    try:
-        ids = piece_ids(tokenizer, tokens, position, word)
-    except TextError as error:
-        ids, refusal = [], error
-    if len(ids) == 1 and ids[0] != tokenizer.tokenizer.unk_token_id:
-        return ids[0]
-    spelled = tokenizer.spelled(range(len(tokenizer.tokenizer)))
-    if word in spelled:
-        return spelled.index(word)
-    raise refusal or TextError(
-        f"{quoted(escape_controls(word), 40)} has {counted(len(ids), 'piece')} in this vocabulary; a target is a "
-        "single piece that the vocabulary knows."
-    )

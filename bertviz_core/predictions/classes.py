@@ -1,7 +1,7 @@
 """Classes of a text or a pair: one of several, several at once, or a number; and whether a sentence follows another."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,7 +10,11 @@ from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ClassPrediction, Scoring
 from bertviz_core.predictions.run import check_task, row_outputs
+from bertviz_core.text import quoted
 from bertviz_core.trace.results import Tokens
+
+if TYPE_CHECKING:
+    import torch
 
 
 def class_predictions(
@@ -68,6 +72,42 @@ def softmax(logits: np.ndarray) -> Any:
     """exp(logits) over their sum along the last axis, float32."""
     shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def class_place(labels: Sequence[str], label: str, name: str) -> int:
+    """The place of a class among a head's outputs.
+
+    Raises:
+        TextError: there is no such class; `name` says whose they are.
+    """
+    if label in labels:
+        return labels.index(label)
+    known = ", ".join(quoted(each, 30) for each in labels[:12]) + (", ..." if len(labels) > 12 else "")
+    raise TextError(f"There is no class {quoted(label, 40)} in {quoted(name, 60)}; it has {known}.")
+
+
+def check_measure(measure: str, scoring: Scoring, labels: Sequence[str]) -> None:
+    """Whether a class can be told by this measure.
+
+    Raises:
+        TextError: it cannot.
+    """
+    if scoring == "number" and measure == "probability":
+        raise TextError("This head gives a number and no probability; ask for its logit, which is that number.")
+    if measure == "margin" and len(labels) < 2:
+        raise TextError("A margin is the lead over another class, and this head has one output; ask for its logit.")
+
+
+def class_number(logits: "torch.Tensor", place: int, measure: str, scoring: Scoring) -> "torch.Tensor":
+    """What is read of one class, (batch,), from logits (batch, classes): logit, probability or lead over the others."""
+    logits = logits.float()
+    own = logits[:, place]
+    if measure == "probability":
+        return own.sigmoid() if scoring == "sigmoid" else logits.softmax(dim=-1)[:, place]
+    if measure == "margin":
+        others = [each for each in range(logits.shape[1]) if each != place]
+        return own - logits[:, others].amax(dim=1)
+    return own
 
 
 def _probabilities(logits: np.ndarray, scoring: Scoring) -> Any:

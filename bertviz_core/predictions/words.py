@@ -295,6 +295,28 @@ def piece_ids(tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str
     return ids[position:end]
 
 
+def word_id_at(tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> int:
+    """The row of the vocabulary of a word at a position: as the text would have it there, else by its spelling.
+
+    Raises:
+        TextError: it is not one piece of the vocabulary.
+    """
+    refusal = None
+    try:
+        ids = piece_ids(tokenizer, tokens, position, word)
+    except TextError as error:
+        ids, refusal = [], error
+    if len(ids) == 1 and ids[0] != tokenizer.tokenizer.unk_token_id:
+        return ids[0]
+    spelled = tokenizer.spelled(range(len(tokenizer.tokenizer)))
+    if word in spelled:
+        return spelled.index(word)
+    raise refusal or TextError(
+        f"{_shown(word)} has {counted(len(ids), 'piece')} in this vocabulary; a target is a single piece that the "
+        "vocabulary knows."
+    )
+
+
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:
     """The row with a token said several times."""
 

@@ -22,6 +22,7 @@ from tests.helpers.tiny_models import PAIR, TEXT
         ("answer", True, TargetRequest("answer"), "question-answering"),
         ("answer:3-5", True, TargetRequest("answer", "", (3, 5)), "question-answering"),
         ("probe:a.zip@joy", False, TargetRequest("probe", "a.zip@joy"), None),
+        ("state:6,0,99", False, TargetRequest("state", "", (6, 0, 99)), None),
     ],
 )
 def test_a_name_is_read(name: str | None, pair: bool, request_: TargetRequest, task: str | None) -> None:
@@ -41,6 +42,7 @@ def test_a_name_is_read(name: str | None, pair: bool, request_: TargetRequest, t
         ("word:@3", True, "is no target"),
         ("word:bank@x", True, "is no target"),
         ("answer:3", True, "is no target"),
+        ("state:6,0", False, "is no target"),
         ("joy\u202e", True, r"'joyU\+202E' is no target"),
     ],
 )
@@ -53,6 +55,7 @@ def test_what_is_no_name_is_told_in_one_sentence(name: str | None, pair: bool, w
 def test_a_target_is_opened_by_its_name(tmp_path: Path) -> None:
     source = folder_source("tiny", save_tiny_head("bert", "sequence-classification", tmp_path / "tiny", num_labels=3))
     assert open_target(source, SETTINGS, TEXT, PAIR).unit == "cosine"
+    assert open_target(source, SETTINGS, TEXT, None, "state:1,2,3").title == "dimension 3 of token 2, after layer 0"
     assert open_target(source, SETTINGS, TEXT, None, "class:LABEL_2", "margin").title == "margin of 'LABEL_2'"
     assert open_target(source, SETTINGS, TEXT, PAIR, "class:LABEL_0").tokens.pair == PAIR
     for name, measure, words in (

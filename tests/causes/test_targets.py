@@ -14,6 +14,7 @@ from bertviz_core.causes.targets import (
     class_target,
     cosine_target,
     probe_target,
+    state_target,
     word_target,
 )
 from bertviz_core.errors import TextError
@@ -125,6 +126,14 @@ def test_a_probe_is_its_weights_times_the_pooled_states() -> None:
     assert probe_target(replace(probe, layer=3), head.base, tokenizer, TEXT, "b").last_state
 
 
+@pytest.mark.parametrize("entry", [0, 2, 3])
+def test_a_hidden_state_is_the_number_that_the_model_gives_there(entry: int) -> None:
+    head, tokenizer, own = tiny_head("bert", "sequence-classification", **CLASSES)
+    target = state_target(head.base, tokenizer, TEXT, None, entry, 4, 7)
+    assert clean(target)[0] == pytest.approx(float(own_run(own, target).hidden_states[entry][0, 4, 7]), abs=1e-6)
+    assert target.last_state == (entry == 3)
+
+
 def targets() -> dict[str, Callable[[], Target]]:
     classes, tokenizer, _ = tiny_head("bert", "sequence-classification", **CLASSES)
     words, word_tokenizer, _ = tiny_head("bert", "masked-lm")
@@ -134,6 +143,7 @@ def targets() -> dict[str, Callable[[], Target]]:
         "word": lambda: word_target(words, word_tokenizer, tokenize(word_tokenizer, TEXT), "bank", 2),
         "answer": lambda: answer_target(answers, answer_tokenizer, TEXT, PAIR, (9, 10)),
         "cosine": lambda: cosine_target(words.base, word_tokenizer, TEXT, PAIR, SentencePlan("mean")),
+        "state": lambda: state_target(words.base, word_tokenizer, TEXT, None, 2, 3, 5),
         "pooler": lambda: cosine_target(classes.base, tokenizer, TEXT, PAIR, SentencePlan("pooler")),
     }
 
@@ -173,5 +183,8 @@ def test_what_does_not_exist_is_told() -> None:
     with pytest.raises(TextError, match="no answer from token 4 to 2"):
         answer_target(*tiny_head("bert", "question-answering")[:2], TEXT, PAIR, (4, 2))
     number, number_tokenizer, _ = tiny_head("bert", "sequence-classification", num_labels=1)
+    for place, what in (((4, 0, 0), "hidden state 4"), ((0, 90, 0), "token 90"), ((0, 0, 12), "dimension 12")):
+        with pytest.raises(TextError, match=f"no {what}"):
+            clean(state_target(words.base, word_tokenizer, TEXT, None, *place))
     with pytest.raises(TextError, match="gives a number"):
         class_target(number, tokenize(number_tokenizer, TEXT), "LABEL_0", "probability")
