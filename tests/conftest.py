@@ -1,6 +1,7 @@
 """What all tests share: shapes of results checked at run time, no network, tiny models of every family."""
 
 import os
+import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "0")
 # Tests run side by side and their models are tiny: threads of one would only wait for those of another.
@@ -48,6 +49,12 @@ def settings(tmp_path: Path) -> Settings:
     return dataclasses.replace(
         current, models_dir=models, allow_hub=False, allowed_models=(), hub_endpoint="http://127.0.0.1:9"
     )
+
+
+@pytest.fixture(autouse=True)
+def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put back the main module, for which Streamlit puts the page that it runs: spawned processes would run it, too."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture(autouse=True)
