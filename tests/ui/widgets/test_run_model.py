@@ -7,8 +7,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import SHELL, opened, said
-from ui.cache import traces
+from ui.cache import models, traces
 from ui.widgets import run_model
 
 TEXT = "A text that no other test has run, so that no trace of it is at hand."
@@ -27,6 +28,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(traces, "trace_unlocked", kept)
     return texts
+
+
+def load_model() -> None:
+    """The model is loaded and compared with its own attention, so that only the run is waited for."""
+    opened("representations")
+    assert traces.checked(models.loaded(DEFAULT_MODEL))
 
 
 def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
@@ -54,7 +61,7 @@ def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyP
 
 
 def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str]) -> None:
-    opened("representations")  # the model is loaded, so that only the run is waited for
+    load_model()
     counted.clear()
     with traces.RUN_LOCK.place():
         waiting = AppTest.from_file(str(SHELL), default_timeout=3)
@@ -70,7 +77,7 @@ def test_a_reader_who_goes_leaves_the_queue_and_nothing_is_run(counted: list[str
 
 
 def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
-    opened("representations")  # the model is loaded
+    load_model()
     told: list[str] = []
     queue = traces.RUN_LOCK
     monkeypatch.setattr(run_model, "QUIET_S", 0.0)
@@ -98,7 +105,7 @@ def test_a_reader_who_waits_is_told_how_many_are_ahead(monkeypatch: pytest.Monke
 
 
 def test_more_than_may_wait_are_told_so_in_one_sentence(monkeypatch: pytest.MonkeyPatch, counted: list[str]) -> None:
-    opened("representations")  # the model is loaded
+    load_model()
     counted.clear()
     monkeypatch.setenv("INSIDE_BERT_MAX_QUEUED_RUNS", "1")
     queue = traces.RUN_LOCK
