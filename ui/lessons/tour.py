@@ -103,6 +103,7 @@ ORDER = (
     "twelve-heads-one-matrix",
     "attention-and-what-it-is-not",
     "what-makes-two-sentences-alike",
+    "which-heads-and-words-matter",
 )
 """The shipped lessons as they are best taken; the overview offers the first."""
 TOUR, ADDRESS, AGAIN = "tour", "tour_address", "tour_again"
