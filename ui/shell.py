@@ -14,7 +14,7 @@ from ui.server.page_names import ABSENT, absent_words
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.model_select import model_select
+from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text, take_former_names
 
 theme = theme_named(session.theme_name())
