@@ -44,6 +44,8 @@ EVIL = "<img src=x onerror=alert(1)></svg> & python"
 SVG = "{http://www.w3.org/2000/svg}"
 PAIRS = ("One river.", "One bank.", "Two rivers.")
 SECOND = "A python sleeps."
+ALIKE = "I love coding in python."
+"""Of as many tokens as the text."""
 LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
 TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
 WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
@@ -139,6 +141,13 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "surprise": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Surprise"})),
     "lens --set lens=entropy": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Lens", "lens": "entropy"})),
+    f"effects --pair '{SECOND}'": ((TEXT,), ("causes", {"pair": SECOND})),
+    f"removal --set count=2 --pair '{SECOND}'": (
+        (TEXT,),
+        ("causes", {"view": "Several heads", "count": "2", "pair": SECOND}),
+    ),
+    f"patched-states --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "pair": ALIKE})),
+    f"patched-heads --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "patched": "heads", "pair": ALIKE})),
     "terms --set shown=4": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Expanded terms", "shown": "4"})),
     f"term-score --pair '{SECOND}'": (
         (TEXT,),

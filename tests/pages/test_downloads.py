@@ -190,6 +190,26 @@ VIEWS = {
     "terms": of_text(
         "predictions", {"model": SPLADE, "view": "Expanded terms"}, f"predictions-expanded-terms-{SPLADE}"
     ),
+    "effects": View(
+        "causes",
+        {"pair": "A snake."},
+        (f"causes-effects-{MODEL}",),
+        f"{TEXT} and “A snake.”",
+        "cosine, −",
+    ),
+    "removal": View(
+        "causes",
+        {"view": "Several heads", "pair": "A snake.", "count": "2"},
+        (f"causes-removal-zero-{MODEL}",),
+        f"{TEXT} and “A snake.”",
+    ),
+    "patched": View(
+        "causes",
+        {"view": "Patch"},
+        (f"causes-patched-hidden-states-{MODEL}",),
+        f"{TEXT} and “I love coding in python.”",
+        "share, −",
+    ),
     "score": View(
         "predictions",
         {"model": SPLADE, "view": "Expanded terms", "pair": "A snake."},

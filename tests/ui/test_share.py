@@ -82,6 +82,10 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
+    ("causes", {"changed_head": "layer 2, head 7"}, {}),
+    ("causes", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
+    ("causes", {"view": "Several heads", "count": 3, "removed_for": "its mean"}, {}),
+    ("causes", {"view": "Patch", "patched": "heads"}, PAIR),
     ("corpus", {"corpus": "made", "hits": 5, "hit": 2}, {"corpus_query": "A storm.", "where": "source=news"}),
     ("corpus", {"view": "Map", "coloured": "topic"}, {}),
     ("corpus", {"view": "Near duplicates", "alike": "0.9", "group": 2}, {}),
@@ -116,6 +120,7 @@ BY_POSITION = {
     "key_token": "key",
     "position_token": "position",
     "guess_token": "guess",
+    "target_at_token": "target_at",
     "mask": "mask",
 }
 """Key of a list of tokens -> its name in the address, which holds the position and never the word."""
