@@ -36,6 +36,7 @@ from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
+from ui.views.causes import cache as causes_cache
 from ui.views.sentences import similarity
 from ui.widgets import figure_block
 
@@ -205,6 +206,7 @@ def test_a_file_has_the_picture_of_the_page(
     done = run(name, address.get("model", MODEL), *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
+    monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
         monkeypatch.setattr(similarity, "EVERY_PAIR", 2)

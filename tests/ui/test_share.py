@@ -14,6 +14,7 @@ from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
 from ui import session, share
+from ui.views.causes import cache as causes_cache
 from ui.views.corpus import cache
 
 KINDS = (
@@ -85,6 +86,11 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("causes", {"changed_head": "layer 2, head 7"}, {}),
     ("causes", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
     ("causes", {"view": "Several heads", "count": 3, "removed_for": "its mean"}, {}),
+    (
+        "causes",
+        {"view": "Several heads", "which": "my choice", "removed_heads": ["layer 0, head 1", "layer 2, head 3"]},
+        {},
+    ),
     ("causes", {"view": "Patch", "patched": "heads"}, PAIR),
     ("corpus", {"corpus": "made", "hits": 5, "hit": 2}, {"corpus_query": "A storm.", "where": "source=news"}),
     ("corpus", {"view": "Map", "coloured": "topic"}, {}),
@@ -113,6 +119,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811  # a fixture
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
 
 
 BY_POSITION = {
