@@ -27,6 +27,8 @@ TEACHING_SIZES = (
 """Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
 DEFAULT_TEXT = "I love my pet python."
 
+TRAINED_PROBE = "trained_probe"
+"""Key of the session: the probe that the page Predictions showed last; it is a target on other pages."""
 PAGE = "tour_page"
 """Key of the session: name of the page that is shown."""
 PIXELS = "page_pixels"

@@ -14,7 +14,7 @@ from ui.server.page_names import ABSENT, absent_words
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.model_select import model_select
+from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text, take_former_names
 
 theme = theme_named(session.theme_name())
@@ -35,6 +35,9 @@ groups = {
         st.Page("../pages/attention.py", title="Attention", icon=":material/hub:"),
         st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
         st.Page("../pages/predictions.py", title="Predictions", icon=":material/psychology:"),
+    ],
+    "Because of what": [
+        st.Page("../pages/causes.py", title="Heads that matter", icon=":material/content_cut:"),
     ],
     "What it makes of many": [
         st.Page("../pages/corpus.py", title="Corpus", icon=":material/database:"),

@@ -19,7 +19,7 @@ from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.labelled.probe import probe_predictions, read_probe
 from bertviz_core.predictions.labels import NEXT_SENTENCE
-from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
@@ -101,6 +101,7 @@ def open_target(
     name: str | None = None,
     measure: str = "logit",
     base: LoadedModel | None = None,
+    head: HeadModel | None = None,
 ) -> Target:
     """The target of a name, its model loaded.
 
@@ -112,6 +113,7 @@ def open_target(
         name: one of FORMS; None for the cosine.
         measure: of a class "logit", "probability" or "margin".
         base: the base model where it is in memory already; None to load it.
+        head: the model with the head of the target's task where it is in memory already; None to load it.
 
     Raises:
         TextError: the name or the measure is none, or as the target's own function.
@@ -128,7 +130,7 @@ def open_target(
     if request.kind == "state":
         layer, position, dimension = request.places
         return state_target(loaded, tokenizer, text, pair, layer, position, dimension)
-    head = load_head(source, settings, request.task, loaded)
+    head = load_head(source, settings, request.task, loaded) if head is None else head
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None
         return answer_target(head, tokenizer, text, pair or "", span)

@@ -68,6 +68,11 @@ PAGES = {
         "Train a head": ["predictions_probe", "predictions_classes"],
         "Several texts": [],
     },
+    "causes": {
+        "Effects": ["causes_effects"],
+        "Several heads": ["causes_removal"],
+        "Patch": ["causes_states"],
+    },
     "corpus": {
         "Search": ["corpus_search"],
         "Map": [],
@@ -83,7 +88,9 @@ QUERY = {"predictions": "?model=splade-tiny"}
 """Page -> query of its address, where its views need another model than the one that everyone begins with."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
-READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions")
+TITLES = {"causes": "Heads that matter"}
+"""Page -> its title, where that is not its name."""
+READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions", "causes")
 """Pages whose first view reads the text; the others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
 """Charts whose table is a file; every chart has that too."""
@@ -244,7 +251,7 @@ def expect_stops(found: list[Stop], name: str, view: str) -> None:
     names = [stop.name for stop in found]
     assert names[0] == SKIP
     links = [stop.name.rpartition("\n")[2] for stop in found if "pages" in stop.keys]
-    assert links == [each.capitalize() for each in PAGES]
+    assert links == [TITLES.get(each, each.capitalize()) for each in PAGES]
     assert ("combobox", "Model") in [(stop.role, stop.name) for stop in found]
     texts = TEXTS if name in READ_TEXT else []
     assert [stop.name for stop in found if stop.name in TEXTS] == texts

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, MissingFilesError, is_out_of_memory
-from ui.widgets import model_download, model_select
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.models import download, select
 
 
 @contextmanager
@@ -42,14 +42,14 @@ def _ways_on(error: MissingFilesError) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center", key="ways_on"):
         reason = _offer_download(error.model)
-        other = model_select.ready_model()
+        other = select.ready_model()
         if other is not None and other != error.model:
             st.button(
                 f"Go on with {escape_markdown(other)}",
                 key="go_on",
                 type="secondary" if reason is None else "primary",
                 icon=":material/arrow_forward:",
-                on_click=model_select.choose_model,
+                on_click=select.choose_model,
                 args=(other,),
             )
     if reason is not None:
@@ -59,7 +59,7 @@ def _ways_on(error: MissingFilesError) -> None:
 def _offer_download(model: str) -> str | None:
     """A way to get what is missing; where there is none, why."""
     try:
-        model_download.offer(model)
+        download.offer(model)
     except BertvizError as error:
         return str(error)
     return None

@@ -128,7 +128,7 @@ def model_page() -> None:
     import streamlit as st
 
     from ui.widgets.controls import model_name
-    from ui.widgets.model_select import model_select
+    from ui.widgets.models.select import model_select
 
     model_select()
     st.text(model_name())

@@ -13,7 +13,7 @@ from ui.components.navigation import PageLink, page_links
 from ui.session import settings
 from ui.views.predictions import cache
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.model_select import HEADS, choose_model
+from ui.widgets.models.select import HEADS, choose_model
 
 
 class Heads(NamedTuple):

@@ -10,7 +10,7 @@ from ui.session import settings
 from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.files import ListFile, most_megabytes
-from ui.widgets.model_select import HEADS
+from ui.widgets.models.select import HEADS
 
 SOURCE, TYPED, GOLD, SECOND, ASKED = "texts_from", "many_texts", "gold_column", "second_column", "asked"
 SOURCES = ("typed", "file")

@@ -14,6 +14,7 @@ from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, Prob
 from bertviz_core.predictions.labelled.scores import accuracy_table
 from bertviz_core.sentences.pooling import offered_poolings
 from ui.cache import models
+from ui.session import TRAINED_PROBE, store
 from ui.views.predictions.probes import cache, controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
@@ -37,6 +38,7 @@ def train_view() -> None:
     """Accuracy over the layers, and the probe's classes of the text."""
     name, text = shared.model_name(), shared.text()
     chosen = chosen_probe(name, st.container(horizontal=True, vertical_alignment="bottom"))
+    store(TRAINED_PROBE, chosen.probe)
     if chosen.scores is not None and chosen.labelled is not None:
         _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
     prediction = cache.prediction(name, chosen.probe, text)
