@@ -74,6 +74,7 @@ WAYS = (
     ("attention", "Attention: which token looks at which?", "hub"),
     ("sentences", "Sentences: which are alike?", "notes"),
     ("predictions", "Predictions: what does it answer?", "psychology"),
+    ("causes", "Heads that matter: what changes without one?", "content_cut"),
     ("corpus", "Corpus: what is in many texts?", "database"),
 )
 links = [PageLink(label, file, icon) for file, label, icon in WAYS]

@@ -36,6 +36,9 @@ groups = {
         st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
         st.Page("../pages/predictions.py", title="Predictions", icon=":material/psychology:"),
     ],
+    "Because of what": [
+        st.Page("../pages/causes.py", title="Heads that matter", icon=":material/content_cut:"),
+    ],
     "What it makes of many": [
         st.Page("../pages/corpus.py", title="Corpus", icon=":material/database:"),
     ],

@@ -13,9 +13,10 @@ import numpy as np
 
 from bertviz_core.causes.gates import Gated, GateRows
 from bertviz_core.causes.results import EffectComparison, EffectKind, EffectSpread, PartEffects, PartMeans
-from bertviz_core.causes.runs import NUMBER_NBYTES, InterventionRuns
+from bertviz_core.causes.runs import NUMBER_NBYTES, InterventionRuns, states_nbytes
 from bertviz_core.causes.targets import Target
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES, MAX_GRADIENT_BYTES
 from bertviz_core.text import counted
 from bertviz_core.trace.run import RUN_LOCK
@@ -145,7 +146,7 @@ def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
     """-d target / d gate at open gates: the first term of what closing a gate changes."""
     import torch
 
-    nbytes = gradient_nbytes(runs)
+    nbytes = gradient_nbytes(runs.target.loaded, len(runs.target.tokens), max(runs.head_counts))
     if nbytes > max_nbytes:
         raise TextError(
             f"A run with gradients keeps every layer of {counted(len(runs.target.tokens), 'token')}, about "
@@ -167,7 +168,14 @@ def _estimated(runs: InterventionRuns, max_nbytes: int) -> tuple[Any, Any, Any]:
     return estimates[0], estimates[1], estimates[2]
 
 
-def gradient_nbytes(runs: InterventionRuns) -> int:
-    """About how many bytes a run with gradients keeps: every layer's numbers, and its attention maps."""
-    seq = len(runs.target.tokens)
-    return runs.layers * (runs.row_nbytes + 2 * NUMBER_NBYTES * max(runs.head_counts) * seq * seq)
+def gradient_nbytes(loaded: LoadedModel, tokens: int, heads: int) -> int:
+    """About how many bytes a run with gradients keeps: every layer's numbers, and its attention maps.
+
+    Args:
+        loaded: the model.
+        tokens: of the text.
+        heads: of a layer.
+    """
+    copies = 4 if loaded.attention_source == "eager" else 2
+    maps = copies * NUMBER_NBYTES * heads * tokens * tokens
+    return loaded.num_hidden_layers * (states_nbytes(loaded, tokens) + maps)

@@ -4,6 +4,7 @@ Joint removal is not the sum of single removals: heads do each other's work, and
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from bertviz_core.causes.gates import GateRows, head_gates
 from bertviz_core.causes.results import JointRemoval, PartMeans, RemovalCurve, RemovalOrder
 from bertviz_core.causes.runs import InterventionRuns, chosen
 from bertviz_core.errors import Progress, TextError
+from bertviz_core.settings import MAX_GRADIENT_BYTES
 
 Places = Sequence[tuple[int, int]]
 """Layer and head of each."""
@@ -77,14 +79,17 @@ def greedy_order(
     return order
 
 
-def gradient_order(runs: InterventionRuns, count: int) -> list[tuple[int, int]]:
+def gradient_order(
+    runs: InterventionRuns, count: int, max_gradient_bytes: int = MAX_GRADIENT_BYTES
+) -> list[tuple[int, int]]:
     """Heads by the size of the gradient estimate of their effect, the largest first.
 
     Raises:
         TextError: there are not so many heads, or as part_effects.
     """
     _check_count(runs, count)
-    ranked = part_effects(runs.target, "gradient", max_batch_bytes=runs.max_nbytes).ranked()
+    effects = part_effects(runs.target, "gradient", None, None, runs.max_nbytes, max_gradient_bytes)
+    ranked = effects.ranked()
     return [(layer, head) for layer, head, _ in ranked[:count]]
 
 
@@ -135,6 +140,39 @@ def removal_curve(
         places=np.array([list(places) for places in orders]),
         values=np.stack(values).astype(np.float32),
     )
+
+
+def removal_curves(
+    runs: InterventionRuns,
+    count: int,
+    means: PartMeans | None = None,
+    tell: Progress | None = None,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+) -> tuple[RemovalCurve, ...]:
+    """The target as heads go: greedy, in random orders, and by the gradient estimate where its memory is allowed.
+
+    Args:
+        runs: the target.
+        count: heads to remove.
+        means: what stands in the place of a removed head; None for nothing.
+        tell: called as tell(steps done, steps); what it raises (SupersededError) ends the work.
+        max_gradient_bytes: about how many bytes the run with gradients may take.
+
+    Raises:
+        TextError: there are not so many heads.
+    """
+    total = count + RANDOM_ORDERS
+
+    def after(before: int) -> Progress:
+        return lambda done, _: None if tell is None else tell(before + done, total)
+
+    greedy = greedy_order(runs, count, means, after(0))
+    found = [removal_curve(runs, [greedy], "greedy", means)]
+    with suppress(TextError):
+        by_gradient = gradient_order(runs, count, max_gradient_bytes)
+        found.append(removal_curve(runs, [by_gradient], "gradient", means))
+    found.append(removal_curve(runs, random_orders(runs, count), "random", means, after(count)))
+    return tuple(found)
 
 
 def accuracy_curve(

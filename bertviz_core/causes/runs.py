@@ -14,6 +14,7 @@ from bertviz_core.causes.results import PartMeans
 from bertviz_core.causes.targets import Target
 from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError
 from bertviz_core.models.families import family
+from bertviz_core.models.loading import LoadedModel
 from bertviz_core.settings import MAX_BATCH_BYTES
 from bertviz_core.trace.inputs import ModelRow
 from bertviz_core.trace.run import RUN_LOCK
@@ -134,7 +135,7 @@ class InterventionRuns:
         """About how many bytes one row takes while a batch runs."""
         seq = len(self.target.tokens)
         maps = 2 * seq * seq * max(self.head_counts) if self.parts.projections else 0
-        return states_nbytes(self.target) + NUMBER_NBYTES * maps
+        return states_nbytes(self.target.loaded, seq) + NUMBER_NBYTES * maps
 
     def _can_share(self) -> bool:
         """Whether a batch that begins as one row gives what one with all its rows gives, tried with rows of ones."""
@@ -149,12 +150,12 @@ class InterventionRuns:
         return False
 
 
-def states_nbytes(target: Target) -> int:
-    """About how many bytes the states of one row of a target's text take inside a layer."""
-    config = target.loaded.model.config
+def states_nbytes(loaded: LoadedModel, tokens: int) -> int:
+    """About how many bytes the states of one row of so many tokens take inside a layer."""
+    config = loaded.model.config
     hidden = int(getattr(config, "hidden_size", 0) or getattr(config, "d_model", 0))
     wide = int(getattr(config, "intermediate_size", 0) or 4 * hidden)
-    return NUMBER_NBYTES * len(target.tokens) * (WIDTHS * hidden + 2 * wide)
+    return NUMBER_NBYTES * tokens * (WIDTHS * hidden + 2 * wide)
 
 
 def _parts_inside(target: Target) -> Parts:

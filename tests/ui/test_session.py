@@ -13,7 +13,7 @@ PLACES = {
     "widgets/lists/files.py",
     "widgets/models/select.py",
     "widgets/view_and_layer.py",
-    *(f"views/{page}/controls.py" for page in ("architecture", "attention", "checkpoint", "corpus")),
+    *(f"views/{page}/controls.py" for page in ("architecture", "attention", "causes", "checkpoint", "corpus")),
     *(f"views/{page}/controls.py" for page in ("predictions", "representations", "sentences", "tokens")),
     *(f"views/predictions/{part}/controls.py" for part in ("many", "probes")),
 }

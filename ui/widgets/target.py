@@ -4,7 +4,7 @@ What a model has no head for is not offered, and one sentence says so. A cosine 
 has none, an example stands in for it, which is said too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
@@ -122,6 +122,15 @@ def opened_target(name: str, chosen: ChosenTarget) -> Target:
     return open_target(
         source(name), settings(), chosen.text, chosen.pair, chosen.name, chosen.measure, base=base, head=head
     )
+
+
+def class_answers(name: str, chosen: ChosenTarget) -> Callable[[], ClassPrediction]:
+    """Asks the head or the probe of a target for all its classes; each call is a run of the model as it is then."""
+    probe = _probe(name)
+    if probe is not None and chosen.kind == "probe":
+        return lambda: probe_predictions(probe, models.loaded(name), models.tokenizer(name), (chosen.text,))[0]
+    head = models.with_head(name, target_request(chosen.name, chosen.pair is not None).task or "")
+    return lambda: class_predictions(head, [models.tokens(name, chosen.text, chosen.pair)])[0]
 
 
 def second_text() -> str:

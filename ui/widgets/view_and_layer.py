@@ -65,6 +65,7 @@ TEXT_VIEWS: Mapping[str, frozenset[str]] = {
     "heads": frozenset(("", "One matrix", "All heads")),
     "attention": frozenset(),
     "predictions": frozenset(),
+    "causes": frozenset(),
     "checkpoint": frozenset(("", "Load report", "Weights")),
 }
 """Page on which the text is read -> those of its views that do not read it, "" for the one that it begins with."""

@@ -110,7 +110,7 @@ def gradient_nbytes(target: Target) -> int:
     """About how many bytes one run with gradients keeps: the numbers and the attention maps of every layer."""
     heads = int(getattr(target.loaded.model.config, "num_attention_heads", 0) or 1)
     maps = 2 * NUMBER_NBYTES * heads * len(target.tokens) ** 2
-    return target.loaded.num_hidden_layers * (states_nbytes(target) + maps)
+    return target.loaded.num_hidden_layers * (states_nbytes(target.loaded, len(target.tokens)) + maps)
 
 
 class _Path:

@@ -19,6 +19,7 @@ PAGES = (
     "attention",
     "sentences",
     "predictions",
+    "causes",
     "corpus",
 )
 """In the order in which the dashboard has them; figures of any other page come last."""

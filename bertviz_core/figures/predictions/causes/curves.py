@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.causes.results import RemovalCurve
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, faint, layout
 from bertviz_core.text import decimals
 
@@ -16,19 +16,26 @@ COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm
 """Order -> the part whose colour of the theme it has."""
 
 
-def removal_figure(curves: Sequence[RemovalCurve]) -> FigureSpec:
+@figure(
+    "removal",
+    "causes_removal",
+    "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
+    ("target", "measure", "count", "removed_for"),
+)
+def removal_figure(removal_curves: Sequence[RemovalCurve]) -> FigureSpec:
     """One number as heads go, in several orders; a random one as the band of its orders.
 
     Args:
-        curves: of one number, each of another order.
+        removal_curves: of one number, each of another order.
     """
+    curves = tuple(removal_curves)
     title = f"{curves[0].title[:1].upper()}{curves[0].title[1:]} as heads are removed"
     ends = "; ".join(
         f"{curve.order}: from {decimals(float(curve.values[:, 0].mean()))} to "
         f"{decimals(float(curve.values[:, -1].mean()))}"
         for curve in curves
     )
-    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, tuple(curves), title), f"{title}.")
+    return FigureSpec(title, f"{title}: {ends}", partial(removal_lines, curves, title), f"{title}.")
 
 
 def removal_lines(curves: Sequence[RemovalCurve], title: str, theme: Theme) -> go.Figure:

@@ -1,17 +1,16 @@
 """Maps of layers: the effect of each head, block and layer on a target, and what a patch brings back of it."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.causes.results import EffectKind, PartEffects, Patches
+from bertviz_core.causes.results import EffectComparison, EffectKind, PartEffects, Patches
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
-from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, escape, layout
 from bertviz_core.text import decimals
 
@@ -23,60 +22,114 @@ LEAST, MOST = 260, 640
 """Pixels of a map's height."""
 
 
-def effects_figure(effects: PartEffects, limit: float | None = None) -> FigureSpec:
-    """The effect of every head, feed-forward block and layer.
+@figure(
+    "effects",
+    "causes_effects",
+    "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
+    ("target", "measure"),
+)
+def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None = None) -> FigureSpec:
+    """The effect of every head, feed-forward block and layer, all kinds on one scale.
 
     Args:
-        effects: of one kind.
-        limit: end of the scale, so that several kinds share one; None for the largest effect of these.
+        effect_comparison: one result for each kind.
+        place: layer and head that is marked; None for that of the largest effect.
     """
-    title = f"Change of the {effects.title} with each part {KIND_WORDS[effects.kind]} — {effects.model}"
-    layer, head, largest = effects.ranked()[0]
-    alt = f"{title}: clean {decimals(effects.clean)} {effects.unit}; largest for layer {layer}, head {head}: "
+    first = effect_comparison.effects[0]
+    layer, head, largest = first.ranked()[0]
+    title = f"Change of the {first.title} with one part changed — {first.model}"
+    alt = f"{title}: clean {decimals(first.clean)} {first.unit}; {KIND_WORDS[first.kind]}, largest for layer {layer}, "
+    beyond = "; colours end at the largest effect of a head, darkest beyond it" if _beyond(effect_comparison) else ""
     return FigureSpec(
         title,
-        f"{alt}{decimals(largest)}",
-        partial(effects_map, effects, effects_limit([effects]) if limit is None else limit, title),
-        f"{title}. Clean: {decimals(effects.clean)} {effects.unit}.",
+        f"{alt}head {head}: {decimals(largest)}",
+        partial(effects_map, effect_comparison, place or (layer, head), title),
+        f"{title}: {', '.join(KIND_WORDS[each.kind] for each in effect_comparison.effects)}. FF: the feed-forward "
+        f"block; all: the whole layer. Clean: {decimals(first.clean)} {first.unit}{beyond}.",
     )
 
 
-def effects_limit(effects: Sequence[PartEffects]) -> float:
-    """End of a scale on which all effects of some kinds can be read, a round number."""
-    return round_limit(max(float(np.nanmax(np.abs(effect_columns(each)[0]))) for each in effects))
+def effects_limit(comparison: EffectComparison) -> float:
+    """End of the scale on which the effects of all heads can be read, a round number."""
+    return round_limit(max(float(np.nanmax(np.abs(each.heads))) for each in comparison.effects))
+
+
+def _beyond(comparison: EffectComparison) -> bool:
+    """Whether a block's or layer's effect is beyond the end of the scale."""
+    limit = effects_limit(comparison)
+    return any(bool((np.abs(effect_columns(each)[0]) > limit).any()) for each in comparison.effects)
 
 
 def effect_columns(effects: PartEffects) -> tuple[Float[np.ndarray, "layers columns"], list[str]]:
     """The effects as one matrix and the names of its columns: heads, feed-forward block, whole layer."""
     columns, names = [effects.heads], [str(head) for head in range(effects.heads.shape[1])]
-    for values, name in ((effects.feed_forward, "feed-forward"), (effects.layers, "layer")):
+    for values, name in ((effects.feed_forward, "FF"), (effects.layers, "all")):
         if values is not None:
             columns.append(values[:, None])
             names.append(name)
     return np.concatenate(columns, axis=1), names
 
 
-def effects_map(effects: PartEffects, limit: float, title: str, theme: Theme) -> go.Figure:
-    """Layers from the first one at the top, heads side by side, then the feed-forward block and the whole layer.
+def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str, theme: Theme) -> go.Figure:
+    """The kinds side by side, on a narrow page below each other: layers from the first one at the top, heads beside.
 
     Args:
-        effects: of one kind.
-        limit: end of the scale in both directions.
+        comparison: one result for each kind.
+        place: layer and head that is marked.
         title: stands alone on a slide.
         theme: colours and typeface.
     """
-    values, names = effect_columns(effects)
-    figure = _signed_map(values, limit, effects.unit, title, theme)
+    values, names = effect_columns(comparison.effects[0])
+    (layers, columns), kinds = values.shape, len(comparison.effects)
+    offsets = [(kind * (layers + 2), 0) if theme.slim else (0, kind * (columns + 1)) for kind in range(kinds)]
+    cells = np.full((offsets[-1][0] + layers, offsets[-1][1] + columns), np.nan, dtype=np.float32)
+    for (down, across), each in zip(offsets, comparison.effects, strict=True):
+        cells[down : down + layers, across : across + columns] = effect_columns(each)[0]
+    figure = _signed_map(cells, effects_limit(comparison), comparison.effects[0].unit, title, theme, offsets[-1][0])
+    words = [
+        "feed-forward block" if name == "FF" else "whole layer" if name == "all" else f"head {name}" for name in names
+    ]
+    hovered = np.full(cells.shape, "", dtype=object)
+    for (down, across), each in zip(offsets, comparison.effects, strict=True):
+        for layer in range(layers):
+            hovered[down + layer, across : across + columns] = [
+                f"layer {layer}, {word} {KIND_WORDS[each.kind]}" for word in words
+            ]
+        figure.add_annotation(
+            x=across + (columns - 1) / 2, y=down - 0.6, text=KIND_WORDS[each.kind], showarrow=False, yanchor="bottom"
+        )
+        line = {"color": theme.text, "width": 2}
+        x, y = across + place[1], down + place[0]
+        figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
     figure.update_traces(
         selector={"type": "heatmap"},
-        customdata=[[f"head {name}" if name.isdigit() else name for name in names]] * len(values),
-        hovertemplate="layer %{y}, %{customdata}: %{z:.4f}<extra></extra>",
+        customdata=hovered.tolist(),
+        hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
+        hoverongaps=False,
     )
-    figure.update_xaxes(title="head", tickvals=list(range(len(names))), ticktext=names, showgrid=False)
-    figure.add_vline(x=effects.heads.shape[1] - 0.5, line={"color": theme.muted, "width": 1})
+    across = sorted({each for _, each in offsets})
+    figure.update_xaxes(
+        title="head, then the feed-forward block (FF) and the whole layer (all)",
+        tickvals=[start + column for start in across for column in range(columns)],
+        ticktext=names * len(across),
+        showgrid=False,
+    )
+    down = sorted({each for each, _ in offsets})
+    step = max(1, -(-layers * 16 // (ROW * layers)))
+    figure.update_yaxes(
+        tickvals=[start + layer for start in down for layer in range(0, layers, step)],
+        ticktext=[str(layer) for _ in down for layer in range(0, layers, step)],
+        range=[len(cells) - 0.5, -1.6],
+    )
     return even_axes(figure, theme)
 
 
+@figure(
+    "patched-states",
+    "causes_states",
+    "what each hidden state of the text brings back of a target, copied into the run of a second text",
+    ("target", "measure"),
+)
 def patched_states_figure(patches: Patches) -> FigureSpec:
     """What each hidden state of the clean text brings back, layer by position.
 
@@ -109,6 +162,12 @@ def patched_states_map(patches: Patches, title: str, theme: Theme) -> go.Figure:
     return figure
 
 
+@figure(
+    "patched-heads",
+    "causes_heads",
+    "what each head of the text brings back of a target, copied into the run of a second text",
+    ("target", "measure"),
+)
 def patched_heads_figure(patches: Patches) -> FigureSpec:
     """What each head's output of the clean text brings back, layer by head."""
     title = f"Share of the {patches.title} that a copied head brings back — {patches.model}"
@@ -140,11 +199,11 @@ def _patched_caption(title: str, patches: Patches) -> str:
 
 
 def _signed_map(
-    values: Float[np.ndarray, "layers columns"], limit: float, unit: str, title: str, theme: Theme
+    values: Float[np.ndarray, "layers columns"], limit: float, unit: str, title: str, theme: Theme, more: int = 0
 ) -> go.Figure:
     """A map of layers with a scale around 0, and its numbers in the cells where they have room."""
     layers, columns = values.shape
-    height = min(MOST, max(LEAST, AROUND + ROW * layers))
+    height = min(MOST + ROW * more, max(LEAST, AROUND + ROW * layers))
     scale, figure = diverging(theme), go.Figure(layout=layout(theme, escape(title), height=height))
     figure.add_heatmap(
         x=list(range(columns)),

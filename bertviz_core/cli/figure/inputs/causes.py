@@ -1,0 +1,69 @@
+"""What interventions change: effects of heads and blocks, heads removed one after the other, patches of two texts."""
+
+from functools import cached_property
+
+from bertviz_core.causes.effects import compared, part_effects
+from bertviz_core.causes.means import part_means
+from bertviz_core.causes.patches import patches
+from bertviz_core.causes.removal import removal_curves
+from bertviz_core.causes.requests import open_target
+from bertviz_core.causes.results import EFFECT_KINDS, EffectComparison, PartMeans, Patches, RemovalCurve
+from bertviz_core.causes.runs import InterventionRuns
+from bertviz_core.causes.targets import MEASURES, Target
+from bertviz_core.cli.figure.inputs.runs import RunInputs
+from bertviz_core.errors import TextError
+from bertviz_core.trace.tokenization import tokenize
+
+FIRST_REMOVED, MOST_REMOVED = 6, 16
+"""Heads that are removed one after the other where no count is given, and at most."""
+
+
+class CauseInputs(RunInputs):
+    """A target, and how it answers to changes of the model."""
+
+    @cached_property
+    def target(self) -> Target:
+        """The number that is looked at: --set target=class:NAME, measure=margin; by default the cosine to --pair."""
+        return self._target(self.asked.pair)
+
+    def _target(self, pair: str | None) -> Target:
+        name, measure = self.asked.more.get("target"), self.asked.setting("measure", MEASURES)
+        text = self.asked.text()
+        opened = open_target(self.source, self.settings, text, pair, name, measure, base=self.loaded)
+        self.texts, self.notices = (text, pair), opened.notices
+        return opened
+
+    @cached_property
+    def part_means(self) -> PartMeans:
+        """Means of the model's parts over the default reference set."""
+        return part_means(self.loaded, self.tokenizer)
+
+    @cached_property
+    def effect_comparison(self) -> EffectComparison:
+        """The effects of every part, measured twice and estimated."""
+        batch, gradient = self.settings.max_batch_bytes, self.settings.max_gradient_bytes
+        return compared(
+            [
+                part_effects(self.target, kind, self.part_means if kind == "mean" else None, None, batch, gradient)
+                for kind in EFFECT_KINDS
+            ]
+        )
+
+    @cached_property
+    def removal_curves(self) -> tuple[RemovalCurve, ...]:
+        """The target as heads go: --set count=6, removed_for="its mean"."""
+        runs = InterventionRuns(self.target, self.settings.max_batch_bytes)
+        count = self.asked.place("count", MOST_REMOVED + 1, min(FIRST_REMOVED, len(runs.places)))
+        means = self.part_means if self.asked.setting("removed_for", ("nothing", "its mean")) == "its mean" else None
+        return removal_curves(runs, count, means, None, self.settings.max_gradient_bytes)
+
+    @cached_property
+    def patches(self) -> Patches:
+        """Every state and head of the text, copied into the run of --pair; a head reads the text alone."""
+        other = self.asked.pair
+        if other is None:
+            raise TextError("A patch needs a second text, into whose run is copied; give one (--pair).")
+        of_cosine = self.asked.more.get("target", "cosine") == "cosine"
+        runs = InterventionRuns(self._target(other if of_cosine else None), self.settings.max_batch_bytes)
+        self.texts = (self.asked.text(), other)
+        return patches(runs, tokenize(self.tokenizer, other))

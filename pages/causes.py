@@ -1,0 +1,24 @@
+"""Heads that matter: which parts of the model does a number depend on?"""
+
+import streamlit as st
+
+from ui.views.causes.effects import effects_view
+from ui.views.causes.patch import patch_view
+from ui.views.causes.several import several_view
+from ui.widgets import controls
+from ui.widgets.errors import shown_to_user
+from ui.widgets.formatting import heading
+from ui.widgets.target import target_row
+from ui.widgets.view_and_layer import view_choice
+
+name_model = heading("Heads that matter", "What changes when a head is taken away?")
+VIEWS = {"Effects": effects_view, "Several heads": several_view, "Patch": patch_view}
+with shown_to_user():
+    name = controls.model_name()
+    name_model(name, "every head is changed on purpose, and one number is measured")
+    view = view_choice(tuple(VIEWS))
+    chosen = target_row(name, alone=view == "Patch")
+    VIEWS[view](name, chosen)
+st.caption(
+    "An effect is of this text and this target alone: another text, or another number, has other heads that matter."
+)

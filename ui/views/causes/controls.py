@@ -1,0 +1,100 @@
+"""Widgets of the page on heads that matter; keys are names in the address."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from bertviz_core.causes.results import EffectKind, PartEffects
+from ui.session import SECOND_TEXT
+from ui.widgets.controls import BOUND, choice, level, pair
+
+HEAD, HEADS, COUNT, PLACE_OF, WHICH, PATCHED = (
+    "changed_head",
+    "removed_heads",
+    "count",
+    "removed_for",
+    "which",
+    "patched",
+)
+LARGEST = ""
+"""What is chosen where the head is that of the largest effect."""
+IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", "its mean": "mean"}
+MOST_REMOVED, FIRST_REMOVED = 16, 6
+WIDTH = 230
+Place = tuple[int, int]
+"""Layer and head."""
+
+
+def head_name(place: Place) -> str:
+    """A head as it is named in lists and in the address."""
+    return f"layer {place[0]}, head {place[1]}"
+
+
+def head_select(effects: PartEffects) -> Place:
+    """The head that is looked at, those of the largest effect first; a click on its cell chooses it, too."""
+    ranked = [(layer, head) for layer, head, _ in effects.ranked()]
+    names = {LARGEST: ranked[0], **{head_name(place): place for place in ranked}}
+    if st.session_state.get(HEAD) not in (None, *names):
+        st.session_state[HEAD] = LARGEST
+    chosen = st.selectbox(
+        "Head",
+        list(names),
+        key=HEAD,
+        format_func=lambda name: name or "the largest effect",
+        help="Sorted by the size of the effect of taking it away. A click on a cell chooses it, too.",
+        width=WIDTH,
+        **BOUND,
+    )
+    return names[str(chosen or LARGEST)]
+
+
+def take_head(place: Place) -> None:
+    """Make a head the chosen one, as a click in the map does."""
+    st.session_state[HEAD] = st.query_params[HEAD] = head_name(place)
+
+
+def heads_multiselect(places: Sequence[Place]) -> tuple[Place, ...]:
+    """Heads of the reader's choice."""
+    names = {head_name(place): place for place in places}
+    held = st.session_state.get(HEADS)
+    if held is not None and any(name not in names for name in held):
+        st.session_state[HEADS] = [name for name in held if name in names]
+    chosen = st.multiselect(
+        "Heads removed together",
+        list(names),
+        key=HEADS,
+        max_selections=MOST_REMOVED,
+        placeholder="choose heads",
+        **BOUND,
+    )
+    return tuple(names[str(name)] for name in chosen)
+
+
+def which_choice() -> str:
+    """Whether heads are searched for or chosen."""
+    return choice("Heads", ("greedy search", "my choice"), WHICH, width="content")
+
+
+def count_level(most: int) -> int:
+    """How many heads go."""
+    words = "Greedy: at each step the head whose removal moves the target furthest from its clean value."
+    return level("How many", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT, words)
+
+
+def in_place() -> EffectKind:
+    """What stands in the place of a removed head."""
+    words = "Nothing: the head's output is zeros. Its mean: the average of its output over a reference set."
+    return IN_PLACE[choice("In its place", tuple(IN_PLACE), PLACE_OF, width="content", help=words)]
+
+
+def patched_choice(has_states: bool) -> str:
+    """What is copied."""
+    options = ("hidden states", "heads") if has_states else ("heads",)
+    if st.session_state.get(PATCHED) not in (None, *options):
+        st.session_state[PATCHED] = options[0]
+    return choice("Copied", options, PATCHED, width="content")
+
+
+def other_text() -> str:
+    """The text into whose run is copied: the second text of the sidebar; an example where there is none."""
+    return pair() or SECOND_TEXT

@@ -1,0 +1,89 @@
+"""Patch: parts of the text's run copied into that of a second text of as many tokens."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.causes.results import Patches
+from bertviz_core.errors import TextError
+from bertviz_core.figures.predictions.causes.maps import patched_heads_figure, patched_states_figure
+from bertviz_core.text import counted, decimals, escape_controls
+from ui.cache import models
+from ui.views.causes import cache, controls, texts
+from ui.widgets.controls import pair
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.target import ChosenTarget
+
+
+def patch_view(name: str, chosen: ChosenTarget) -> None:
+    """What a copied state, or a copied head, brings back of the difference between two texts."""
+    other = controls.other_text()
+    first, second = models.tokens(name, chosen.text, None), models.tokens(name, other, None)
+    if len(first) != len(second):
+        raise TextError(
+            f"The texts have {counted(len(first), 'token')} and {counted(len(second), 'token')}: “{chosen.text}” and "
+            f"“{other}”. Only texts of equally many can be patched, position by position; change a word for one of as "
+            "many pieces."
+        )
+    patches = cache.patched(name, chosen, other)
+    part = controls.patched_choice(patches.states is not None)
+    spec = patched_states_figure(patches) if part == "hidden states" else patched_heads_figure(patches)
+    words = figure_block(
+        spec,
+        f"patched {part} {name}",
+        patch_frame(patches, part),
+        texts=(chosen.text, other),
+        explanation=(texts.PATCHES, texts.patch_code(name, chosen, other)),
+    )
+    with words:
+        st.markdown(_said(patches, part, pair() is None))
+        st.markdown(f"Tokens at the same position that differ: {_aligned(patches)}")
+        st.caption(texts.SHARES)
+        for notice in patches.notices:
+            st.caption(escape_markdown(notice))
+
+
+def _said(patches: Patches, part: str, example: bool) -> str:
+    """Both texts' numbers and the largest share, in words."""
+    values = patches.states if part == "hidden states" and patches.states is not None else patches.heads
+    layer, place = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
+    where = f"of token {place} ({escape_markdown(escape_controls(patches.tokens.tokens[int(place)]))})"
+    what = (
+        f"the state {where} that goes into layer {layer}" if part == "hidden states" else f"layer {layer}, head {place}"
+    )
+    return (
+        f"The {escape_markdown(patches.title)} is **{decimals(patches.clean)}** for the text and "
+        f"**{decimals(patches.corrupt)}** for the second one{', an example' if example else ''}. Copied from the first "
+        f"into the second, {what} brings back **{float(values[layer, place]):.0%}** of the difference, most of all."
+    )
+
+
+def _aligned(patches: Patches) -> str:
+    """The tokens in which the texts differ, one beside the other."""
+    pairs = [
+        f"{place} **{_token(one)}** / **{_token(other)}**"
+        for place, (one, other) in enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))
+        if one != other
+    ]
+    return ", ".join(pairs) + "." if pairs else "none."
+
+
+def _token(token: str) -> str:
+    return escape_markdown(escape_controls(token))
+
+
+def patch_frame(patches: Patches, part: str) -> pd.DataFrame:
+    """A row for each layer; a column for each position or head."""
+    if part == "hidden states" and patches.states is not None:
+        names = [
+            f"{place} {one}" if one == other else f"{place} {one} / {other}"
+            for place, (one, other) in enumerate(zip(patches.tokens.tokens, patches.corrupt_tokens.tokens, strict=True))
+        ]
+        frame = pd.DataFrame(patches.states.astype(float), columns=names)
+    else:
+        frame = pd.DataFrame(
+            patches.heads.astype(float), columns=[f"head {head}" for head in range(patches.heads.shape[1])]
+        )
+    frame.insert(0, "layer", np.arange(len(frame)))
+    return frame

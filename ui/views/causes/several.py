@@ -1,0 +1,88 @@
+"""Several heads removed together: beside the sum of their single effects, and one after the other as a curve."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.causes.results import JointRemoval, RemovalCurve
+from bertviz_core.figures.predictions.causes.curves import removal_figure
+from bertviz_core.text import decimals
+from ui.views.causes import cache, controls, texts
+from ui.widgets.figure_block import figure_block, numbers_table
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.target import ChosenTarget
+
+IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
+
+
+def several_view(name: str, chosen: ChosenTarget) -> None:
+    """Heads found by a greedy search, or chosen: joint effect, sum of single ones, and the curve."""
+    heads = [(layer, head) for layer in range(cache.model_layers(name)) for head in range(cache.head_count(name))]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        which = controls.which_choice()
+        kind = controls.in_place()
+        if which == "my choice":
+            places = controls.heads_multiselect(heads)
+        else:
+            count = controls.count_level(len(heads))
+    if which == "my choice":
+        if not places:
+            st.info("Choose the heads to remove above.", icon=":material/info:")
+            return
+        _joint(cache.joint(name, chosen, places, kind))
+        return
+    curves = cache.curves(name, chosen, count, kind)
+    greedy = next(each for each in curves if each.order == "greedy")
+    words = figure_block(
+        removal_figure(curves),
+        f"removal {kind} {name}",
+        curve_frame(curves),
+        texts=cache.read(name, chosen),
+        explanation=(texts.REMOVAL, texts.removal_code(name, chosen, count, kind)),
+    )
+    with words:
+        _joint(cache.joint(name, chosen, tuple((int(layer), int(head)) for layer, head in greedy.places[0]), kind))
+        st.caption(texts.CURVES)
+        if all(each.order != "gradient" for each in curves):
+            st.caption("The order by gradients is left out: its run needs more memory than is allowed.")
+
+
+def _joint(removal: JointRemoval) -> None:
+    """The joint effect beside the sum of the single ones, and each head's own."""
+    with st.container(horizontal=True):
+        st.metric("Clean", decimals(removal.clean), help=f"The {removal.title}, unchanged; in {removal.unit}.")
+        st.metric("Joint effect", _signed(removal.joint), help="All these heads removed together.")
+        st.metric("Sum of single effects", _signed(removal.total), help="Each head removed alone, added up.")
+        st.metric("Difference", _signed(removal.joint - removal.total), help="What the heads do to each other.")
+    st.markdown(
+        f"Removed together {IN_WORDS[removal.kind]}, these {len(removal.places)} heads change the "
+        f"{escape_markdown(removal.title)} by **{_signed(removal.joint)}**; their single effects add up to "
+        f"**{_signed(removal.total)}**."
+    )
+    frame = pd.DataFrame(
+        {
+            "layer": removal.places[:, 0].astype(int),
+            "head": removal.places[:, 1].astype(int),
+            "effect alone": removal.single.astype(float),
+            "sum so far": np.cumsum(removal.single, dtype=float),
+        }
+    )
+    numbers_table(frame, "The removed heads and the effect of each alone")
+
+
+def _signed(value: float) -> str:
+    return f"+{decimals(value)}" if value > 0 else decimals(value)
+
+
+def curve_frame(curves: tuple[RemovalCurve, ...]) -> pd.DataFrame:
+    """The target after each step: of the random orders their mean, least and greatest value."""
+    columns: dict[str, object] = {"heads removed": np.arange(curves[0].values.shape[1])}
+    for curve in curves:
+        if curve.order == "random":
+            columns["random, mean"] = curve.values.mean(axis=0).astype(float)
+            columns["random, least"] = curve.values.min(axis=0).astype(float)
+            columns["random, greatest"] = curve.values.max(axis=0).astype(float)
+            continue
+        columns[curve.order] = curve.values[0].astype(float)
+        columns[f"head of {curve.order}"] = ["", *(controls.head_name((int(a), int(b))) for a, b in curve.places[0])]
+    return pd.DataFrame(columns)
