@@ -17,8 +17,8 @@ with shown_to_user():
     name = controls.model_name()
     name_model(name, "every head is changed on purpose, and one number is measured")
     view = view_choice(tuple(VIEWS))
-    chosen = target_row(name, alone=view == "Patch")
-    VIEWS[view](name, chosen)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    VIEWS[view](name, target_row(name, view == "Patch", row), row)
 st.caption(
     "An effect is of this text and this target alone: another text, or another number, has other heads that matter."
 )

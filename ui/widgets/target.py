@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.requests import TargetKind, open_target, target_request
 from bertviz_core.causes.targets import MEASURES, Measure, Target, probe_target
@@ -77,12 +78,13 @@ class _Offered:
     missing: str
 
 
-def target_row(name: str, alone: bool = False) -> ChosenTarget:
+def target_row(name: str, alone: bool = False, row: DeltaGenerator | None = None) -> ChosenTarget:
     """The row of controls and, below it, what is compared or missing; what the reader chose.
 
     Args:
         name: name of the model.
         alone: whether heads read the text without the second one, which this view has another use for.
+        row: the row, where other controls stand in it too; None for one of its own.
 
     Raises:
         BertvizError: the target cannot be asked for, in one sentence.
@@ -90,7 +92,7 @@ def target_row(name: str, alone: bool = False) -> ChosenTarget:
     offered, probe = _offered(name, alone), _probe(name)
     if stored(TARGET) not in (None, *offered.kinds):
         store(TARGET, None)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom") if row is None else row:
         kind = choice("Target", offered.kinds, TARGET, width="content", help="The number whose changes are measured.")
         chosen = _CHOSEN[kind](name, offered.tasks, None if alone else pair(), probe)
     if chosen.kind == "cosine":

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from bertviz_core.causes.effects import compared, effect_spread, gradient_nbytes, part_effects
+from bertviz_core.causes.effects import compared, gradient_nbytes, part_effects
 from bertviz_core.causes.gates import head_gates
 from bertviz_core.causes.means import part_means
 from bertviz_core.causes.patches import patches
@@ -17,7 +17,6 @@ from bertviz_core.causes.removal import RANDOM_ORDERS, joint_removal, removal_cu
 from bertviz_core.causes.results import (
     EffectComparison,
     EffectKind,
-    EffectSpread,
     JointRemoval,
     PartMeans,
     Patches,
@@ -112,32 +111,6 @@ def patched(name: str, chosen: ChosenTarget, other: str) -> Patches:
 
     layers = model_layers(name)
     return _awaited("patches", name, chosen, other, work, layers, layers * (len(tokens) + head_count(name)))
-
-
-def spread(name: str, chosen: ChosenTarget, texts: tuple[str, ...], kind: EffectKind) -> EffectSpread:
-    """The effect of each head over a list of texts.
-
-    Raises:
-        BertvizError: as effect_spread and open_target.
-    """
-
-    def work(tell: Progress) -> EffectSpread:
-        means = _means(name, kind)
-
-        def each(place: int, text: str) -> Any:
-            tell(place, len(texts))
-            return part_effects(
-                opened_target(name, chosen._replace(text=text)),
-                kind,
-                means,
-                None,
-                settings().max_batch_bytes,
-                settings().max_gradient_bytes,
-            )
-
-        return effect_spread(each(place, text) for place, text in enumerate(texts))
-
-    return _awaited("spread", name, chosen, (texts, kind), work, len(texts), len(texts) * _rows(name, 1))
 
 
 def part_means_of(name: str) -> PartMeans:

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import EffectComparison, EffectKind, PartEffects
 from bertviz_core.figures.predictions.causes.maps import KIND_WORDS, effect_columns, effects_figure
@@ -19,21 +20,28 @@ from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.target import ChosenTarget
 
 KEY = "causes_effects"
+TOLD_FROM = 50 * 2**20
+"""Bytes of the run with gradients from which the page says what it needs."""
+HEIGHT = 300
+"""Pixels of the list."""
 SEEN = "causes_cell_seen"
 """Key of the session: the cell that was clicked last."""
 
 
-def effects_view(name: str, chosen: ChosenTarget) -> None:
+def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     """The map of all three, the list, how far they agree, and one head."""
     kinds = _kinds(name, chosen)
     comparison = cache.effects(name, chosen, kinds)
     first = comparison.effects[0]
     _take_cell(cell_click(KEY), first)
-    place = controls.head_select(first)
+    with row:
+        place = controls.head_select(first)
     words = figure_block(
         effects_figure(comparison, place),
         f"effects {name}",
         effect_frame(comparison),
+        numbers="open",
+        height=HEIGHT,
         texts=first.tokens,
         explanation=(texts.EFFECTS, texts.effects_code(name, chosen)),
     )
@@ -63,7 +71,8 @@ def _kinds(name: str, chosen: ChosenTarget) -> tuple[EffectKind, ...]:
     if need > allowed:
         st.warning(f"{told} allowed, so it is left out; a shorter text has it.", icon=":material/memory:")
         return "zero", "mean"
-    st.caption(f"{told} allowed.")
+    if need > TOLD_FROM:
+        st.caption(f"{told} allowed.")
     return "zero", "mean", "gradient"
 
 
@@ -137,8 +146,8 @@ def _agreement(comparison: EffectComparison) -> str:
     agree = (
         "All name the same head as the largest."
         if same
-        else "They do not name the same head as the largest: "
-        + ", ".join(f"{kind} {controls.head_name(place)}" for kind, place in zip(kinds, largest, strict=True))
+        else "They differ in which head is the largest: "
+        + "; ".join(f"{controls.head_name(place)} by {kind}" for kind, place in zip(kinds, largest, strict=True))
         + "."
     )
     return f"Correlation over {counted(count, 'head')}: {', '.join(pairs)}. {agree}"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import Patches
 from bertviz_core.errors import TextError
@@ -16,7 +17,7 @@ from ui.widgets.formatting import escape_markdown
 from ui.widgets.target import ChosenTarget
 
 
-def patch_view(name: str, chosen: ChosenTarget) -> None:
+def patch_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     """What a copied state, or a copied head, brings back of the difference between two texts."""
     other = controls.other_text()
     first, second = models.tokens(name, chosen.text, None), models.tokens(name, other, None)
@@ -27,7 +28,8 @@ def patch_view(name: str, chosen: ChosenTarget) -> None:
             "many pieces."
         )
     patches = cache.patched(name, chosen, other)
-    part = controls.patched_choice(patches.states is not None)
+    with row:
+        part = controls.patched_choice(patches.states is not None)
     spec = patched_states_figure(patches) if part == "hidden states" else patched_heads_figure(patches)
     words = figure_block(
         spec,

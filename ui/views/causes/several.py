@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import JointRemoval, RemovalCurve
 from bertviz_core.figures.predictions.causes.curves import removal_figure
@@ -15,10 +16,10 @@ from ui.widgets.target import ChosenTarget
 IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
 
 
-def several_view(name: str, chosen: ChosenTarget) -> None:
+def several_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     """Heads found by a greedy search, or chosen: joint effect, sum of single ones, and the curve."""
     heads = [(layer, head) for layer in range(cache.model_layers(name)) for head in range(cache.head_count(name))]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with row:
         which = controls.which_choice()
         kind = controls.in_place()
         if which == "my choice":

@@ -1,0 +1,232 @@
+"""The page on heads that matter: its numbers against models whose weights are changed, and every refusal in a sentence.
+
+Covers `pages/causes.py`, `ui/views/causes/*.py`, `bertviz_core/cli/figure/inputs/causes.py`.
+"""
+
+import json
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoTokenizer
+
+from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.models.sources import resolve
+from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import decimals
+from tests.helpers.tiny_models import save_tiny
+from tests.pages.labels import NAMES, save_heads
+from tests.pages.opened import _decoded, metrics, opened, said, views
+from ui.session import SECOND_TEXT, settings
+from ui.views.causes import cache
+
+TEXT = "I love my pet python."
+LAYERS, HEADS, SIZE = 6, 12, 32
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+
+
+def shown(**address: str) -> AppTest:
+    """The page, without an error."""
+    at = opened("causes", **address)
+    assert not at.exception
+    return at
+
+
+def charts(at: AppTest) -> dict[str, Any]:
+    """Key of each chart -> the chart as it is sent."""
+    return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
+
+
+def cells(at: AppTest, key: str) -> np.ndarray:
+    """The cells of a map."""
+    (found,) = (each["z"] for each in charts(at)[key]["data"] if each["type"] == "heatmap")
+    return np.array(found, dtype=float)
+
+
+def told(at: AppTest) -> str:
+    """All that the page says in Markdown."""
+    return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
+
+
+def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT) -> float:
+    """The cosine of transformers' own runs, the columns of some heads in the output projections set to 0.
+
+    The second text is held fixed: it is run by the model as it is.
+    """
+    folder = resolve(DEFAULT_MODEL, settings()).folder
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+
+    def vector(text: str) -> torch.Tensor:
+        with torch.no_grad():
+            found: torch.Tensor = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0)
+        return found
+
+    fixed = vector(second)
+    for layer, head in places:
+        weight = model.encoder.layer[layer].attention.output.dense.weight
+        weight.data[:, head * SIZE : (head + 1) * SIZE] = 0
+    return float(torch.nn.functional.cosine_similarity(vector(TEXT), fixed, dim=0))
+
+
+def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
+    at = shown()
+    assert views(at) == ["Effects", "Several heads", "Patch"]
+    values = cells(at, "causes_effects")
+    assert values.shape == (LAYERS, 3 * (HEADS + 2) + 2)
+    assert np.isnan(values[:, [HEADS + 2, 2 * HEADS + 5]]).all()
+    clean = cosine_without()
+    for layer, head in ((0, 4), (3, 0), (5, 3)):
+        assert values[layer, head] == pytest.approx(cosine_without((layer, head)) - clean, abs=1e-5)
+    layer, head = np.unravel_index(np.abs(values[:, :HEADS]).argmax(), (LAYERS, HEADS))
+    assert f"Layer {layer}, head {head}:" in told(at)
+    assert f"is **{decimals(clean)}** with all heads" in told(at)
+    assert f"taken away **{decimals(cosine_without((int(layer), int(head))))}**" in told(at)
+    zero, mean, gradient = (values[:, start : start + HEADS].ravel() for start in (0, HEADS + 3, 2 * HEADS + 6))
+    matrix = np.corrcoef([zero, mean, gradient])
+    said_of = (
+        ("zero and mean", matrix[0, 1]),
+        ("zero and gradient", matrix[0, 2]),
+        ("mean and gradient", matrix[1, 2]),
+    )
+    for words, value in said_of:
+        assert f"{words} **{decimals(float(value), 2)}**" in told(at)
+    rows = at.dataframe[0].value
+    assert len(rows) == LAYERS * (HEADS + 2)
+    assert rows["taken away"].abs().is_monotonic_decreasing
+
+
+def test_a_chosen_head_is_marked_told_and_linked() -> None:
+    at = shown(changed_head="layer 2, head 7")
+    assert at.selectbox(key="changed_head").value == "layer 2, head 7"
+    marks = [each for each in charts(at)["causes_effects"]["layout"]["shapes"] if each["type"] == "rect"]
+    assert [(each["x0"], each["y0"]) for each in marks] == [(start + 6.5, 1.5) for start in (0, 15, 30)]
+    assert f"taken away **{decimals(cosine_without((2, 7)))}**" in told(at)
+    (link,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-causes_attention")]
+    assert "attention?layer=2&head=7" in link.json
+    other = shown(changed_head="layer 9, head 1")
+    assert other.selectbox(key="changed_head").value == ""
+
+
+def test_removing_a_head_is_told_of_every_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save_heads(tmp_path / "heads")
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
+    at = shown(model="classes", target="class", measure="probability", changed_head="layer 1, head 0")
+    tokenizer = AutoTokenizer.from_pretrained(folder / "classes")
+    model = AutoModelForSequenceClassification.from_pretrained(folder / "classes").eval()
+    inputs = tokenizer(TEXT, return_tensors="pt")
+    size = model.config.hidden_size // model.config.num_attention_heads
+    frame = next(each.value for each in at.dataframe if "class" in each.value.columns)
+    assert list(frame["class"]) == list(NAMES)
+    with torch.no_grad():
+        clean = model(**inputs).logits[0].softmax(-1)
+        model.bert.encoder.layer[1].attention.output.dense.weight.data[:, :size] = 0
+        without = model(**inputs).logits[0].softmax(-1)
+    np.testing.assert_allclose(frame["probability with all heads"], clean, atol=1e-5)
+    np.testing.assert_allclose(frame["probability without this head"], without, atol=1e-5)
+    best = int(clean.argmax())
+    effect = cells(at, "causes_effects")[1, 0]
+    assert effect == pytest.approx(float(without[best] - clean[best]), abs=1e-5)
+
+
+def test_heads_removed_together_are_beside_the_sum_of_single_effects() -> None:
+    at = shown(view="Several heads", count="3")
+    line = next(each for each in charts(at)["causes_removal"]["data"] if each.get("name") == "greedy")
+    frame = at.dataframe[0].value
+    places = [(int(layer), int(head)) for layer, head in zip(frame["layer"], frame["head"], strict=True)]
+    clean = cosine_without()
+    values = [cosine_without(*places[:count]) for count in range(4)]
+    np.testing.assert_allclose(line["y"], values, atol=1e-5)
+    assert metrics(at)["Joint effect"].lstrip("+") == decimals(values[-1] - clean)
+    alone = [cosine_without(place) - clean for place in places]
+    np.testing.assert_allclose(frame["effect alone"], alone, atol=1e-5)
+    assert metrics(at)["Sum of single effects"].lstrip("+") == decimals(float(frame["effect alone"].sum()))
+
+
+def test_chosen_heads_are_removed_together_and_at_their_means() -> None:
+    at = shown(view="Several heads", which="my choice")
+    assert "Choose the heads to remove above." in at.info[0].value
+    at.multiselect(key="removed_heads").set_value(["layer 0, head 1", "layer 5, head 3"]).run()
+    expected = cosine_without((0, 1), (5, 3)) - cosine_without()
+    assert metrics(at)["Joint effect"].lstrip("+") == decimals(expected)
+    assert at.query_params["removed_heads"] == ["layer 0, head 1", "layer 5, head 3"]
+    zero = metrics(at)["Joint effect"]
+    at.button_group(key="removed_for").set_value(["its mean"]).run()
+    assert metrics(at)["Joint effect"] != zero
+    assert "at their means" in told(at)
+
+
+def test_patches_of_two_texts_are_shares_between_their_numbers() -> None:
+    at = shown(view="Patch")
+    values = cells(at, "causes_states")
+    assert values.shape == (LAYERS, 8)
+    same = [0, 1, 2, 5, 6, 7]
+    np.testing.assert_allclose(values[0, same], 0, atol=1e-5)  # below the first layer only two tokens differ
+    assert "3 **my** / **coding**, 4 **pet** / **in**." in told(at)
+    assert f"is **{decimals(cosine_without())}** for the text and **1.0000** for the second one, an example" in told(at)
+    layer, place = np.unravel_index(np.abs(values).argmax(), values.shape)
+    assert f"the state of token {place} (pet) that goes into layer {layer} brings back" in told(at)
+    at.button_group(key="patched").set_value(["heads"]).run()
+    assert cells(at, "causes_heads").shape == (LAYERS, HEADS)
+
+
+@pytest.mark.parametrize("view", ["Effects", "Patch"])
+def test_texts_of_unequal_length_are_refused_by_the_patch_alone(view: str) -> None:
+    at = shown(view=view, pair="A river.")
+    errors = [said(each.value) for each in at.error]
+    if view == "Effects":
+        assert errors == []
+    else:
+        assert "The texts have 8 tokens and 5 tokens" in errors[0]
+        assert "change a word for one of as many pieces" in errors[0]
+
+
+def test_a_gradient_that_needs_too_much_memory_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000000")
+    at = shown(text="One more python, please.")
+    assert cells(at, "causes_effects").shape == (LAYERS, 2 * (HEADS + 2) + 1)
+    assert "so it is left out" in at.warning[0].value
+    assert "The order by gradients is left out" in told(shown(text="One more python.", view="Several heads", count="2"))
+
+
+def test_a_model_without_heads_to_change_is_refused_in_a_sentence(models_dir: Path) -> None:
+    save_tiny("fnet", models_dir / "fnet")
+    at = shown(model="fnet")
+    assert "no attention heads whose output could be changed" in said(at.error[0].value)
+
+
+def test_a_word_is_a_target() -> None:
+    at = shown(model=SPLADE, target="word", text="The capital of France is [MASK].", target_word="paris")
+    folder = resolve(SPLADE, settings()).folder
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForMaskedLM.from_pretrained(folder).eval()
+    (paris,) = tokenizer("paris", add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        log_p = model(**tokenizer("The capital of France is [MASK].", return_tensors="pt")).logits[0].log_softmax(-1)
+    assert f"is **{decimals(float(log_p[6, paris]))}** with all heads" in told(at)
+    assert "target_word" not in at.query_params
+
+
+@pytest.mark.parametrize(("view", "key"), [("Effects", "effects"), ("Several heads", "removal"), ("Patch", "states")])
+def test_the_code_of_each_view_gives_its_numbers(view: str, key: str) -> None:
+    at = shown(view=view, **{f"causes_{key}_explained": "true"})
+    code = at.code[0].value
+    names: dict[str, Any] = {}
+    with redirect_stdout(StringIO()):
+        exec(code, names)
+    if view == "Effects":
+        values = cells(at, "causes_effects")
+        np.testing.assert_allclose(names["effects"].heads, values[:, 2 * HEADS + 6 : 3 * HEADS + 6], atol=1e-6)
+    elif view == "Patch":
+        np.testing.assert_allclose(names["result"].states, cells(at, "causes_states"), atol=1e-5)
+    else:
+        greedy = next(each for each in charts(at)["causes_removal"]["data"] if each.get("name") == "greedy")
+        np.testing.assert_allclose(names["curves"][0].values[0], greedy["y"], atol=1e-5)
+        assert metrics(at)["Joint effect"].lstrip("+") == decimals(names["removal"].joint)
