@@ -67,10 +67,7 @@ def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
         theme: colours and typeface.
     """
     rows, columns = (2, 1) if theme.narrow else (1, 2)
-    names = ("strongest words replaced", "strongest words alone kept")
-    figure = make_subplots(
-        rows, columns, shared_yaxes="all", subplot_titles=names, horizontal_spacing=0.06, vertical_spacing=0.2
-    )
+    figure = make_subplots(rows, columns, shared_yaxes="all", horizontal_spacing=0.06, vertical_spacing=0.2)
     figure.update_layout(layout(theme, escape(title), height=STACKED if theme.narrow else HEIGHT))
     places = ((1, 1), (2, 1) if theme.narrow else (1, 2))
     counts, grey = list(result.counts), theme.colours["layer_norm"]
@@ -83,7 +80,9 @@ def curve_plots(result: WordCurves, title: str, theme: Theme) -> go.Figure:
     for curve in result.curves:
         for place, values in zip(places, (curve.without, curve.alone), strict=True):
             _line(figure, counts, values, METHOD_NAMES[curve.method], COLOURS[curve.method], place)
-    figure.update_xaxes(title="words", rangemode="tozero")
+    names = (f"strongest words replaced by {result.instead}", "strongest words kept, all others replaced")
+    for (row, column), name in zip(places, names, strict=True):
+        figure.update_xaxes(title=name, rangemode="tozero", row=row, col=column)
     figure.update_yaxes(title=result.unit, col=1)
     return even_axes(figure, theme)
 

@@ -82,7 +82,7 @@ def shares_strip(result: WordShares, pieces: TextPieces, title: str, theme: Them
     if not beside:
         return figure
     marker = {"color": [0], "cmin": -limit, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
-    marker["colorbar"] = colour_bar(result.unit, -limit, limit)
+    marker["colorbar"] = colour_bar(result.unit, -limit, limit, most=3)
     return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
 
 
