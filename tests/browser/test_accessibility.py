@@ -68,6 +68,11 @@ PAGES = {
         "Train a head": ["predictions_probe", "predictions_classes"],
         "Several texts": [],
     },
+    "causes": {
+        "Effects": ["causes_effects"],
+        "Several heads": ["causes_removal"],
+        "Patch": ["causes_states"],
+    },
     "corpus": {
         "Search": ["corpus_search"],
         "Map": [],
@@ -83,7 +88,7 @@ QUERY = {"predictions": "?model=splade-tiny"}
 """Page -> query of its address, where its views need another model than the one that everyone begins with."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
-READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions")
+READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions", "causes")
 """Pages whose first view reads the text; the others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
 """Charts whose table is a file; every chart has that too."""

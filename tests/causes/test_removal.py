@@ -13,6 +13,7 @@ from bertviz_core.causes.removal import (
     joint_removal,
     random_orders,
     removal_curve,
+    removal_curves,
 )
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import class_target
@@ -85,3 +86,14 @@ def test_the_accuracy_with_heads_removed_is_that_of_the_model_without_them(famil
         np.mean([one == other for one, other in zip(without, labels, strict=True)])
     )
     assert answers() == labels
+
+
+def test_all_orders_are_those_of_their_own_functions() -> None:
+    runs = tiny_runs("bert")
+    greedy, gradient, random = removal_curves(runs, 3)
+    assert [each.order for each in (greedy, gradient, random)] == ["greedy", "gradient", "random"]
+    assert greedy.places[0].tolist() == [list(place) for place in greedy_order(runs, 3)]
+    assert gradient.places[0].tolist() == [list(place) for place in gradient_order(runs, 3)]
+    assert random.places.tolist() == [[list(place) for place in order] for order in random_orders(runs, 3)]
+    without = removal_curves(runs, 3, max_gradient_bytes=1)
+    assert [each.order for each in without] == ["greedy", "random"]

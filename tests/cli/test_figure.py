@@ -36,6 +36,7 @@ from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
+from ui.views.causes import cache as causes_cache
 from ui.views.sentences import similarity
 from ui.widgets import figure_block
 
@@ -44,6 +45,8 @@ EVIL = "<img src=x onerror=alert(1)></svg> & python"
 SVG = "{http://www.w3.org/2000/svg}"
 PAIRS = ("One river.", "One bank.", "Two rivers.")
 SECOND = "A python sleeps."
+ALIKE = "I love coding in python."
+"""Of as many tokens as the text."""
 LABELLED = ("a\tOne river.", "b\tOne bank.", "a\tTwo rivers.", "b\tTwo banks.")
 TYPED = {"labelled": "typed", "labelled_texts": "\n".join(LABELLED)}
 WORDS = ("city\tThe capital of France is [MASK].", "moon\tThe [MASK] shone all night.")
@@ -139,6 +142,13 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "surprise": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Surprise"})),
     "lens --set lens=entropy": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Lens", "lens": "entropy"})),
+    f"effects --pair '{SECOND}'": ((TEXT,), ("causes", {"pair": SECOND})),
+    f"removal --set count=2 --pair '{SECOND}'": (
+        (TEXT,),
+        ("causes", {"view": "Several heads", "count": "2", "pair": SECOND}),
+    ),
+    f"patched-states --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "pair": ALIKE})),
+    f"patched-heads --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "patched": "heads", "pair": ALIKE})),
     "terms --set shown=4": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Expanded terms", "shown": "4"})),
     f"term-score --pair '{SECOND}'": (
         (TEXT,),
@@ -196,6 +206,7 @@ def test_a_file_has_the_picture_of_the_page(
     done = run(name, address.get("model", MODEL), *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
+    monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
         monkeypatch.setattr(similarity, "EVERY_PAIR", 2)

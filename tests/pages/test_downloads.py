@@ -18,6 +18,7 @@ from bertviz_core.models.sources import resolve
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
+from ui.views.causes import cache as causes_cache
 from ui.views.corpus import cache
 
 MODEL = "all-MiniLM-L6-v2"
@@ -190,6 +191,26 @@ VIEWS = {
     "terms": of_text(
         "predictions", {"model": SPLADE, "view": "Expanded terms"}, f"predictions-expanded-terms-{SPLADE}"
     ),
+    "effects": View(
+        "causes",
+        {"pair": "A snake."},
+        (f"causes-effects-{MODEL}",),
+        f"{TEXT} and “A snake.”",
+        "cosine, −",
+    ),
+    "removal": View(
+        "causes",
+        {"view": "Several heads", "pair": "A snake.", "count": "2"},
+        (f"causes-removal-zero-{MODEL}",),
+        f"{TEXT} and “A snake.”",
+    ),
+    "patched": View(
+        "causes",
+        {"view": "Patch"},
+        (f"causes-patched-hidden-states-{MODEL}",),
+        f"{TEXT} and “I love coding in python.”",
+        "share, −",
+    ),
     "score": View(
         "predictions",
         {"model": SPLADE, "view": "Expanded terms", "pair": "A snake."},
@@ -211,6 +232,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
 
 
 def at_view(view: View) -> AppTest:

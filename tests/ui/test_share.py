@@ -14,6 +14,7 @@ from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
 from ui import session, share
+from ui.views.causes import cache as causes_cache
 from ui.views.corpus import cache
 
 KINDS = (
@@ -82,6 +83,15 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
+    ("causes", {"changed_head": "layer 2, head 7"}, {}),
+    ("causes", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
+    ("causes", {"view": "Several heads", "count": 3, "removed_for": "its mean"}, {}),
+    (
+        "causes",
+        {"view": "Several heads", "which": "my choice", "removed_heads": ["layer 0, head 1", "layer 2, head 3"]},
+        {},
+    ),
+    ("causes", {"view": "Patch", "patched": "heads"}, PAIR),
     ("corpus", {"corpus": "made", "hits": 5, "hit": 2}, {"corpus_query": "A storm.", "where": "source=news"}),
     ("corpus", {"view": "Map", "coloured": "topic"}, {}),
     ("corpus", {"view": "Near duplicates", "alike": "0.9", "group": 2}, {}),
@@ -109,6 +119,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811  # a fixture
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
 
 
 BY_POSITION = {
@@ -116,6 +127,7 @@ BY_POSITION = {
     "key_token": "key",
     "position_token": "position",
     "guess_token": "guess",
+    "target_at_token": "target_at",
     "mask": "mask",
 }
 """Key of a list of tokens -> its name in the address, which holds the position and never the word."""

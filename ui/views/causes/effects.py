@@ -42,7 +42,7 @@ def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         effect_frame(comparison),
         numbers="open",
         height=HEIGHT,
-        texts=first.tokens,
+        texts=(chosen.text, chosen.pair),
         explanation=(texts.EFFECTS, texts.effects_code(name, chosen)),
     )
     with words:

@@ -50,10 +50,11 @@ def _said(patches: Patches, part: str, example: bool) -> str:
     """Both texts' numbers and the largest share, in words."""
     values = patches.states if part == "hidden states" and patches.states is not None else patches.heads
     layer, place = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
-    where = f"of token {place} ({escape_markdown(escape_controls(patches.tokens.tokens[int(place)]))})"
-    what = (
-        f"the state {where} that goes into layer {layer}" if part == "hidden states" else f"layer {layer}, head {place}"
-    )
+    if part == "hidden states":
+        token = _token(patches.tokens.tokens[int(place)])
+        what = f"the state of token {place} ({token}) that goes into layer {layer}"
+    else:
+        what = f"layer {layer}, head {place}"
     return (
         f"The {escape_markdown(patches.title)} is **{decimals(patches.clean)}** for the text and "
         f"**{decimals(patches.corrupt)}** for the second one{', an example' if example else ''}. Copied from the first "

@@ -38,7 +38,7 @@ def several_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         removal_figure(curves),
         f"removal {kind} {name}",
         curve_frame(curves),
-        texts=cache.read(name, chosen),
+        texts=(chosen.text, chosen.pair),
         explanation=(texts.REMOVAL, texts.removal_code(name, chosen, count, kind)),
     )
     with words:

@@ -62,7 +62,7 @@ means = {"part_means(model, tokenizer)" if kind == "mean" else "None   # zeros i
 curves = removal_curves(runs, {count}, means)
 for curve in curves:
     print(curve.order, curve.values.mean(axis=0))
-removal = joint_removal(runs, curves[0].places[0].tolist(), means)
+removal = joint_removal(runs, [tuple(place) for place in curves[0].places[0].tolist()], means)
 print(removal.joint, removal.total)
 """
 
