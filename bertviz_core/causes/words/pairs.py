@@ -42,6 +42,8 @@ TOLERANCE = 1e-5
 """Error of the sum that is small enough, a cosine."""
 TANGENTS = 3
 """Bytes of a run with derivatives, as a multiple of those of one without."""
+PARTS = 4
+"""In which the nodes of a text are run at least, so that the work tells how far it is and can be ended."""
 
 
 def pair_ledger(
@@ -183,7 +185,7 @@ class _Way:
         points, weights = np.polynomial.legendre.leggauss(nodes)
         total, done = np.zeros((seq, len(self.end))), 0
         rows = max(1, self.runs.max_nbytes // (TANGENTS * self.runs.row_nbytes))
-        node_step, token_step = max(1, rows // seq), min(rows, seq)
+        node_step, token_step = max(1, min(rows // seq, nodes // PARTS)), min(rows, seq)
         for start in range(0, nodes, node_step):
             part = slice(start, start + node_step)
             at = torch.tensor((points[part] + 1) / 2).to(way)[:, None, None]

@@ -30,7 +30,7 @@ def methods_choice() -> tuple[ShareMethod, ...]:
     Raises:
         TextError: none is chosen.
     """
-    chosen = st.pills(
+    chosen = st.segmented_control(
         "Strongest by",
         tuple(BY_NAME),
         selection_mode="multi",

@@ -42,8 +42,9 @@ CURVES = (
     "least to the greatest value of 20 random orders, drawn with seed 0."
 )
 CURVES_READ = (
-    "Strong words make the left curve fall fast and the right one rise fast. A curve inside the grey band says no more "
-    "than a random choice of words."
+    "Strong words make the left curve fall fast and the right one rise fast. A curve in the middle of the grey band "
+    "says no more than words chosen at random; where a text has few words, some of the 20 random orders are the best "
+    "one by chance."
 )
 PAIRS = (
     "With `f` the sentence vector of length 1, `a`, `b` the states of the two texts after the chosen layer, `r` those "

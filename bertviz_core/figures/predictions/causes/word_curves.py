@@ -37,7 +37,7 @@ RANDOM = "random order"
 )
 def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
     """Two plots: the strongest words removed, and the strongest words kept; the caption says both areas."""
-    title = f"The {word_curves.title} without its strongest words, and with them alone — {word_curves.model}"
+    title = f"The {word_curves.title} without the strongest words, and with them alone — {word_curves.model}"
     areas = "; ".join(
         f"{name}: {decimals(without, 3)} and {decimals(alone, 3)}" for name, without, alone in curve_areas(word_curves)
     )
