@@ -217,6 +217,7 @@ VIEWS = {
         {"pair": "A snake."},
         (f"words-word-shares-leave-one-out-{MODEL}", f"words-word-bars-leave-one-out-{MODEL}"),
         TEXT,
+        "cosine, −",
     ),
     "word-curves": View("words", {"view": "Curves", "pair": "A snake."}, (f"words-word-curves-{MODEL}",), TEXT),
     "word-pairs": View(

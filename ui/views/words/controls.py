@@ -61,7 +61,6 @@ def two_texts() -> tuple[str, str]:
     """The texts whose words are compared: those of the sidebar, or the example, the only ones without a pair."""
     second = pair()
     if second is None:
-        st.caption("An example of a negation: write your own **Second text** in the sidebar to see your two texts.")
         return EXAMPLE
     shown = choice("Texts", (MINE, NEGATION), TEXTS, width="content", help=f"The example: “{EXAMPLE[0]}”.")
     return (text(), second) if shown == MINE else EXAMPLE

@@ -13,6 +13,7 @@ from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.views.words import cache, controls, texts
 from ui.widgets.controls import model_name
+from ui.widgets.controls import pair as given_pair
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target import target_row
@@ -128,6 +129,8 @@ def pairs_view() -> None:
         text, pair = controls.two_texts()
         words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
         layer = state_select(layers - 1, words) if layers > 1 else 0
+    own = "" if given_pair() else " An example: write your own under **Second text**."
+    st.caption(f"Texts: “{escape_markdown(text)}” and “{escape_markdown(pair)}”.{own}")
     ledger = cache.pairs(name, text, pair, layer)
     place = figure_block(
         pair_ledger_figure(ledger),
