@@ -4,6 +4,7 @@ A target holds a model, so it is opened for the work and let go with it; what is
 """
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import streamlit as st
 
 from bertviz_core.causes.effects import compared, gradient_nbytes, part_effects
 from bertviz_core.causes.gates import head_gates
-from bertviz_core.causes.means import part_means
+from bertviz_core.causes.means import part_means, reference_texts
 from bertviz_core.causes.patches import patches
 from bertviz_core.causes.removal import RANDOM_ORDERS, joint_removal, removal_curves
 from bertviz_core.causes.results import (
@@ -25,8 +26,10 @@ from bertviz_core.causes.results import (
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import Target
 from bertviz_core.errors import Progress
+from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import ledgers, models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
@@ -37,7 +40,7 @@ from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_cost
 from ui.widgets.target import ChosenTarget, class_answers, opened_target
 
-SHORT = 512
+SHORT = 60
 """Work of more steps waits for its turn."""
 PATIENCE_S = 2.0
 """Seconds for which the page waits without a way to end the work."""
@@ -58,16 +61,19 @@ def effects(name: str, chosen: ChosenTarget, kinds: tuple[EffectKind, ...]) -> E
     Raises:
         BertvizError: as part_effects and open_target.
     """
-    layers = model_layers(name)
+    layers, tokenizer, limits = model_layers(name), models.tokenizer(name), settings()
+    before = len(reference_texts())
+    total = before + layers * len(kinds)
 
-    def work(tell: Progress) -> EffectComparison:
-        target, found = opened_target(name, chosen), []
-        means = part_means_of(name) if "mean" in kinds else None
+    def work(target: Target, tell: Progress) -> EffectComparison:
+        means, found = _means(name, target, tokenizer, _after(tell, 0, total)), []
         for place, kind in enumerate(kinds):
-            found.append(_effects(target, kind, means, _after(tell, place * layers, layers * len(kinds))))
+            done = _after(tell, before + place * layers, total)
+            mean = means if kind == "mean" else None
+            found.append(part_effects(target, kind, mean, done, limits.max_batch_bytes, limits.max_gradient_bytes))
         return compared(found)
 
-    return _awaited("effects", name, chosen, kinds, work, layers * len(kinds), _rows(name, len(kinds)))
+    return _awaited("effects", name, chosen, kinds, work, total, _rows(name, len(kinds)))
 
 
 def joint(name: str, chosen: ChosenTarget, places: tuple[Place, ...], kind: EffectKind) -> JointRemoval:
@@ -76,26 +82,37 @@ def joint(name: str, chosen: ChosenTarget, places: tuple[Place, ...], kind: Effe
     Raises:
         BertvizError: as joint_removal and open_target.
     """
+    tokenizer, limits = models.tokenizer(name), settings()
 
-    def work(tell: Progress) -> JointRemoval:
-        return joint_removal(InterventionRuns(opened_target(name, chosen)), places, _means(name, kind))
+    def work(target: Target, tell: Progress) -> JointRemoval:
+        means = _means(name, target, tokenizer, tell) if kind == "mean" else None
+        return joint_removal(InterventionRuns(target, limits.max_batch_bytes), places, means)
 
-    return _awaited("joint", name, chosen, (places, kind), work, len(places), len(places) + 1)
+    steps = len(reference_texts()) if kind == "mean" else len(places)
+    return _awaited("joint", name, chosen, (places, kind), work, steps, len(places) + 1)
 
 
-def curves(name: str, chosen: ChosenTarget, count: int, kind: EffectKind) -> tuple[RemovalCurve, ...]:
-    """The target as heads are removed: greedy, by the gradient estimate where it has room, and in random orders.
+def removals(
+    name: str, chosen: ChosenTarget, count: int, kind: EffectKind
+) -> tuple[tuple[RemovalCurve, ...], JointRemoval]:
+    """The target as heads are removed, in all orders, and the heads of the greedy one removed together.
 
     Raises:
-        BertvizError: as removal_curve and open_target.
+        BertvizError: as removal_curves and open_target.
     """
+    tokenizer, limits = models.tokenizer(name), settings()
+    before = len(reference_texts()) if kind == "mean" else 0
+    steps = before + count + RANDOM_ORDERS
 
-    def work(tell: Progress) -> tuple[RemovalCurve, ...]:
-        runs, means = InterventionRuns(opened_target(name, chosen)), _means(name, kind)
-        return removal_curves(runs, count, means, tell, settings().max_gradient_bytes)
+    def work(target: Target, tell: Progress) -> tuple[tuple[RemovalCurve, ...], JointRemoval]:
+        means = _means(name, target, tokenizer, _after(tell, 0, steps)) if kind == "mean" else None
+        runs = InterventionRuns(target, limits.max_batch_bytes)
+        curves = removal_curves(runs, count, means, _after(tell, before, steps), limits.max_gradient_bytes)
+        greedy = [(int(layer), int(head)) for layer, head in curves[0].places[0]]
+        return curves, joint_removal(runs, greedy, means)
 
     rows = count * head_count(name) * model_layers(name) + RANDOM_ORDERS * (count + 1)
-    return _awaited("curves", name, chosen, (count, kind), work, count + RANDOM_ORDERS, rows)
+    return _awaited("removals", name, chosen, (count, kind), work, steps, rows)
 
 
 def patched(name: str, chosen: ChosenTarget, other: str) -> Patches:
@@ -104,23 +121,23 @@ def patched(name: str, chosen: ChosenTarget, other: str) -> Patches:
     Raises:
         BertvizError: as patches and open_target.
     """
-    tokens = models.tokens(name, other, None)
+    tokens, limits = models.tokens(name, other, None), settings()
 
-    def work(tell: Progress) -> Patches:
-        return patches(InterventionRuns(opened_target(name, chosen)), tokens, tell)
+    def work(target: Target, tell: Progress) -> Patches:
+        return patches(InterventionRuns(target, limits.max_batch_bytes), tokens, tell)
 
     layers = model_layers(name)
     return _awaited("patches", name, chosen, other, work, layers, layers * (len(tokens) + head_count(name)))
 
 
-def part_means_of(name: str) -> PartMeans:
+def _means(name: str, target: Target, tokenizer: TextTokenizer, tell: Progress) -> PartMeans:
     """The means of a model's parts over the default reference set."""
-    return _part_means(source_key(name))
+    return _part_means(source_key(name), target.loaded, tokenizer, tell)
 
 
 @cached_by_bytes()
-def _part_means(key: SourceKey) -> PartMeans:
-    return part_means(models.loaded(key.name), models.tokenizer(key.name))
+def _part_means(key: SourceKey, _loaded: LoadedModel, _tokenizer: TextTokenizer, _tell: Progress) -> PartMeans:
+    return part_means(_loaded, _tokenizer, tell=_tell)
 
 
 def gradient_need(name: str, chosen: ChosenTarget) -> tuple[int, int]:
@@ -130,22 +147,16 @@ def gradient_need(name: str, chosen: ChosenTarget) -> tuple[int, int]:
     ), settings().max_gradient_bytes
 
 
-def classes_without(name: str, chosen: ChosenTarget, place: Place, kind: EffectKind) -> tuple[ClassPrediction, ...]:
-    """Every class of a head or probe, of the unchanged model and with one head changed; () for any other target."""
-    if chosen.kind not in ("class", "probe"):
-        return ()
-    return _classes_without(source_key(name), chosen, place, kind)
+def classes_without(name: str, chosen: ChosenTarget, place: Place) -> tuple[ClassPrediction, ...]:
+    """Every class of a head or probe, of the unchanged model and without one head; () for any other target."""
+    return _classes_without(source_key(name), chosen, place) if chosen.kind in ("class", "probe") else ()
 
 
 @cached_by_bytes("Asking without the head")
-def _classes_without(
-    key: SourceKey, chosen: ChosenTarget, place: Place, kind: EffectKind
-) -> tuple[ClassPrediction, ...]:
-    target = opened_target(key.name, chosen)
-    runs = InterventionRuns(target)
-    gates = head_gates([[place]], runs.layers, max(runs.head_counts), target.loaded.device)
-    ask = class_answers(key.name, chosen)
-    with runs.removed(gates, _means(key.name, kind)):
+def _classes_without(key: SourceKey, chosen: ChosenTarget, place: Place) -> tuple[ClassPrediction, ...]:
+    runs, ask = InterventionRuns(opened_target(key.name, chosen)), class_answers(key.name, chosen)
+    gates = head_gates([[place]], runs.layers, max(runs.head_counts), runs.target.loaded.device)
+    with runs.removed(gates):
         without = ask()
     return ask(), without
 
@@ -165,36 +176,41 @@ def head_count(name: str) -> int:
     return ledgers.architecture(name).num_attention_heads or 1
 
 
-def _effects(target: Target, kind: EffectKind, means: PartMeans | None, tell: Progress) -> Any:
-    limits = settings()
-    return part_effects(
-        target, kind, means if kind == "mean" else None, tell, limits.max_batch_bytes, limits.max_gradient_bytes
-    )
-
-
-def _means(name: str, kind: EffectKind) -> PartMeans | None:
-    return part_means_of(name) if kind == "mean" else None
-
-
 def _rows(name: str, kinds: int) -> int:
     """About how many whole runs of a text the effects of all parts are: rows share the layers below a changed part."""
     return (model_layers(name) * (head_count(name) + 2) // 2 + 1) * kinds
 
 
-def _after(tell: Progress | None, before: int, total: int) -> Progress:
+def _after(tell: Progress, before: int, total: int) -> Progress:
     """A part of the work tells how far the whole is."""
-    return lambda done, _: tell(before + done, total) if tell is not None else None
+    return lambda done, _: tell(before + done, total)
 
 
 def _awaited(
-    what: str, name: str, chosen: ChosenTarget, more: object, work: Callable[[Progress], T], steps: int, rows: int
+    what: str,
+    name: str,
+    chosen: ChosenTarget,
+    more: object,
+    work: Callable[[Target, Progress], T],
+    steps: int,
+    rows: int,
 ) -> T:
-    """The result of a job; a long one begins when the reader agrees."""
+    """The result of a job; a long one begins when the reader agrees. The target is opened here, where the session is.
+
+    Args:
+        what: is made.
+        name: of the model.
+        chosen: the target.
+        more: what the result depends on besides.
+        work: makes it.
+        steps: that the work tells.
+        rows: about how many runs of the text it takes.
+    """
     facts = (what, source_key(name), chosen, more)
     key = sha256(repr(facts).encode("utf-8", "backslashreplace")).hexdigest()
     job = jobs().find(key)
     if job is None:
         agreed_cost(models.loaded(name), read(name, chosen), rows)
-        job = jobs().start(key, steps, work)
+        job = jobs().start(key, steps, partial(work, opened_target(name, chosen)))
     result: T = awaited(jobs, key, job, "steps", PATIENCE_S)
     return result

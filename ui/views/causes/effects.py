@@ -53,7 +53,7 @@ def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
             "hub",
         )
         page_links([("", [link])], "causes_attention", label="The attention of this head", width="content")
-        _classes(cache.classes_without(name, chosen, place, "zero"))
+        _classes(cache.classes_without(name, chosen, place))
         st.markdown(_agreement(comparison))
         reference = next((each.reference for each in comparison.effects if each.reference), "")
         st.caption(

@@ -32,8 +32,7 @@ def several_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
             return
         _joint(cache.joint(name, chosen, places, kind))
         return
-    curves = cache.curves(name, chosen, count, kind)
-    greedy = next(each for each in curves if each.order == "greedy")
+    curves, greedy = cache.removals(name, chosen, count, kind)
     words = figure_block(
         removal_figure(curves),
         f"removal {kind} {name}",
@@ -42,7 +41,7 @@ def several_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         explanation=(texts.REMOVAL, texts.removal_code(name, chosen, count, kind)),
     )
     with words:
-        _joint(cache.joint(name, chosen, tuple((int(layer), int(head)) for layer, head in greedy.places[0]), kind))
+        _joint(greedy)
         st.caption(texts.CURVES)
         if all(each.order != "gradient" for each in curves):
             st.caption("The order by gradients is left out: its run needs more memory than is allowed.")

@@ -122,7 +122,7 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
         ticktext=[str(layer) for _ in down for layer in range(0, layers, step)],
         range=[len(cells) - 0.5, -1.6],
     )
-    return even_axes(figure, theme)
+    return even_axes(figure, theme).update_yaxes(showline=False).update_xaxes(showline=False)
 
 
 @figure(
