@@ -34,7 +34,7 @@ BACKWARD = 3
 T = TypeVar("T")
 
 
-class Asked(NamedTuple):
+class ShareRequest(NamedTuple):
     """How the share of a word is found."""
 
     method: ShareMethod
@@ -51,7 +51,7 @@ def jobs() -> JobBoard[Any]:
     return JobBoard(SHORT, held_nbytes, results())
 
 
-def shares(name: str, chosen: ChosenTarget, asked: Asked) -> WordShares:
+def shares(name: str, chosen: ChosenTarget, asked: ShareRequest) -> WordShares:
     """What each word adds to the target; the page ends here until it is known.
 
     Raises:
@@ -77,7 +77,7 @@ def curves(name: str, chosen: ChosenTarget, methods: tuple[ShareMethod, ...], wh
     rows = (RANDOM_ORDERS + 2 * len(methods)) * min(MOST_STEPS, len(tokens))
 
     def work(tell: Progress) -> WordCurves:
-        found = [_shares(name, chosen, Asked(method, whole_words, "mask"), tell) for method in methods]
+        found = [_shares(name, chosen, ShareRequest(method, whole_words, "mask"), tell) for method in methods]
         return word_curves(opened_target(name, chosen), models.tokenizer(name), found, tell=tell)
 
     return _awaited("curves", name, (chosen, methods, whole_words), work, rows, (tokens, rows))
@@ -108,7 +108,7 @@ def read(name: str, chosen: ChosenTarget) -> Tokens:
     return models.tokens(name, chosen.text, None if chosen.kind == "cosine" else chosen.pair)
 
 
-def _shares(name: str, chosen: ChosenTarget, asked: Asked, tell: Progress) -> WordShares:
+def _shares(name: str, chosen: ChosenTarget, asked: ShareRequest, tell: Progress) -> WordShares:
     target, tokenizer = opened_target(name, chosen), models.tokenizer(name)
     if asked.method == "leave-one-out":
         return leave_one_out(target, tokenizer, asked.whole_words, asked.replacement, tell)

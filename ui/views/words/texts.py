@@ -1,7 +1,7 @@
 """Words of the page on words that matter, and the lines of Python that give its numbers."""
 
 from bertviz_core.causes.words.results import ShareMethod
-from ui.views.words.cache import Asked
+from ui.views.words.cache import ShareRequest
 from ui.widgets.reproduction import library_lines
 from ui.widgets.target import ChosenTarget
 
@@ -25,7 +25,7 @@ SHARES: dict[ShareMethod, str] = {
 READ = {
     "leave-one-out": (
         "Orange: the word raises the target; without it the number is lower. Blue: it lowers it. A mask in a word's "
-        "place is itself something that the model reads."
+        "place is itself something that the model reads: a word of five pieces becomes five masks."
     ),
     "integrated-gradients": (
         "Orange: the word raises the target, compared with a text of masks. Blue: it lowers it. The shares add up."
@@ -58,7 +58,7 @@ PAIRS_READ = (
 )
 
 
-def shares_code(name: str, chosen: ChosenTarget, asked: Asked) -> str:
+def shares_code(name: str, chosen: ChosenTarget, asked: ShareRequest) -> str:
     """Lines that give the share of every word."""
     return f"""{_target(name, chosen, _IMPORTS[asked.method])}
 result = {_call(asked)}
@@ -70,7 +70,7 @@ print(result.clean, result.reference, result.error)
 def curves_code(name: str, chosen: ChosenTarget, methods: tuple[ShareMethod, ...], whole_words: bool) -> str:
     """Lines that give the curves."""
     imports = ("from bertviz_core.causes.words.curves import word_curves", *(_IMPORTS[method] for method in methods))
-    calls = "".join(f"    {_call(Asked(method, whole_words, 'mask'))},\n" for method in methods)
+    calls = "".join(f"    {_call(ShareRequest(method, whole_words, 'mask'))},\n" for method in methods)
     return f"""{_target(name, chosen, *imports)}
 shares = [
 {calls}]
@@ -103,7 +103,7 @@ _IMPORTS: dict[ShareMethod, str] = {
 _READ = ("from pathlib import Path", "from bertviz_core.predictions.labelled.probe import read_probe")
 
 
-def _call(asked: Asked) -> str:
+def _call(asked: ShareRequest) -> str:
     more = f", {asked.replacement!r}" if asked.method == "leave-one-out" else ""
     return f"{asked.method.replace('-', '_')}(target, tokenizer, {asked.whole_words}{more})"
 

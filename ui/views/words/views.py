@@ -8,7 +8,7 @@ from bertviz_core.causes.words.results import PairLedger, WordCurves, WordShares
 from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
 from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
-from bertviz_core.text import decimals, escape_controls, isolated
+from bertviz_core.text import decimals, escape_controls, isolated, shortened
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.views.words import cache, controls, texts
@@ -18,6 +18,9 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target import target_row
 from ui.widgets.view_and_layer import state_select
+
+LONGEST = 120
+"""Characters of a text that are repeated above its ledger."""
 
 
 def words_view() -> None:
@@ -29,7 +32,7 @@ def words_view() -> None:
         method = controls.method_choice()
         whole_words = controls.whole_words()
         replacement = controls.replacement() if method == "leave-one-out" else "mask"
-    asked = cache.Asked(method, whole_words, replacement)
+    asked = cache.ShareRequest(method, whole_words, replacement)
     result = cache.shares(name, chosen, asked)
     frame = shares_frame(result)
     words = figure_block(
@@ -130,7 +133,8 @@ def pairs_view() -> None:
         words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
         layer = state_select(layers - 1, words) if layers > 1 else 0
     own = "" if given_pair() else " An example: write your own under **Second text**."
-    st.caption(f"Texts: “{escape_markdown(text)}” and “{escape_markdown(pair)}”.{own}")
+    told = [escape_markdown(escape_controls(shortened(each, LONGEST))) for each in (text, pair)]
+    st.caption(f"Texts: “{told[0]}” and “{told[1]}”.{own}")
     ledger = cache.pairs(name, text, pair, layer)
     place = figure_block(
         pair_ledger_figure(ledger),
