@@ -16,7 +16,7 @@ def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
     python = page.locator(".st-key-words_shares .js-plotly-plot text", has_text="python")
     expect(python.first).to_be_visible()
     page.get_by_role("radio", name="integrated gradients").click()
-    expect(titles.filter(has_text="completeness error")).to_have_count(1, timeout=60_000)
+    expect(titles.filter(has_text="error")).to_have_count(1, timeout=60_000)
     until(page, 'new URLSearchParams(location.search).get("method") === "integrated gradients"')
     expect(page.get_by_text("In its place")).to_have_count(0)
 
