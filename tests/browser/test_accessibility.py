@@ -93,6 +93,8 @@ QUERY = {"predictions": "?model=splade-tiny"}
 """Page -> query of its address, where its views need another model than the one that everyone begins with."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
+TITLES = {"causes": "Heads that matter", "words": "Words that matter"}
+"""Page -> its title, where that is not its name."""
 READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions", "causes", "words")
 """Pages whose first view reads the text; the others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
@@ -254,7 +256,7 @@ def expect_stops(found: list[Stop], name: str, view: str) -> None:
     names = [stop.name for stop in found]
     assert names[0] == SKIP
     links = [stop.name.rpartition("\n")[2] for stop in found if "pages" in stop.keys]
-    assert links == [each.capitalize() for each in PAGES]
+    assert links == [TITLES.get(each, each.capitalize()) for each in PAGES]
     assert ("combobox", "Model") in [(stop.role, stop.name) for stop in found]
     texts = TEXTS if name in READ_TEXT else []
     assert [stop.name for stop in found if stop.name in TEXTS] == texts

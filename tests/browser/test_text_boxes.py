@@ -65,9 +65,12 @@ NEEDED = {
     **OTHER,
     "query": ("query_sentence", "What is attention?"),
     "word": ("word", WORD),
+    "removal": ("count", "2"),
     "corpus-probe": ("probe_labels", "topic"),
 }
 """Figure -> setting that it cannot do without."""
+PAIRED = ("term-score", "effects", "removal")
+"""Figures of two texts."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
 LABEL_HEADS = {
     "answer-map": "answers",
@@ -122,7 +125,8 @@ def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterato
         given = label_inputs(name, TEXTS[text]) if name in LABEL_HEADS else None
         if given is None:
             words = (TEXTS[text], *((TEXTS["short"],) if name in ("pair", "word") else ()))
-            pair = TEXTS["short"] if name == "term-score" else None
+            pair = TEXTS["short"] if name in PAIRED else None
+            pair = TEXTS[text].replace(WORD, "river") if name.startswith("patched-") else pair
             given = inputs(PAGE_TEXTS.get(name, words), settings, MODELS.get(name, MODEL), pair)
         spec = figure(*(getattr(given, each) for each in figure.inputs))
         new = {

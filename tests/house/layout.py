@@ -22,7 +22,7 @@ def python_files(root: Path) -> Iterator[Path]:
 
 
 def crowded_folders(root: Path) -> list[str]:
-    """Folders with more than 12 entries, 18 at the root of the library and where each page has one."""
+    """Folders with more than 12 entries, 18 at the root of the library and where there is one for each page."""
     found = []
     for source in SOURCES:
         for folder in [root / source, *(path for path in (root / source).rglob("*") if path.is_dir())]:

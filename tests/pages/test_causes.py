@@ -4,8 +4,6 @@ Covers `pages/causes.py`, `ui/views/causes/*.py`, `bertviz_core/cli/figure/input
 """
 
 import json
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -212,21 +210,3 @@ def test_a_word_is_a_target() -> None:
         log_p = model(**tokenizer("The capital of France is [MASK].", return_tensors="pt")).logits[0].log_softmax(-1)
     assert f"is **{decimals(float(log_p[6, paris]))}** with all heads" in told(at)
     assert "target_word" not in at.query_params
-
-
-@pytest.mark.parametrize(("view", "key"), [("Effects", "effects"), ("Several heads", "removal"), ("Patch", "states")])
-def test_the_code_of_each_view_gives_its_numbers(view: str, key: str) -> None:
-    at = shown(view=view, **{f"causes_{key}_explained": "true"})
-    code = at.code[0].value
-    names: dict[str, Any] = {}
-    with redirect_stdout(StringIO()):
-        exec(code, names)
-    if view == "Effects":
-        values = cells(at, "causes_effects")
-        np.testing.assert_allclose(names["effects"].heads, values[:, 2 * HEADS + 6 : 3 * HEADS + 6], atol=1e-6)
-    elif view == "Patch":
-        np.testing.assert_allclose(names["result"].states, cells(at, "causes_states"), atol=1e-5)
-    else:
-        greedy = next(each for each in charts(at)["causes_removal"]["data"] if each.get("name") == "greedy")
-        np.testing.assert_allclose(names["curves"][0].values[0], greedy["y"], atol=1e-5)
-        assert metrics(at)["Joint effect"].lstrip("+") == decimals(names["removal"].joint)

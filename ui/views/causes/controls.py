@@ -50,7 +50,7 @@ def head_select(effects: PartEffects) -> Place:
 
 def take_head(place: Place) -> None:
     """Make a head the chosen one, as a click in the map does."""
-    st.session_state[HEAD] = st.query_params[HEAD] = head_name(place)
+    st.session_state[HEAD] = head_name(place)
 
 
 def heads_multiselect(places: Sequence[Place]) -> tuple[Place, ...]:

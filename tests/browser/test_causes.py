@@ -1,0 +1,38 @@
+"""The page on heads that matter in a browser: a head is clicked, its attention opened, nothing wider than a phone."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import until
+
+pytestmark = pytest.mark.browser
+CHART = ".st-key-causes_effects .js-plotly-plot"
+COLUMNS, LAYERS = 3 * 14 + 2, 6
+"""Of the maps of all-MiniLM-L6-v2 side by side: 12 heads, block and layer, with a gap between two maps."""
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+def test_a_clicked_head_is_told_and_its_attention_opens(page: Page, server: str) -> None:
+    page.goto(f"{server}/causes")
+    expect(page.locator(f"{CHART} .heatmaplayer image")).to_have_count(1, timeout=60_000)
+    until(page, f"!!document.querySelector('{CHART}')?._ev?.insideBert")
+    spot = page.locator(f"{CHART} .heatmaplayer image").bounding_box()
+    assert spot is not None
+    page.mouse.move(spot["x"] + spot["width"] * 22.5 / COLUMNS, spot["y"] + spot["height"] * 2.5 / LAYERS)
+    expect(page.locator(f"{CHART} .hovertext")).to_contain_text("layer 2, head 7 at its mean")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.get_by_text("Layer 2, head 7:")).to_be_visible()
+    until(page, 'new URLSearchParams(location.search).get("changed_head") === "layer 2, head 7"')
+    page.get_by_role("link", name="See its attention: layer 2, head 7").click()
+    until(page, 'location.pathname === "/attention"')
+    until(page, 'new URLSearchParams(location.search).get("head") === "7"')
+
+
+@pytest.mark.parametrize("view", ["Effects", "Several+heads", "Patch"])
+def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server}/causes?view={view}")
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=60_000)
+    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+    until(page, "document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
