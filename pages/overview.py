@@ -75,6 +75,7 @@ WAYS = (
     ("sentences", "Sentences: which are alike?", "notes"),
     ("predictions", "Predictions: what does it answer?", "psychology"),
     ("causes", "Heads that matter: what changes without one?", "content_cut"),
+    ("words", "Words that matter: which does a number depend on?", "ink_highlighter"),
     ("corpus", "Corpus: what is in many texts?", "database"),
 )
 links = [PageLink(label, file, icon) for file, label, icon in WAYS]

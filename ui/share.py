@@ -23,6 +23,7 @@ WORDS_OF_PAGE = {
     "sentences": ("sentences", "query_sentence"),
     "corpus": ("corpus_query", "where"),
     "causes": ("target_word",),
+    "words": ("target_word",),
     "predictions": ("compare", "edited", "edited_pair", "labelled_texts", "many_texts"),
 }
 """Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""

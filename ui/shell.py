@@ -38,6 +38,7 @@ groups = {
     ],
     "Because of what": [
         st.Page("../pages/causes.py", title="Heads that matter", icon=":material/content_cut:"),
+        st.Page("../pages/words.py", title="Words that matter", icon=":material/ink_highlighter:"),
     ],
     "What it makes of many": [
         st.Page("../pages/corpus.py", title="Corpus", icon=":material/database:"),

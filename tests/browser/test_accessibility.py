@@ -73,6 +73,11 @@ PAGES = {
         "Several heads": ["causes_removal"],
         "Patch": ["causes_states"],
     },
+    "words": {
+        "Words": ["words_shares", "words_bars"],
+        "Curves": ["words_curves"],
+        "Pairs": ["words_pairs"],
+    },
     "corpus": {
         "Search": ["corpus_search"],
         "Map": [],
@@ -88,9 +93,9 @@ QUERY = {"predictions": "?model=splade-tiny"}
 """Page -> query of its address, where its views need another model than the one that everyone begins with."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
-TITLES = {"causes": "Heads that matter"}
+TITLES = {"causes": "Heads that matter", "words": "Words that matter"}
 """Page -> its title, where that is not its name."""
-READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions", "causes")
+READ_TEXT = ("architecture", "tokens", "representations", "attention", "predictions", "causes", "words")
 """Pages whose first view reads the text; the others are shown without its fields."""
 CSV_ONLY = ("overview_stack", "sentences_pooling_maps", "predictions_text")
 """Charts whose table is a file; every chart has that too."""

@@ -38,6 +38,7 @@ from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
 from ui.views.causes import cache as causes_cache
 from ui.views.sentences import similarity
+from ui.views.words import cache as words_cache
 from ui.widgets import figure_block
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
@@ -149,6 +150,13 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     f"patched-states --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "pair": ALIKE})),
     f"patched-heads --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "patched": "heads", "pair": ALIKE})),
+    f"word-shares --set units=tokens --pair '{SECOND}'": ((TEXT,), ("words", {"units": "tokens", "pair": SECOND})),
+    f"word-bars --set 'method=integrated gradients' --pair '{SECOND}'": (
+        (TEXT,),
+        ("words", {"method": "integrated gradients", "pair": SECOND}),
+    ),
+    f"word-curves --pair '{SECOND}'": ((TEXT,), ("words", {"view": "Curves", "pair": SECOND})),
+    f"word-pairs --pair '{SECOND}' --layer 3": ((TEXT,), ("words", {"view": "Pairs", "pair": SECOND, "layer": "2"})),
     "terms --set shown=4": ((TEXT,), ("predictions", {"model": SPLADE, "view": "Expanded terms", "shown": "4"})),
     f"term-score --pair '{SECOND}'": (
         (TEXT,),
@@ -207,6 +215,7 @@ def test_a_file_has_the_picture_of_the_page(
     assert done.returncode == 0, done.stderr
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
     monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(words_cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
         monkeypatch.setattr(similarity, "EVERY_PAIR", 2)

@@ -20,6 +20,7 @@ from tests.pages.opened import SHELL, opened
 from ui.session import settings
 from ui.views.causes import cache as causes_cache
 from ui.views.corpus import cache
+from ui.views.words import cache as words_cache
 
 MODEL = "all-MiniLM-L6-v2"
 TEXT = "“I love my pet python.”"
@@ -211,6 +212,21 @@ VIEWS = {
         f"{TEXT} and “I love coding in python.”",
         "share, −",
     ),
+    "word-shares": View(
+        "words",
+        {"pair": "A snake."},
+        (f"words-word-shares-leave-one-out-{MODEL}", f"words-word-bars-leave-one-out-{MODEL}"),
+        TEXT,
+        "cosine, −",
+    ),
+    "word-curves": View("words", {"view": "Curves", "pair": "A snake."}, (f"words-word-curves-{MODEL}",), TEXT),
+    "word-pairs": View(
+        "words",
+        {"view": "Pairs", "pair": "A snake."},
+        (f"words-word-pairs-from-layer-5-{MODEL}",),
+        f"{TEXT} and “A snake.”",
+        "cosine, −",
+    ),
     "score": View(
         "predictions",
         {"model": SPLADE, "view": "Expanded terms", "pair": "A snake."},
@@ -233,6 +249,7 @@ def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(words_cache, "PATIENCE_S", 120.0)
 
 
 def at_view(view: View) -> AppTest:

@@ -16,6 +16,7 @@ from tests.pages.opened import opened
 from ui import session, share
 from ui.views.causes import cache as causes_cache
 from ui.views.corpus import cache
+from ui.views.words import cache as words_cache
 
 KINDS = (
     "selectbox",
@@ -92,6 +93,11 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {},
     ),
     ("causes", {"view": "Patch", "patched": "heads"}, PAIR),
+    ("words", {"units": "tokens", "in_place": "nothing"}, PAIR),
+    ("words", {"method": "integrated gradients"}, PAIR),
+    ("words", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
+    ("words", {"view": "Curves", "methods": ["leave-one-out", "gradient x input"]}, PAIR),
+    ("words", {"view": "Pairs", "pair_texts": "a negation", "layer": 3}, PAIR),
     ("corpus", {"corpus": "made", "hits": 5, "hit": 2}, {"corpus_query": "A storm.", "where": "source=news"}),
     ("corpus", {"view": "Map", "coloured": "topic"}, {}),
     ("corpus", {"view": "Near duplicates", "alike": "0.9", "group": 2}, {}),
@@ -120,6 +126,7 @@ def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(words_cache, "PATIENCE_S", 120.0)
 
 
 BY_POSITION = {

@@ -66,6 +66,7 @@ TEXT_VIEWS: Mapping[str, frozenset[str]] = {
     "attention": frozenset(),
     "predictions": frozenset(),
     "causes": frozenset(),
+    "words": frozenset(),
     "checkpoint": frozenset(("", "Load report", "Weights")),
 }
 """Page on which the text is read -> those of its views that do not read it, "" for the one that it begins with."""

@@ -7,7 +7,7 @@ texts with every word masked, and J the mean Jacobian of f on the straight way f
     f(a)f(b) - f(a)f(r_b) - f(r_a)f(b) + f(r_a)f(r_b) = sum over tokens i, j of (J_a (a - r_a)_i) . (J_b (b - r_b)_j)
 
 J is never made: a token's part of the product is a derivative in one direction, taken forwards, so that a text of n
-tokens takes n rows for each node of Gauss and Legendre.
+tokens takes n rows for each node of Gauss and Legendre, all beside one run of the node itself.
 """
 
 from collections.abc import Mapping
@@ -42,6 +42,8 @@ TOLERANCE = 1e-5
 """Error of the sum that is small enough, a cosine."""
 TANGENTS = 3
 """Bytes of a run with derivatives, as a multiple of those of one without."""
+PARTS = 4
+"""In which the nodes of a text are run at least, so that the work tells how far it is and can be ended."""
 
 
 def pair_ledger(
@@ -179,46 +181,50 @@ class _Way:
         """The part of every token in f(text) - f(reference)."""
         import torch
 
-        seq = len(self.runs.target.tokens)
+        seq, way = len(self.runs.target.tokens), self._end - self._start
         points, weights = np.polynomial.legendre.leggauss(nodes)
-        total = np.zeros((seq, len(self.end)))
-        step = max(1, self.runs.max_nbytes // (TANGENTS * self.runs.row_nbytes))
-        work = [(node, token) for node in range(nodes) for token in range(seq)]
-        way = self._end - self._start
-        for start in range(0, len(work), step):
-            chunk = work[start : start + step]
-            at = torch.tensor([(points[node] + 1) / 2 for node, _ in chunk]).to(way)[:, None, None]
-            direction = torch.zeros(len(chunk), *way.shape[1:]).to(way)
-            for row, (_, token) in enumerate(chunk):
-                direction[row, token] = way[0, token]
-            slopes = self._slopes(self._start + at * way, direction)
-            for (node, token), slope in zip(chunk, slopes, strict=True):
-                total[token] += weights[node] / 2 * slope
-            if tell is not None:
-                tell(start + len(chunk), len(work))
+        total, done = np.zeros((seq, len(self.end))), 0
+        rows = max(1, self.runs.max_nbytes // (TANGENTS * self.runs.row_nbytes))
+        node_step, token_step = max(1, min(rows // seq, nodes // PARTS)), min(rows, seq)
+        for start in range(0, nodes, node_step):
+            part = slice(start, start + node_step)
+            at = torch.tensor((points[part] + 1) / 2).to(way)[:, None, None]
+            for first in range(0, seq, token_step):
+                tokens = torch.arange(first, min(first + token_step, seq), device=way.device)
+                directions = torch.zeros(len(tokens), *way.shape).to(way)
+                directions[tokens - first, 0, tokens] = way[0, tokens]
+                slopes = self._slopes(self._start + at * way, directions)
+                total[first : first + token_step] += np.tensordot(slopes, weights[part] / 2, axes=(1, 0))
+                done += len(tokens) * len(at)
+                if tell is not None:
+                    tell(done, nodes * seq)
         return total
 
-    def _slopes(self, states: "torch.Tensor", directions: "torch.Tensor") -> Float[np.ndarray, "rows dimensions"]:
-        """The derivative of f in a direction for each row of states, forwards."""
+    def _slopes(
+        self, states: "torch.Tensor", directions: "torch.Tensor"
+    ) -> Float[np.ndarray, "directions rows dimensions"]:
+        """The derivative of f in each direction at each row of states, forwards; what f itself is, is run once."""
         import torch
-        from torch.autograd import forward_ad
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
         shared = self.runs.shares
         rows = {name: values if shared else values.expand(len(states), -1) for name, values in self._inputs.items()}
+
+        def vectors(given: "torch.Tensor") -> "torch.Tensor":
+            return self._vectors(_State(self._layer, given), rows)
+
+        def slope(direction: "torch.Tensor") -> "torch.Tensor":
+            found: torch.Tensor = torch.func.jvp(vectors, (states,), (direction.expand_as(states),))[1]
+            return found
+
         # Of the kernels of attention only the plain one has a forward derivative.
-        with RUN_LOCK, torch.no_grad(), sdpa_kernel(SDPBackend.MATH), forward_ad.dual_level():
-            dual = forward_ad.make_dual(states, directions)  # type: ignore[no-untyped-call]  # torch does not annotate it
-            given = _State(self._layer, dual)
+        with RUN_LOCK, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
             try:
-                vectors = self._vectors(given, rows)
-                slopes = forward_ad.unpack_dual(vectors).tangent  # type: ignore[no-untyped-call]  # as above
+                slopes = torch.func.vmap(slope)(directions)
             except SupersededError:
                 raise
             except (UnsupportedModelError, RuntimeError) as error:
                 raise self._refusal("has a step without a forward derivative") from error
-            if slopes is None:
-                raise self._refusal("has a step without a forward derivative")
             found: np.ndarray = slopes.double().cpu().numpy()
         return found
 

@@ -67,6 +67,60 @@ class WordShares:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WordCurve:
+    """A target as the strongest words go, and with them alone, by one method; both in the target's unit."""
+
+    method: ShareMethod
+    """What says which words are strongest."""
+    without: Float[np.ndarray, " steps"]
+    """The target without the k strongest words, k by WordCurves.counts."""
+    alone: Float[np.ndarray, " steps"]
+    """The target with the k strongest words alone, all others replaced."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordCurves:
+    """Comprehensiveness and sufficiency of the strongest words, beside random orders (DeYoung et al. 2020)."""
+
+    model: str
+    """Name of the model."""
+    title: str
+    """What the target is."""
+    unit: str
+    """Its unit."""
+    instead: str
+    """What stands in a word's place, one phrase."""
+    tokens: Tokens
+    """The text that was run."""
+    words: int
+    """How many words, or tokens, can go."""
+    counts: tuple[int, ...]
+    """k at each step, from 0 to all words."""
+    clean: float
+    """The target of the text as it is."""
+    reference: float
+    """The target with all words gone."""
+    curves: tuple[WordCurve, ...]
+    """Of each method."""
+    random: Float[np.ndarray, "orders steps"]
+    """The target without the first k words of each random order."""
+    random_alone: Float[np.ndarray, "orders steps"]
+    """The target with the first k words of each of these orders, reversed, alone."""
+    seed: int
+    """Of the random orders."""
+    runs: int
+    """Rows that went through the model."""
+    seconds: float
+    """Duration of all runs."""
+    notices: tuple[str, ...]
+    """What a reader must know, one sentence each."""
+
+    def area(self, values: Float[np.ndarray, "*rows steps"]) -> Float[np.ndarray, "*rows"]:
+        """How far the target lies below the clean one, mean over the steps: the area over the perturbation curve."""
+        return np.asarray(self.clean - values.mean(axis=-1, dtype=np.float64), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PairLedger:
     """The cosine of two texts as a sum: a share for each token of one with each of the other, and reference terms.
 

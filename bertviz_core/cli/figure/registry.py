@@ -20,6 +20,7 @@ PAGES = (
     "sentences",
     "predictions",
     "causes",
+    "words",
     "corpus",
 )
 """In the order in which the dashboard has them; figures of any other page come last."""

@@ -10,8 +10,17 @@ from bertviz_core.causes.requests import open_target
 from bertviz_core.causes.results import EFFECT_KINDS, EffectComparison, PartMeans, Patches, RemovalCurve
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import MEASURES, Target
+from bertviz_core.causes.words.curves import word_curves
+from bertviz_core.causes.words.gradients import GRADIENT_METHODS
+from bertviz_core.causes.words.leave_one_out import leave_one_out
+from bertviz_core.causes.words.pairs import pair_ledger
+from bertviz_core.causes.words.results import METHODS, PairLedger, ShareMethod, WordCurves, WordShares
 from bertviz_core.cli.figure.inputs.runs import RunInputs
 from bertviz_core.errors import TextError
+from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
+from bertviz_core.sentences.plan import recommended
+from bertviz_core.trace.results import TextPieces
+from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import tokenize
 
 FIRST_REMOVED, MOST_REMOVED = 6, 16
@@ -67,3 +76,42 @@ class CauseInputs(RunInputs):
         runs = InterventionRuns(self._target(other if of_cosine else None), self.settings.max_batch_bytes)
         self.texts = (self.asked.text(), other)
         return patches(runs, tokenize(self.tokenizer, other))
+
+    @cached_property
+    def word_shares(self) -> WordShares:
+        """What each word adds: --set method="integrated gradients", units=tokens, in_place=nothing."""
+        names = {METHOD_NAMES[method]: method for method in METHODS}
+        found = self._shares(names[self.asked.setting("method", tuple(names))])
+        self.notices = found.notices
+        return found
+
+    def _shares(self, method: ShareMethod) -> WordShares:
+        whole_words = self.asked.setting("units", ("whole words", "tokens")) == "whole words"
+        if method != "leave-one-out":
+            limit = self.settings.max_gradient_bytes
+            return GRADIENT_METHODS[method](self.target, self.tokenizer, whole_words, None, limit)
+        in_place = self.asked.setting("in_place", ("the mask", "nothing"))
+        return leave_one_out(self.target, self.tokenizer, whole_words, "mask" if in_place == "the mask" else "drop")
+
+    @cached_property
+    def word_pieces(self) -> TextPieces:
+        """The text that these words are of, cut into its tokens."""
+        return text_pieces(self.word_shares.tokens)
+
+    @cached_property
+    def word_curves(self) -> WordCurves:
+        """The target without the strongest words and with them alone, by two methods."""
+        shares = [self._shares(method) for method in METHODS[:2]]
+        return word_curves(self.target, self.tokenizer, shares)
+
+    @cached_property
+    def pair_ledger(self) -> PairLedger:
+        """The cosine of the text and --pair by pairs of their tokens, from the last layer but one or --layer."""
+        pair, last = self.asked.pair, self.loaded.num_hidden_layers - 1
+        if pair is None:
+            raise TextError("This figure is of two texts, and one came; give the second (--pair).")
+        layer = self.asked.number("layer", self.asked.layer, last + 1, last, " (the embedding output)")
+        text, plan = self.asked.text(), recommended(self.source, self.settings)
+        found = pair_ledger(self.loaded, self.tokenizer, text, pair, plan, layer, None, self.settings.max_batch_bytes)
+        self.texts, self.notices = (text, pair), found.notices
+        return found

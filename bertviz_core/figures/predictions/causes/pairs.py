@@ -9,8 +9,9 @@ from bertviz_core.causes.words.results import PairLedger
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
-from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, escape, layout
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.text import decimals
 
 ROW, AROUND, BESIDE = 28, 190, 200
@@ -19,9 +20,14 @@ LEAST, MOST = 300, 760
 """Pixels of the map's height."""
 
 
+@figure(
+    "word-pairs",
+    "words_pairs",
+    "which words make two texts alike: the cosine by pairs of tokens (TEXT --pair TEXT --layer L)",
+)
 def pair_ledger_figure(pair_ledger: PairLedger) -> FigureSpec:
     """The share of every pair of tokens in the cosine of two texts; the caption says what the references add."""
-    title = f"Which words make the two texts alike — {pair_ledger.model}, from layer {pair_ledger.layer}"
+    title = f"Which words make the two texts alike — {pair_ledger.model}, states: {state_name(pair_ledger.layer)}"
     row, column = np.unravel_index(np.abs(pair_ledger.shares).argmax(), pair_ledger.shares.shape)
     first, second = pair_ledger.first.tokens[int(row)], pair_ledger.second.tokens[int(column)]
     total = float(pair_ledger.shares.sum())

@@ -9,7 +9,7 @@ from bertviz_core.causes.words.results import ShareMethod, WordShares
 from bertviz_core.figures.base.axes import even_axes, token_text
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
-from bertviz_core.figures.base.spec import FigureSpec
+from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, diverging, escape, layout
 from bertviz_core.figures.tokens.strip import token_strip
 from bertviz_core.text import decimals
@@ -30,18 +30,30 @@ METHOD_WORDS: dict[ShareMethod, str] = {
 """How the shares were found, in a title."""
 
 
-def word_shares_figure(word_shares: WordShares, text_pieces: TextPieces) -> FigureSpec:
+@figure(
+    "word-shares",
+    "words_shares",
+    "a text coloured by what each word adds to a target (TEXT --pair TEXT)",
+    ("target", "measure", "method", "units", "in_place"),
+)
+def word_shares_figure(word_shares: WordShares, word_pieces: TextPieces) -> FigureSpec:
     """The text in its tokens, coloured by the share of each token's word; special tokens have none.
 
     Args:
         word_shares: of the text.
-        text_pieces: the text in its tokens.
+        word_pieces: the text in its tokens.
     """
     title = _title(word_shares)
-    draw = partial(shares_strip, word_shares, text_pieces, title)
+    draw = partial(shares_strip, word_shares, word_pieces, title)
     return FigureSpec(title, f"{title}: {_told(word_shares)}", draw, _caption(word_shares, title))
 
 
+@figure(
+    "word-bars",
+    "words_bars",
+    "the words that add most to a target or take most from it (TEXT --pair TEXT)",
+    ("target", "measure", "method", "units", "in_place"),
+)
 def word_bars_figure(word_shares: WordShares) -> FigureSpec:
     """The words with the largest shares of either sign, the one that raises the target most at the top."""
     title, draw = _title(word_shares), partial(shares_bars, word_shares, _title(word_shares))
@@ -70,7 +82,7 @@ def shares_strip(result: WordShares, pieces: TextPieces, title: str, theme: Them
     if not beside:
         return figure
     marker = {"color": [0], "cmin": -limit, "cmax": limit, "colorscale": scale, "showscale": True, "opacity": 0}
-    marker["colorbar"] = colour_bar(result.unit, -limit, limit)
+    marker["colorbar"] = colour_bar(result.unit, -limit, limit, most=3)
     return figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
 
 
@@ -102,7 +114,8 @@ def shares_bars(result: WordShares, title: str, theme: Theme) -> go.Figure:
 
 
 def _title(result: WordShares) -> str:
-    return f"What each word adds to the {result.title}, {METHOD_WORDS[result.method]} — {result.model}"
+    error = f" (completeness error {result.error:.1g})" if result.method == "integrated-gradients" else ""
+    return f"What each word adds to the {result.title}, {METHOD_WORDS[result.method]}{error} — {result.model}"
 
 
 def _told(result: WordShares) -> str:

@@ -1,0 +1,188 @@
+"""The page on words that matter: its numbers against runs of transformers itself, and refusals in a sentence.
+
+Covers `pages/words.py`, `ui/views/words/*.py`.
+"""
+
+import json
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+from transformers import AutoModel, AutoTokenizer
+
+from bertviz_core.models.sources import resolve
+from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import decimals
+from tests.pages.opened import _decoded, metrics, opened, said, views
+from tests.pages.snippets import save_models
+from ui.session import SECOND_TEXT, settings
+from ui.views.words import cache
+from ui.views.words.controls import EXAMPLE
+
+TEXT = "I love my pet python."
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+
+
+def shown(**address: str) -> AppTest:
+    """The page, without an error."""
+    at = opened("words", **address)
+    assert not at.exception
+    return at
+
+
+def charts(at: AppTest) -> dict[str, Any]:
+    """Key of each chart -> the chart as it is sent."""
+    return {each.proto.id.rpartition("-")[2]: _decoded(json.loads(each.proto.spec)) for each in at.get("plotly_chart")}
+
+
+def folded(at: AppTest, key: str) -> Any:
+    """The folded table below the chart of this key."""
+    (place,) = [each for each in at.expander if each.proto.query_param_key == f"{key}_table"]
+    return place.dataframe[0].value
+
+
+def told(at: AppTest) -> str:
+    """All that the page says in Markdown."""
+    return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
+
+
+def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = ()) -> torch.Tensor:
+    """The mean vector of a text by transformers' own run, some of its tokens masked or dropped."""
+    folder = resolve(DEFAULT_MODEL, settings()).folder
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    ids = [tokenizer.mask_token_id if at in masked else each for at, each in enumerate(tokenizer(text)["input_ids"])]
+    given = torch.tensor([[each for at, each in enumerate(ids) if at not in dropped]])
+    with torch.no_grad():
+        state: torch.Tensor = model(input_ids=given, attention_mask=torch.ones_like(given)).last_hidden_state[0]
+    return torch.nn.functional.normalize(state.mean(dim=0), dim=0)
+
+
+def test_each_word_has_the_difference_of_two_runs() -> None:
+    at = shown(words_shares_table="true")
+    assert views(at) == ["Words", "Curves", "Pairs"]
+    other = vector(SECOND_TEXT)
+    clean = float(vector(TEXT) @ other)
+    expected = [clean - float(vector(TEXT, (place,)) @ other) for place in range(1, 7)]
+    frame = folded(at, "words_shares")
+    assert list(frame["word"]) == ["I", "love", "my", "pet", "python", "."]
+    np.testing.assert_allclose(frame["share"], expected, atol=1e-5)
+    (bars,) = charts(at)["words_bars"]["data"]
+    np.testing.assert_allclose(bars["x"], sorted(expected, reverse=True), atol=1e-5)
+    assert metrics(at)["Clean"] == decimals(clean)
+    assert metrics(at)["Without any word"] == decimals(float(vector(TEXT, tuple(range(1, 7))) @ other))
+    assert "**python** adds most" in told(at)
+
+
+def test_a_dropped_word_and_a_piece_of_a_word_alone() -> None:
+    other = vector(SECOND_TEXT)
+    at = shown(text="He tokenized it", units="tokens", in_place="nothing", words_shares_table="true")
+    frame = folded(at, "words_shares")
+    clean = float(vector("He tokenized it") @ other)
+    places = range(1, len(frame) + 1)
+    expected = [clean - float(vector("He tokenized it", (), (place,)) @ other) for place in places]
+    np.testing.assert_allclose(frame["share"], expected, atol=1e-5)
+    whole = folded(shown(text="He tokenized it", words_shares_table="true"), "words_shares")
+    assert list(whole["word"]) == ["He", "tokenized", "it"]
+    assert len(frame) > len(whole)
+
+
+def test_integrated_gradients_add_up_and_say_by_how_much_they_do_not() -> None:
+    at = shown(method="integrated gradients", words_shares_table="true")
+    other, every = vector(SECOND_TEXT), tuple(range(1, 7))
+    difference = float(vector(TEXT) @ other) - float(vector(TEXT, every) @ other)
+    missed = abs(float(folded(at, "words_shares")["share"].sum()) - difference)
+    assert missed < 1e-3 * abs(difference) + 1e-5
+    title = charts(at)["words_shares"]["layout"]["title"]["text"].replace("<br>", " ")
+    assert "(completeness error" in title
+    assert float(metrics(at)["Completeness error"]) == pytest.approx(missed, abs=2e-5)
+    rough = shown(method="gradient x input")
+    assert float(metrics(rough)["Completeness error"]) > 100 * missed
+    assert not [each for each in rough.segmented_control if each.key == "in_place"]
+
+
+def test_curves_fall_from_the_text_to_its_masks() -> None:
+    at = shown(view="Curves", words_curves_table="true")
+    frame, other = folded(at, "words_curves"), vector(SECOND_TEXT)
+    shares = folded(shown(words_shares_table="true"), "words_shares")["share"].to_numpy()
+    order = np.argsort(-shares, kind="stable") + 1
+    for count in range(7):
+        first, rest = tuple(order[:count].tolist()), tuple(order[count:].tolist())
+        row = frame.iloc[count]
+        assert row["leave-one-out, without"] == pytest.approx(float(vector(TEXT, first) @ other), abs=1e-5)
+        assert row["leave-one-out, alone"] == pytest.approx(float(vector(TEXT, rest) @ other), abs=1e-5)
+        assert (
+            row["random, without, least"] - 1e-6
+            <= row["random, without, mean"]
+            <= row["random, without, greatest"] + 1e-6
+        )
+    area = float((frame["leave-one-out, without"].iloc[0] - frame["leave-one-out, without"]).mean())
+    assert f"leave-one-out: comprehensiveness **{decimals(area, 3)}**" in told(at)
+    names = {each.get("name") for each in charts(at)["words_curves"]["data"]} - {None}
+    assert names == {"random order, mean and band", "leave-one-out", "integrated gradients"}
+
+
+def test_no_method_is_refused_in_a_sentence() -> None:
+    at = shown(view="Curves")
+    at.segmented_control(key="methods").set_value([]).run()
+    assert "choose at least one" in said(at.error[0].value)
+
+
+def test_the_ledger_of_the_example_and_of_two_texts_is_their_cosine() -> None:
+    for address, texts in (({}, EXAMPLE), ({"pair": "A river."}, (TEXT, "A river."))):
+        at = shown(view="Pairs", **address)
+        first, second = map(vector, texts)
+        cells = next(each["z"] for each in charts(at)["words_pairs"]["data"] if each["type"] == "heatmap")
+        numbers = metrics(at)
+        assert numbers["Cosine"] == decimals(float(first @ second))
+        assert numbers["All pairs"] == decimals(float(np.sum(cells)))
+        terms = float(str(numbers["Reference terms"]).replace("−", "-"))
+        assert float(np.sum(cells)) + terms == pytest.approx(float(first @ second), abs=2e-4)
+        assert float(numbers["Error"]) <= 1e-5
+    example = shown(view="Pairs", pair="A river.", pair_texts="a negation")
+    assert metrics(example)["Cosine"] == metrics(shown(view="Pairs"))["Cosine"]
+    assert metrics(example)["Cosine"] != metrics(shown(view="Pairs", pair="A river."))["Cosine"]
+
+
+def test_a_model_without_a_mask_is_told_to_drop_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(save_models(tmp_path)))
+    assert "has no mask token" in said(shown(model="bytes").error[0].value)
+    assert not shown(model="bytes", in_place="nothing").error
+
+
+def test_a_gradient_that_needs_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000")
+    at = shown(method="integrated gradients", text="One more python, please.")
+    assert "measure by leave-one-out instead" in said(at.error[0].value)
+
+
+@pytest.mark.parametrize(
+    ("key", "address"),
+    [
+        ("shares", {}),
+        ("shares", {"method": "integrated gradients", "units": "tokens"}),
+        ("curves", {"view": "Curves"}),
+        ("pairs", {"view": "Pairs"}),
+    ],
+)
+def test_the_code_of_each_view_gives_its_numbers(key: str, address: dict[str, str]) -> None:
+    at = shown(**address, **{f"words_{key}_explained": "true", f"words_{key}_table": "true"})
+    names: dict[str, Any] = {}
+    with redirect_stdout(StringIO()):
+        exec(at.code[0].value, names)
+    frame = folded(at, f"words_{key}")
+    if key == "shares":
+        np.testing.assert_allclose(names["result"].shares, frame["share"], atol=1e-6)
+    elif key == "curves":
+        np.testing.assert_allclose(names["result"].curves[1].alone, frame["integrated gradients, alone"], atol=1e-5)
+        np.testing.assert_allclose(names["result"].random.mean(axis=0), frame["random, without, mean"], atol=1e-5)
+    else:
+        np.testing.assert_allclose(names["ledger"].shares.ravel(), frame["share"], atol=1e-6)

@@ -1,0 +1,1 @@
+"""What the page on words that matter shows."""

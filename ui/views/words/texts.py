@@ -1,0 +1,121 @@
+"""Words of the page on words that matter, and the lines of Python that give its numbers."""
+
+from bertviz_core.causes.words.results import ShareMethod
+from ui.views.words.cache import ShareRequest
+from ui.widgets.reproduction import library_lines
+from ui.widgets.target import ChosenTarget
+
+SHARES: dict[ShareMethod, str] = {
+    "leave-one-out": (
+        "The text is run once for each word, with that word taken away and all other token ids as they are. The share "
+        "is the target of the whole text minus that of the text without the word: a difference of two runs, exact by "
+        "definition. Shares need not add up, since one word can stand in for another."
+    ),
+    "integrated-gradients": (
+        "`share = (x - r) · ∫ dF/dx(r + α (x - r)) dα` over α from 0 to 1, summed over the dimensions of the word "
+        "embedding: `x` of the text, `r` of the text with every word masked (Sundararajan et al. 2017). The shares add "
+        "up to the target of the text minus that of the masked text. The integral is a sum over Gauss-Legendre nodes, "
+        "doubled until the sum misses by less than 0.1 %; what is left is the completeness error in the title."
+    ),
+    "gradient-x-input": (
+        "`share = (x - r) · dF/dx` at the text itself, `r` the text with every word masked: one run. Where the target "
+        "is not linear, which it never is, the shares miss what they should add up to; by how much is told."
+    ),
+}
+READ = {
+    "leave-one-out": (
+        "Orange: the word raises the target; without it the number is lower. Blue: it lowers it. A mask in a word's "
+        "place is itself something that the model reads: a word of five pieces becomes five masks."
+    ),
+    "integrated-gradients": (
+        "Orange: the word raises the target, compared with a text of masks. Blue: it lowers it. The shares add up."
+    ),
+    "gradient-x-input": (
+        "Orange: a small step towards this word raises the target. Blue: it lowers it. Compare it with leave-one-out "
+        "before you believe it."
+    ),
+}
+CURVES = (
+    "The words are ranked by their share, the one that raises the target most first. Left: the first k are replaced by "
+    "the mask (comprehensiveness). Right: they alone are kept (sufficiency). The number below is the mean over all "
+    "steps of how far the target has fallen below that of the whole text (DeYoung et al. 2020). The band goes from the "
+    "least to the greatest value of 20 random orders, drawn with seed 0."
+)
+CURVES_READ = (
+    "Strong words make the left curve fall fast and the right one rise fast. A curve in the middle of the grey band "
+    "says no more than words chosen at random; where a text has few words, some of the 20 random orders are the best "
+    "one by chance."
+)
+PAIRS = (
+    "With `f` the sentence vector of length 1, `a`, `b` the states of the two texts after the chosen layer, `r` those "
+    "of the texts with every word masked: `f(a)·f(b) = Σ A_ij + f(a)·f(r_b) + f(r_a)·f(b) - f(r_a)·f(r_b)`. `A_ij` is "
+    "the product of what token i moves its vector and what token j moves the other, by derivatives along the straight "
+    "way from reference to text (Moeller et al. 2023). The error is what the sum misses of the cosine."
+)
+PAIRS_READ = (
+    "The cosine is the sum of all cells and the reference terms, never the cells alone: what two texts of masks have "
+    "in common is in the reference terms."
+)
+
+
+def shares_code(name: str, chosen: ChosenTarget, asked: ShareRequest) -> str:
+    """Lines that give the share of every word."""
+    return f"""{_target(name, chosen, _IMPORTS[asked.method])}
+result = {_call(asked)}
+print(result.words, result.shares)
+print(result.clean, result.reference, result.error)
+"""
+
+
+def curves_code(name: str, chosen: ChosenTarget, methods: tuple[ShareMethod, ...], whole_words: bool) -> str:
+    """Lines that give the curves."""
+    imports = ("from bertviz_core.causes.words.curves import word_curves", *(_IMPORTS[method] for method in methods))
+    calls = "".join(f"    {_call(ShareRequest(method, whole_words, 'mask'))},\n" for method in methods)
+    return f"""{_target(name, chosen, *imports)}
+shares = [
+{calls}]
+result = word_curves(target, tokenizer, shares)
+print(result.counts)
+for curve in result.curves:
+    print(curve.method, curve.without, curve.alone)
+print(result.random.mean(axis=0), result.random_alone.mean(axis=0))
+"""
+
+
+def pairs_code(name: str, text: str, pair: str, layer: int) -> str:
+    """Lines that give the ledger."""
+    imports = (
+        "from bertviz_core.causes.words.pairs import pair_ledger",
+        "from bertviz_core.sentences.plan import recommended",
+    )
+    return f"""{library_lines(name, *imports)}plan = recommended(source, settings)
+ledger = pair_ledger(model, tokenizer, {text!r}, {pair!r}, plan, {layer})
+print(ledger.shares)   # (tokens of the first text, tokens of the second)
+print(ledger.shares.sum(), ledger.reference_terms, ledger.cosine)
+"""
+
+
+_IMPORTS: dict[ShareMethod, str] = {
+    "leave-one-out": "from bertviz_core.causes.words.leave_one_out import leave_one_out",
+    "integrated-gradients": "from bertviz_core.causes.words.gradients import integrated_gradients",
+    "gradient-x-input": "from bertviz_core.causes.words.gradients import gradient_x_input",
+}
+_READ = ("from pathlib import Path", "from bertviz_core.predictions.labelled.probe import read_probe")
+
+
+def _call(asked: ShareRequest) -> str:
+    more = f", {asked.replacement!r}" if asked.method == "leave-one-out" else ""
+    return f"{asked.method.replace('-', '_')}(target, tokenizer, {asked.whole_words}{more})"
+
+
+def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
+    """Lines that load the model and open the target."""
+    if chosen.kind == "probe":
+        label = chosen.name.partition(":")[2]
+        lines = library_lines(name, *imports, "from bertviz_core.causes.targets import probe_target", *_READ)
+        return f"""{lines}data = Path("probe.zip").read_bytes()   # the file of Save this probe
+probe = read_probe("probe.zip", data)
+target = probe_target(probe, model, tokenizer, {chosen.text!r}, {label!r}, {chosen.measure!r})"""
+    lines = library_lines(name, *imports, "from bertviz_core.causes.requests import open_target")
+    asked = f"{chosen.text!r}, {chosen.pair!r}, {chosen.name!r}, {chosen.measure!r}"
+    return f"{lines}target = open_target(source, settings, {asked}, base=model)"

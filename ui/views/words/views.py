@@ -1,0 +1,193 @@
+"""Views: the text coloured by what each word adds, the curves without the strongest words, the pairs of two texts."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from bertviz_core.causes.words.results import PairLedger, WordCurves, WordShares
+from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
+from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
+from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
+from bertviz_core.text import decimals, escape_controls, isolated, shortened
+from bertviz_core.trace.subwords.pieces import text_pieces
+from ui.cache import models
+from ui.views.words import cache, controls, texts
+from ui.widgets.controls import model_name
+from ui.widgets.controls import pair as given_pair
+from ui.widgets.figure_block import figure_block
+from ui.widgets.formatting import escape_markdown
+from ui.widgets.target import target_row
+from ui.widgets.view_and_layer import state_select
+
+LONGEST = 120
+"""Characters of a text that are repeated above its ledger."""
+
+
+def words_view() -> None:
+    """The coloured text, its totals, and the words as bars."""
+    name = model_name()
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    chosen = target_row(name, row=row)
+    with row:
+        method = controls.method_choice()
+        whole_words = controls.whole_words()
+        replacement = controls.replacement() if method == "leave-one-out" else "mask"
+    asked = cache.ShareRequest(method, whole_words, replacement)
+    result = cache.shares(name, chosen, asked)
+    frame = shares_frame(result)
+    words = figure_block(
+        word_shares_figure(result, text_pieces(result.tokens)),
+        f"word shares {method} {name}",
+        frame,
+        texts=result.tokens,
+        explanation=(texts.SHARES[method], texts.shares_code(name, chosen, asked)),
+        scrolled=True,
+    )
+    with words:
+        st.caption(texts.READ[method])
+        _totals(result)
+        for notice in result.notices:
+            st.caption(escape_markdown(notice))
+    figure_block(word_bars_figure(result), f"word bars {method} {name}", frame, texts=result.tokens)
+
+
+def _totals(result: WordShares) -> None:
+    """The target with and without all words, and what the shares add up to."""
+    unit = f"in {result.unit}"
+    with st.container(horizontal=True):
+        st.metric("Clean", decimals(result.clean), help=f"The {result.title} of the text as it is, {unit}.")
+        if not np.isnan(result.reference):
+            words = f"The same with every word replaced by {result.instead}, {unit}."
+            st.metric("Without any word", decimals(result.reference), help=words)
+        st.metric("Sum of shares", decimals(float(result.shares.sum())), help=f"Of all words, {unit}.")
+        if result.method != "leave-one-out":
+            help_text = "How far the sum of the shares is from clean minus without any word."
+            st.metric("Completeness error", f"{result.error:.2g}", help=help_text)
+    strongest = result.ranked()[0]
+    st.markdown(
+        f"**{_token(result.words[strongest])}** adds most to the {escape_markdown(result.title)}: "
+        f"**{decimals(float(result.shares[strongest]))}**."
+    )
+
+
+def shares_frame(result: WordShares) -> pd.DataFrame:
+    """Every word in the order of the text, with its tokens and its share."""
+    tokens = result.tokens.tokens
+    return pd.DataFrame(
+        {
+            "word": result.words,
+            "positions": [", ".join(map(str, places)) for places in result.positions],
+            "tokens": [" ".join(tokens[place] for place in places) for places in result.positions],
+            "share": result.shares.astype(float),
+        }
+    )
+
+
+def curves_view() -> None:
+    """Comprehensiveness and sufficiency of the strongest words, by the methods chosen."""
+    name = model_name()
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    chosen = target_row(name, row=row)
+    with row:
+        methods = controls.methods_choice()
+        whole_words = controls.whole_words()
+    result = cache.curves(name, chosen, methods, whole_words)
+    words = figure_block(
+        word_curves_figure(result),
+        f"word curves {name}",
+        curves_frame(result),
+        texts=result.tokens,
+        explanation=(texts.CURVES, texts.curves_code(name, chosen, methods, whole_words)),
+    )
+    with words:
+        st.caption(texts.CURVES_READ)
+        lines = [
+            f"* {label}: comprehensiveness **{decimals(without, 3)}**, sufficiency **{decimals(alone, 3)}**"
+            for label, without, alone in curve_areas(result)
+        ]
+        st.markdown("\n".join(lines))
+        st.caption("A good order has a large comprehensiveness and a small sufficiency.")
+        for notice in result.notices:
+            st.caption(escape_markdown(notice))
+
+
+def curves_frame(result: WordCurves) -> pd.DataFrame:
+    """The target at each step, of every method and of the random orders."""
+    columns: dict[str, object] = {"words": list(result.counts)}
+    for curve in result.curves:
+        columns[f"{METHOD_NAMES[curve.method]}, without"] = curve.without.astype(float)
+        columns[f"{METHOD_NAMES[curve.method]}, alone"] = curve.alone.astype(float)
+    for which, values in (("without", result.random), ("alone", result.random_alone)):
+        columns[f"random, {which}, mean"] = values.mean(axis=0).astype(float)
+        columns[f"random, {which}, least"] = values.min(axis=0).astype(float)
+        columns[f"random, {which}, greatest"] = values.max(axis=0).astype(float)
+    return pd.DataFrame(columns)
+
+
+def pairs_view() -> None:
+    """The cosine of two texts as a sum over pairs of their tokens and the reference terms."""
+    name = model_name()
+    layers = models.loaded(name).num_hidden_layers
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text, pair = controls.two_texts()
+        words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
+        layer = state_select(layers - 1, words) if layers > 1 else 0
+    own = "" if given_pair() else " An example: write your own under **Second text**."
+    told = [escape_markdown(escape_controls(shortened(each, LONGEST))) for each in (text, pair)]
+    st.caption(f"Texts: “{told[0]}” and “{told[1]}”.{own}")
+    ledger = cache.pairs(name, text, pair, layer)
+    place = figure_block(
+        pair_ledger_figure(ledger),
+        f"word pairs from layer {layer} {name}",
+        pairs_frame(ledger),
+        texts=(text, pair),
+        explanation=(texts.PAIRS, texts.pairs_code(name, text, pair, layer)),
+    )
+    with place:
+        _ledger(ledger)
+
+
+def _ledger(ledger: PairLedger) -> None:
+    """The sum with its error, and the strongest pair."""
+    total = float(ledger.shares.sum())
+    with st.container(horizontal=True):
+        st.metric("Cosine", decimals(ledger.cosine), help="Of the two sentence vectors.")
+        st.metric("All pairs", decimals(total), help="Sum of the cells.")
+        st.metric("Reference terms", decimals(ledger.reference_terms), help=_terms(ledger))
+        st.metric(
+            "Error", f"{ledger.error:.1g}", help="What the sum of pairs and reference terms misses of the cosine."
+        )
+    first, second = np.unravel_index(int(np.abs(ledger.shares).argmax()), ledger.shares.shape)
+    words = [ledger.first.tokens[int(first)], ledger.second.tokens[int(second)]]
+    st.markdown(
+        f"The strongest pair is **{_token(words[0])}** and **{_token(words[1])}**: "
+        f"**{decimals(float(ledger.shares[first, second]))}** of the cosine **{decimals(ledger.cosine)}**."
+    )
+    st.caption(texts.PAIRS_READ)
+    for notice in ledger.notices:
+        st.caption(escape_markdown(notice))
+
+
+def _terms(ledger: PairLedger) -> str:
+    return (
+        f"First text with the other's masks {decimals(ledger.first_reference)}, plus masks with the second text "
+        f"{decimals(ledger.second_reference)}, minus masks with masks {decimals(ledger.both_references)}."
+    )
+
+
+def pairs_frame(ledger: PairLedger) -> pd.DataFrame:
+    """Every pair of tokens with its share."""
+    rows, columns = ledger.shares.shape
+    return pd.DataFrame(
+        {
+            "position in the first": np.repeat(np.arange(rows), columns),
+            "token of the first": np.repeat(np.array(ledger.first.tokens, dtype=object), columns),
+            "position in the second": np.tile(np.arange(columns), rows),
+            "token of the second": np.tile(np.array(ledger.second.tokens, dtype=object), rows),
+            "share": ledger.shares.ravel().astype(float),
+        }
+    )
+
+
+def _token(token: str) -> str:
+    return escape_markdown(isolated(escape_controls(token)))
