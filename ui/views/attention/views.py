@@ -45,6 +45,8 @@ from ui.widgets.view_and_layer import layer_select
 
 LONG_KEY = "attention_long"
 NEAREST = 20
+SLIDER = 270
+"""Pixels of the layers, beside four readings in one row of a small desk."""
 ZEROING = "value-zeroing"
 QUIET_S = 0.4
 """Work shorter than this writes nothing, so that nothing flickers."""
@@ -103,7 +105,7 @@ def _heads(trace: Trace) -> None:
     long = cache.cells(trace) > cache.ATLAS_CELLS
     with st.container(horizontal=True, vertical_alignment="bottom"):
         weights = "attention" if long else weights_choice()
-        layer = layer_select(trace.num_hidden_layers)
+        layer = layer_select(trace.num_hidden_layers, width=SLIDER)
         head = 0 if weights in OF_LAYERS else head_select(trace.num_attention_heads)
         reading = MapOptions() if long else reading_controls(weights, blocks_of(trace.tokens))
     with shown_to_user():

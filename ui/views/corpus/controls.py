@@ -22,7 +22,7 @@ LEAST_THRESHOLD = float(THRESHOLDS[0])
 T = TypeVar("T", bound=str)
 COLUMN_KINDS = ("text", "number", "boolean")
 """Kinds of columns whose values can colour a map or be labels."""
-WIDTH, NARROW, QUERY_WIDTH, PART_WIDTH = 240, 130, 340, 168
+WIDTH, NARROW, QUERY_WIDTH, PART_WIDTH = 240, 130, 320, 168
 """Pixels of controls: all of a view stand in one row of a window 1,400 wide."""
 MOST_HITS = 100
 
