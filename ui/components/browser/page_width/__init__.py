@@ -26,7 +26,7 @@ def page_width() -> int:
     The browser speaks only where that is not so and when the reader changes the window or folds the sidebar, so that
     no page runs twice.
     """
-    usual = first_width(st.context.cookies.get(WINDOW_WIDTH, ""))
+    usual = first_width(str(st.context.cookies.get(WINDOW_WIDTH, "")))
     state = _component(
         key=KEY,
         data={"widths": list(WIDTHS), "usual": usual},
