@@ -33,6 +33,8 @@ PAGE = "tour_page"
 """Key of the session: name of the page that is shown."""
 PIXELS = "page_pixels"
 """Key of the session: how wide the page is."""
+WINDOW_WIDTH = "window_width"
+"""Name of the cookie with the window's width in pixels, which is gone with the browser's session."""
 
 first_page_sent = Event()
 """Set when this server has run its first page for a reader."""

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.attention.maps import MapSelection, RowSource, key_norms, row_source, select_entries
 from bertviz_core.attention.probabilities import attention_rows, head_batches, row_tiles
-from bertviz_core.attention.results import AttentionAtlas, HeadMeasures, MapOptions, PooledMap
+from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, HeadMeasures, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import Progress
 from bertviz_core.trace.results import Trace
@@ -30,11 +30,11 @@ def attention_atlas(
     value_norms: Float[np.ndarray, "layers heads seq"] | None = None,
     max_side: int = MAX_THUMBNAIL_SIDE,
     progress: Progress | None = None,
-    rollout: Float[np.ndarray, "layers seq seq"] | None = None,
+    layer_maps: Float[np.ndarray, "layers seq seq"] | None = None,
 ) -> AttentionAtlas:
     """A thumbnail and the measures of every head; a thumbnail is the max-pool of attention_map(...).weights.
 
-    Rollout takes the heads together, so its atlas has one column, and its measures are those of the rollout.
+    Rollout and value zeroing take the heads together: their atlas has one column, and measures of those maps.
 
     Args:
         trace: the run.
@@ -42,24 +42,27 @@ def attention_atlas(
         value_norms: ||f(x_j)|| of every layer, head and key, for weights "value-weighted".
         max_side: most rows and columns of a thumbnail.
         progress: called after every head; what it raises ends the work.
-        rollout: what attention_rollout(trace) gave, so that it is not computed again.
+        layer_maps: whole maps of all layers, of weights "rollout" (left out, they are computed) or "value-zeroing".
 
     Raises:
         UnsupportedModelError: this model's attention is not known.
         TextError: nothing is left to be shown, or the text is too long for rollout.
-        ValueError: norms that are missing.
+        ValueError: norms or maps of value zeroing that are missing.
     """
     options = options or MapOptions()
     selection = select_entries(trace.tokens, options)
     layers, heads = trace.num_hidden_layers, max(trace.num_attention_heads, 1)
-    if options.weights == "rollout":
-        heads, rollout = 1, attention_rollout(trace) if rollout is None else rollout
+    together = options.weights in OF_LAYERS
+    if together:
+        heads = 1
+    if options.weights == "rollout" and layer_maps is None:
+        layer_maps = attention_rollout(trace)
     rows, columns = (pool_starts(int(shown.sum()), max_side) for shown in (selection.queries, selection.keys))
     thumbnails = np.empty((layers, heads, len(rows), len(columns)), dtype=np.float32)
     measures = np.empty((layers, heads, len(MEASURES)), dtype=np.float32)
     for layer, batch in product(range(layers), head_batches(heads, len(trace.tokens))):
-        source_heads = None if options.weights == "rollout" else batch
-        source = row_source(trace, layer, source_heads, rollout)
+        source_heads = None if together else batch
+        source = row_source(trace, layer, source_heads, None if layer_maps is None else layer_maps[layer])
         norms = key_norms(trace, source_heads, options, None if value_norms is None else value_norms[layer])
         thumbnails[layer, batch], measures[layer, batch] = _thumbnails_and_measures(
             trace, selection, source, norms, max_side

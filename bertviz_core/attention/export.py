@@ -13,7 +13,7 @@ from bertviz_core.trace.results import Trace
 MOST_CELLS = 20_000_000
 """Most weights in a file: all heads of BERT-base over 372 tokens, 80 MB as numbers."""
 Maps = Sequence[Sequence[AttentionMap]]
-"""Maps of all heads by layer and head, of the same axes and options; a rollout has one for each layer."""
+"""Maps of all heads by layer and head, of the same axes and options; rollout and value zeroing have one a layer."""
 
 
 def about(maps: Maps, trace: Trace) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def npz_bytes(maps: Maps, trace: Trace) -> bytes:
 def parquet_bytes(maps: Maps, trace: Trace) -> bytes:
     """A Parquet file with a row for each weight: layer, head, query, key, query_token, key_token, weight.
 
-    Query and key are positions in the input, of the first token where words are merged. A rollout has no heads, so its
-    head is null. What made the file stands as JSON in the metadata of its schema, under "inside_bert". A layer is a row
-    group, so that no more than one is in memory.
+    Query and key are positions in the input, of the first token where words are merged. Rollout and value
+    zeroing have no heads, so their head is null. What made the file stands as JSON in the metadata of its schema, under
+    "inside_bert". A layer is a row group, so that no more than one is in memory.
     """
     import pyarrow
     import pyarrow.parquet

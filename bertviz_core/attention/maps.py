@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from bertviz_core.attention.axes import blocks_of, is_punctuation, text_sides, token_groups
 from bertviz_core.attention.probabilities import MAX_TILE_CELLS, attention_block
-from bertviz_core.attention.results import AttentionMap, Axis, MapOptions
+from bertviz_core.attention.results import OF_LAYERS, AttentionMap, Axis, MapOptions
 from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.errors import TextError
 from bertviz_core.trace.results import Tokens, Trace
@@ -77,32 +77,34 @@ def attention_map(
     head: int | None,
     options: MapOptions | None = None,
     value_norms: Float[np.ndarray, "heads seq"] | None = None,
-    rollout: Float[np.ndarray, "layers seq seq"] | None = None,
+    layer_map: Float[np.ndarray, "seq seq"] | None = None,
 ) -> AttentionMap:
     """The attention of a head under some options; every row with the share that lies on keys which are not shown.
 
-    Shown and hidden share of a row add up to what the row has over all tokens: 1 for attention and rollout. Merging
-    words keeps that sum (WORDS_RULE); nothing is renormalised.
+    Shown and hidden share of a row add up to what the row has over all tokens: 1 for all but value-weighted
+    ones. Merging words keeps that sum (WORDS_RULE); nothing is renormalised.
 
     Args:
         trace: the run.
         layer: zero-based; for rollout the last layer that is included.
-        head: zero-based; None for rollout, which takes all heads together.
+        head: zero-based; None for rollout and value zeroing, which take all heads together.
         options: what is merged, hidden and cut out; the default shows all tokens.
         value_norms: ||f(x_j)|| of every head of this layer and every key, for weights "value-weighted" (NORMS_RULE).
-        rollout: what attention_rollout(trace) gave, so that it is not computed again.
+        layer_map: the whole map of this layer, of weights "rollout" (left out, it is computed) or "value-zeroing".
 
     Raises:
         UnsupportedModelError: this model's attention is not known.
         TextError: nothing is left to be shown, or the text is too long for rollout.
-        ValueError: no such layer or head, or norms that are missing.
+        ValueError: no such layer or head, or norms or a map of value zeroing that are missing.
     """
     options = options or MapOptions()
     selection = select_entries(trace.tokens, options)
-    if (head is None) != (options.weights == "rollout"):
+    if (head is None) != (options.weights in OF_LAYERS):
         raise ValueError(f"head {head} of {options.weights}")
     heads = None if head is None else slice(head, head + 1)
-    source = row_source(trace, layer, heads, rollout)
+    if options.weights == "rollout" and layer_map is None:
+        layer_map = attention_rollout(trace, layer)[layer]
+    source = row_source(trace, layer, heads, layer_map)
     norms = key_norms(trace, heads, options, value_norms)
     tiles = [
         selection.apply(source(tokens)[0], entries, None if norms is None else norms[0])
@@ -140,12 +142,17 @@ def select_entries(tokens: Tokens, options: MapOptions) -> MapSelection:
 
 
 def row_source(
-    trace: Trace, layer: int, heads: slice | None, rollout: Float[np.ndarray, "layers seq seq"] | None = None
+    trace: Trace, layer: int, heads: slice | None, layer_map: Float[np.ndarray, "seq seq"] | None = None
 ) -> RowSource:
-    """Where the rows of some neighbouring heads come from, before anything is merged or hidden; None is rollout."""
+    """Where rows of some neighbouring heads come from, before anything is merged or hidden; None is the layer's map.
+
+    Raises:
+        ValueError: the layer's map is missing, or of another text.
+    """
     if heads is None:
-        rollout_map = attention_rollout(trace, layer)[layer] if rollout is None else rollout[layer]
-        return lambda rows: rollout_map[None, rows]
+        if layer_map is None or layer_map.shape != (len(trace.tokens),) * 2:
+            raise ValueError("all heads together without the map of the layer")
+        return lambda rows: layer_map[None, rows]
     return lambda rows: attention_block(trace, layer, heads, rows)
 
 

@@ -6,8 +6,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-Weights = Literal["attention", "value-weighted", "rollout"]
-"""What a cell holds: the probability; the norm of the weighted value vector; the share traced through all layers."""
+Weights = Literal["attention", "value-weighted", "rollout", "value-zeroing"]
+"""What a cell holds: the probability; the norm of the weighted value vector; the share traced through all layers; the
+share of what moves the token's vector when another token's value is set to zero."""
+OF_LAYERS: frozenset[Weights] = frozenset({"rollout", "value-zeroing"})
+"""Readings that take the heads of a layer together: one map a layer."""
 HeadMeasure = Literal[
     "entropy", "distance", "first_share", "separator_share", "previous_share", "next_share", "diagonal_share"
 ]
@@ -62,7 +65,7 @@ class AttentionMap:
     layer: int
     """Zero-based; for rollout the last layer that is included."""
     head: int | None
-    """Zero-based; None where all heads are taken together (rollout)."""
+    """Zero-based; None where all heads are taken together (rollout, value zeroing)."""
     options: MapOptions
     """What was merged, hidden and cut out."""
     queries: Axis
@@ -70,7 +73,7 @@ class AttentionMap:
     keys: Axis
     """What the columns stand for."""
     weights: Float[np.ndarray, "queries keys"]
-    """Probabilities (attention, rollout: share, no unit) or norms (value-weighted: the model's own scale)."""
+    """Probabilities (attention), shares (rollout, value zeroing) or norms (value-weighted: the model's own scale)."""
     hidden_share: Float[np.ndarray, " queries"]
     """Per row the sum over the keys that are not shown, mean over the pieces of a word; same unit as the weights."""
 
@@ -79,7 +82,7 @@ class AttentionMap:
 class HeadMeasures:
     """One number per head for what it does; of the attention over all tokens, whatever is hidden or merged.
 
-    In an atlas of rollout there is one column, and the numbers are those of the rollout.
+    In an atlas of rollout or value zeroing there is one column, and the numbers are those of its maps.
     """
 
     entropy: Float[np.ndarray, "layers heads"]
@@ -103,7 +106,8 @@ class AttentionAtlas:
     keys: Axis
     """What the columns of the full maps stand for."""
     thumbnails: Float[np.ndarray, "layers heads rows columns"]
-    """Max-pool of each head's full map; the map itself where it is small enough. One head for rollout."""
+    """Max-pool of each head's full map; the map itself where it is small enough. One head for rollout
+    and value zeroing."""
     row_starts: Int[np.ndarray, " rows"]
     """First entry of queries in every thumbnail row."""
     column_starts: Int[np.ndarray, " columns"]

@@ -57,13 +57,7 @@ def value_zeroing(
     layers, seq = loaded.num_hidden_layers, len(tokens)
     if not 0 <= layer < layers:
         raise ValueError(f"layer {layer} of {layers}")
-    with RUN_LOCK:
-        check_recording(loaded)
-    if loaded.attention_source != "recorded":
-        raise UnsupportedModelError(
-            f"{family(loaded.model_type).title} computes attention in its own code, where no value can be set to zero; "
-            "choose another model, or look at its attention weights."
-        )
+    require_values(loaded)
     distances = np.empty((seq, seq), dtype=np.float64)
     step = max(1, max_nbytes // (NUMBER_NBYTES * seq * _hidden_size(loaded) * (layers + 9)))
     for start in range(0, seq, step):
@@ -81,6 +75,21 @@ def value_zeroing(
     sums = distances.sum(axis=1, keepdims=True)
     shares: np.ndarray = np.divide(distances, sums, out=np.zeros_like(distances), where=sums > 0)
     return shares.astype(np.float32)
+
+
+def require_values(loaded: LoadedModel) -> None:
+    """Refuse a model whose values are not known.
+
+    Raises:
+        UnsupportedModelError: the model computes attention in its own code.
+    """
+    with RUN_LOCK:
+        check_recording(loaded)
+    if loaded.attention_source != "recorded":
+        raise UnsupportedModelError(
+            f"{family(loaded.model_type).title} computes attention in its own code, where no value can be set to zero; "
+            "choose another model, or look at its attention weights."
+        )
 
 
 class _ZeroedValues:

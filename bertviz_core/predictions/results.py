@@ -11,7 +11,7 @@ from bertviz_core.trace.results import Tokens
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordPrediction:
-    """What a masked-LM head expects at every position of a text."""
+    """What a masked-LM head expects at every position of a text, or at those that it was asked about."""
 
     model: str
     """Name of the model."""
@@ -22,11 +22,11 @@ class WordPrediction:
     typed: Bool[np.ndarray, " seq"]
     """Those at which the text itself has a mask, so that no original word is known."""
     log_probability: Float[np.ndarray, " seq"]
-    """Of the original token, in nats; NaN where it is not known."""
+    """Of the original token, in nats; NaN where it is not known or was not asked."""
     rank: Int[np.ndarray, " seq"]
-    """Of the original token, 1 for the best; 0 where it is not known."""
+    """Of the original token, 1 for the best; 0 where it is not known or was not asked."""
     top_ids: Int[np.ndarray, "seq top"]
-    """The best words, best first."""
+    """The best words, best first; -1 where they were not asked."""
     top_log_probability: Float[np.ndarray, "seq top"]
     """Their log-probability, in nats."""
     top_logits: Float[np.ndarray, "seq top"]

@@ -96,24 +96,53 @@ def predicted_words(
         TextError: there are more than MAX_MASKS masks, a position outside the text, or no word to list.
         UnsupportedModelError: the head is of another task, or the tokenizer has no mask.
     """
+    check_top(top, WordHead(head).vocab_size)
+    return words_of(head, read_masked(head, tokenizer, tokens, masked), top)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedReading:
+    """What a model makes of a text with masks, before its head is asked for words."""
+
+    tokens: Tokens
+    """The text, before anything was masked here."""
+    masked: tuple[int, ...]
+    """Positions that were masked besides those typed."""
+    typed: Any
+    """(seq,) whether the text itself has a mask there."""
+    output: Mapping[str, Any]
+    """Of the run."""
+
+
+def read_masked(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, masked: Sequence[int] = ()) -> MaskedReading:
+    """The run of a text some of whose tokens are masked; arguments and errors as predicted_words."""
+    mask, typed = check_masks(tokenizer, tokens, masked)
+    output = WordHead(head).outputs([masked_row(tokens, masked, mask)])
+    return MaskedReading(tokens, tuple(masked), typed, output)
+
+
+def words_of(
+    head: HeadModel, reading: MaskedReading, top: int = 10, positions: Sequence[int] | None = None
+) -> WordPrediction:
+    """The words of a run at all its positions, or at some: the others then hold NaN, rank 0 and words -1."""
     import torch
 
-    word_head = WordHead(head)
-    mask, typed = check_masks(tokenizer, tokens, masked)
+    word_head, tokens, typed = WordHead(head), reading.tokens, reading.typed
     count = check_top(top, word_head.vocab_size)
-    output = word_head.outputs([masked_row(tokens, masked, mask)])
-    states = word_head.states(output)[0]
+    states = word_head.states(reading.output)[0]
+    asked = np.arange(len(tokens)) if positions is None else np.array(positions)
     parts = []
-    for chunk in word_head.chunks(len(tokens)):
-        logits = word_head.logits(output, states[chunk])
-        ids = torch.tensor(tokens.input_ids[chunk], device=logits.device)
+    for chunk in word_head.chunks(len(asked)):
+        logits = word_head.logits(reading.output, states[torch.as_tensor(asked[chunk], device=states.device)])
+        ids = torch.tensor(tokens.input_ids[asked[chunk]], device=logits.device)
         parts.append(_of_chunk(logits, ids, count))
     top_ids, top_log_probability, top_logits, own, rank = (
-        np.concatenate([part[index].cpu().numpy() for part in parts]) for index in range(5)
+        _placed(np.concatenate([part[index].cpu().numpy() for part in parts]), asked, len(tokens), empty)
+        for index, empty in enumerate((-1, np.nan, np.nan, np.nan, 0))
     )
     own[typed], rank[typed] = np.nan, 0
     at_mask = typed.copy()
-    at_mask[list(masked)] = True
+    at_mask[list(reading.masked)] = True
     return WordPrediction(
         model=head.name,
         tokens=tokens,
@@ -218,6 +247,12 @@ def _of_chunk(logits: "torch.Tensor", ids: "torch.Tensor", top: int) -> "tuple[t
         log_probability.gather(1, rows)[:, 0],
         ranks(logits, logits.gather(1, rows)[:, 0]),
     )
+
+
+def _placed(values: Any, places: np.ndarray, length: int, empty: float) -> Any:
+    array = np.full((length, *values.shape[1:]), empty, dtype=values.dtype)
+    array[places] = values
+    return array
 
 
 def _kept(array: Any) -> Any:

@@ -37,8 +37,8 @@ class RunCost:
     """Estimated duration on this machine when it is idle; 0 for a run too small to measure the speed for it."""
 
 
-def run_cost(loaded: LoadedModel, tokens: int) -> RunCost:
-    """Estimated cost of a run on a text of this many tokens.
+def run_cost(loaded: LoadedModel, tokens: int, runs: int = 1) -> RunCost:
+    """Estimated cost of a run on a text of this many tokens, or the time of several such runs one after the other.
 
     The operations are those of a transformer's forward pass: two per weight and token for the projections (Kaplan et
     al. 2020, section 2.1), and for every pair of tokens two products and a softmax.
@@ -48,7 +48,7 @@ def run_cost(loaded: LoadedModel, tokens: int) -> RunCost:
     weights = _weights_run(loaded, layers)
     heads = int(getattr(config, "num_attention_heads", 12))
     pairs = layers * tokens * tokens
-    operations = 2 * tokens * weights + pairs * (4 * hidden + 2 * SOFTMAX_FLOPS * heads)
+    operations = runs * (2 * tokens * weights + pairs * (4 * hidden + 2 * SOFTMAX_FLOPS * heads))
     nbytes = 4 * tokens * hidden * (4 * layers + 1)
     nbytes += 4 * pairs * heads if loaded.attention_source == "eager" else _mask_nbytes(config, tokens)
     seconds = operations / _operations_per_second(loaded.device) if operations > SMALL_OPERATIONS else 0.0

@@ -208,12 +208,28 @@ def test_rollout_is_read_like_attention_and_has_an_atlas_of_one_column() -> None
     assert atlas.thumbnails.shape == (2, 1, 3, 3)
     for layer in range(2):
         seen = attention_map(found, layer, None, reading)
-        given = attention_map(found, layer, None, reading, rollout=rollout)
+        given = attention_map(found, layer, None, reading, layer_map=rollout[layer])
         np.testing.assert_array_equal(seen.weights, given.weights)
         np.testing.assert_allclose(seen.weights.sum(axis=1) + seen.hidden_share, 1, atol=1e-6)
         np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(seen.weights, 3))
         expected = counted(rollout[layer], PIECES.special)
         assert atlas.measures.entropy[layer, 0] == pytest.approx(expected["entropy"], abs=1e-5)
+
+
+def test_value_zeroing_is_read_like_rollout() -> None:
+    found, rng = random_trace(3, len(PIECES), tokens=PIECES), np.random.default_rng(4)
+    zeroed = rng.dirichlet(np.ones(len(PIECES)), size=(2, len(PIECES))).astype(np.float32)
+    reading = MapOptions("value-zeroing", words=True, hide_special=True)
+    atlas = attention_atlas(found, reading, max_side=3, layer_maps=zeroed)
+    assert atlas.thumbnails.shape == (2, 1, 3, 3)
+    for layer in range(2):
+        seen = attention_map(found, layer, None, reading, layer_map=zeroed[layer])
+        np.testing.assert_allclose(seen.weights.sum(axis=1) + seen.hidden_share, 1, atol=1e-6)
+        np.testing.assert_array_equal(atlas.thumbnails[layer, 0], split_max(seen.weights, 3))
+        expected = counted(zeroed[layer], PIECES.special)
+        assert atlas.measures.distance[layer, 0] == pytest.approx(expected["distance"], abs=1e-5)
+    with pytest.raises(ValueError, match="without the map of the layer"):
+        attention_atlas(found, reading)
 
 
 def test_rollout_of_a_row_that_sees_nothing_stays_with_itself() -> None:

@@ -205,6 +205,8 @@ def test_a_part_of_a_pair_that_is_no_pair_is_refused() -> None:
     [
         (0, None, MapOptions(), None),
         (0, 0, MapOptions("rollout"), None),
+        (0, 0, MapOptions("value-zeroing"), None),
+        (0, None, MapOptions("value-zeroing"), None),
         (2, 0, MapOptions(), None),
         (0, 3, MapOptions(), None),
         (0, 0, MapOptions("value-weighted"), None),

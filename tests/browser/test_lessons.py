@@ -114,3 +114,23 @@ def test_on_a_phone_everything_of_the_card_can_be_reached(page: Page, server: st
     page.get_by_role("button", name="All steps").click()
     expect(page.get_by_role("link", name="10 Vectors of whole sentences")).to_be_visible()
     page.set_viewport_size({"width": 1400, "height": 900})
+
+
+FRAMED = """() => {
+  const traces = document.querySelector(".st-key-tokens_text .js-plotly-plot").data;
+  const edge = [...traces.find((each) => each.mode === "lines" && each.line.width === 3).x].filter((x) => x !== null);
+  const words = traces.find((each) => each.mode === "text");
+  const inside = (x) => x > Math.min(...edge) && x < Math.max(...edge);
+  return [...words.text].findIndex((_, at) => inside(words.x[at]) && words.y[at] !== null);
+}"""
+
+
+def test_the_token_of_the_next_step_is_the_one_that_is_framed(page: Page, server: str) -> None:
+    title = page.locator(".st-key-tokens_neighbours .gtitle")
+    page.goto(f"{server}/tokens?token=5&lesson=tokens&step=1")
+    expect(title).to_contain_text("python")
+    assert page.evaluate(FRAMED) == 5
+    page.get_by_role("link", name="Next", exact=True).click()
+    expect(title.filter(has_text="##ization")).to_be_visible()
+    expect(title).to_have_count(1)
+    assert page.evaluate(FRAMED) == 2

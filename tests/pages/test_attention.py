@@ -5,6 +5,7 @@ Covers `ui/views/attention/*.py`.
 
 import json
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.attention.results import AttentionAtlas
 from bertviz_core.models.loading import LoadedModel
+from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, said
 from ui.cache import traces
 from ui.views.attention import cache
+from ui.widgets import run_model
 
 PAIR = {"text": "I love my pet, unbelievably.", "pair": "It sleeps all day."}
 
@@ -60,6 +63,44 @@ def test_rollout_takes_the_heads_together() -> None:
     at = opened("attention", weights="rollout", layer="5")
     assert not [each for each in at.number_input if each.key == "head"]
     np.testing.assert_allclose(table_of(at).iloc[:, 1:].sum(axis=1), 1, atol=1e-5)
+
+
+def test_value_zeroing_takes_the_heads_together_and_says_what_a_token_depends_on() -> None:
+    at = opened("attention", weights="value-zeroing", layer="5")
+    assert not [each for each in at.number_input if each.key == "head"]
+    assert header(at)["atlas"]["weights"] == "value-zeroing"
+    shares = table_of(at).iloc[:, 1:].to_numpy()
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-5)
+    rollout = table_of(opened("attention", weights="rollout", layer="5")).iloc[:, 1:].to_numpy()
+    assert np.abs(shares - rollout).max() > 0.1
+    assert "is set to zero in this layer" in words(at)
+    assert "depends on" in words(opened("attention", weights="value-zeroing", layer="5", look="cell-2.3"))
+
+
+def test_value_zeroing_that_takes_long_begins_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "A text whose values wait."
+    opened("attention", text=text)
+    monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", -1.0)
+    at = opened("attention", weights="value-zeroing", text=text)
+    assert "This run needs" in said(at.info[0].value)
+    assert not at.error
+    at.button(key="start_run").click().run()
+    assert not at.info
+    assert header(at)["atlas"]["weights"] == "value-zeroing"
+
+
+def test_a_model_whose_values_are_not_known_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_tiny("mpnet", tmp_path / "tiny-mpnet")
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    st.cache_resource.clear()
+    at = opened("attention", model="tiny-mpnet", weights="value-zeroing")
+    assert "where no value can be set to zero" in said(at.error[0].value)
+    at = opened("attention", model="tiny-mpnet")
+    at.session_state["attention_beside"] = True
+    at.run()
+    assert len(drawn(at)["data"]) == 3
+    assert "Value zeroing needs values, which are not known here" in words(at)
+    st.cache_resource.clear()
 
 
 def test_value_weighted_cells_are_the_weights_times_one_number_per_key() -> None:
@@ -122,13 +163,14 @@ def test_a_head_that_looks_at_special_tokens_says_how_to_see_the_rest() -> None:
     assert "of its attention on special tokens" not in words(opened("attention", layer="0", head="2"))
 
 
-def test_three_readings_stand_side_by_side() -> None:
+def test_four_readings_stand_side_by_side() -> None:
     at = opened("attention", layer="2", head="7")
     at.session_state["attention_beside"] = True
     at.run()
-    raw, weighted, rollout = (np.array(each["z"]).reshape(8, 8) for each in drawn(at)["data"])
+    raw, weighted, rollout, zeroed = (np.array(each["z"]).reshape(8, 8) for each in drawn(at)["data"])
     np.testing.assert_allclose(raw.sum(axis=1), 1, atol=1e-6)
     np.testing.assert_allclose(rollout.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(zeroed.sum(axis=1), 1, atol=1e-6)
     assert np.abs(weighted.sum(axis=1) - 1).max() > 0.01
 
 

@@ -129,7 +129,7 @@ VIEWS = {
         "attention",
         {"layer": "2", "head": "7"},
         *OF_HEADS,
-        f"attention-Layer-2-head-7-attention-value-weighted-rollout-{MODEL}",
+        f"attention-Layer-2-head-7-attention-value-weighted-rollout-value-zeroing-{MODEL}",
         colours="weight, 0 to 0.",
         attention_beside=True,
     ),

@@ -72,6 +72,12 @@ def test_the_name_alone_leads_to_the_first_step() -> None:
     assert at.selectbox(key="model").value == "bert-base-uncased"
 
 
+def test_a_step_whose_address_says_nothing_of_its_view_shows_it_all_the_same() -> None:
+    at = at_step(1, "overview")
+    assert at.session_state["model"] == "bert-base-uncased"
+    assert "109,482,240" in said(" ".join(str(each.value) for each in at.metric))
+
+
 def test_a_step_opened_at_another_page_leads_to_its_own() -> None:
     at = at_step(8, "overview")
     assert at.title[0].value == "Attention"
@@ -304,6 +310,7 @@ def test_every_link_opens_the_view_that_it_names(
 
 def test_every_step_names_its_view_and_its_layer_since_pages_remember_both() -> None:
     for *_, view in places():
+        assert "layer" in view.query or view.page != "attention"
         assert ("view" in view.query) is (view.page not in ("overview", "tokens", "attention"))
         shown = view.query.get("view")
         layered = shown in [("One matrix",), ("One cell",)] if view.page != "sentences" else shown != ("Poolings",)

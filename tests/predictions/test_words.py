@@ -17,7 +17,14 @@ from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_ledger, term_weights
-from bertviz_core.predictions.words import compared_word, predicted_words, shift_position, word_shift
+from bertviz_core.predictions.words import (
+    compared_word,
+    predicted_words,
+    read_masked,
+    shift_position,
+    word_shift,
+    words_of,
+)
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from tests.helpers.published import checkpoint
@@ -57,6 +64,20 @@ def test_masked_words_are_the_pipelines(splade: Any) -> None:
         )
         assert math.isnan(words.log_probability[position])
         assert words.rank[position] == 0
+
+
+def test_words_at_some_positions_are_those_of_all(splade: Any) -> None:
+    head, tokenizer, _ = splade
+    tokens = tokenize(tokenizer, GAP)
+    every, some = predicted_words(head, tokenizer, tokens, (2,)), [6, 2]
+    found = words_of(head, read_masked(head, tokenizer, tokens, (2,)), positions=some)
+    np.testing.assert_array_equal(found.top_ids[some], every.top_ids[some])
+    np.testing.assert_allclose(found.top_log_probability[some], every.top_log_probability[some], atol=1e-5)
+    np.testing.assert_array_equal(found.masked, every.masked)
+    assert found.rank[2] == every.rank[2] > 0
+    others = np.delete(np.arange(len(tokens)), some)
+    assert np.isnan(found.log_probability[others]).all()
+    assert (found.top_ids[others] == -1).all()
 
 
 def test_unmasked_positions_and_asked_masks_have_rank_and_log_probability(splade: Any) -> None:

@@ -346,6 +346,7 @@ def test_the_memory_said_before_a_run_is_what_its_trace_takes(bert: Opened) -> N
     assert found.nbytes == said.nbytes + beside
     assert said.seconds == 0  # too little work to measure the machine for it
     assert run_cost(bert[0], 10_000).seconds > 0
+    assert run_cost(bert[0], len(tokens), runs=1_000_000).seconds > 0  # many small runs are much work
 
 
 def test_older_traces_make_room_before_a_run(bert: Opened) -> None:

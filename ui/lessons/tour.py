@@ -171,7 +171,8 @@ def follow_address(here: str, pages: Pages) -> None:
     view = place.view
     # Streamlit takes a parameter that a control of the page before had, such as the layer, out of the next address.
     lost = arrived and any(each not in st.query_params for each in view.query)
-    if fresh and (here != view.page or numbers[0] is None):
+    bare = bool(view.query) and not any(each in st.query_params for each in view.query)
+    if fresh and (here != view.page or numbers[0] is None or bare):
         typed = [(key, st.query_params[key]) for key in KEYS if key in st.query_params]
         st.switch_page(pages[view.page], query_params=[*place.query(), *typed])
     if not fresh and (here != view.page or numbers[0] is None or lost):

@@ -1,7 +1,8 @@
 """Streamlit's one HTML page, made strict: which scripts may run, where the server is, and how the frame looks.
 
 The page has a small inline script of its own; the policy names its hash, so that no other inline script runs. A second
-one tells the client the server's address: without it the client guesses at /PAGE/_stcore first and fails.
+one tells the client the server's address: without it the client guesses at /PAGE/_stcore first and fails. The last,
+where the width of a phone is known, tells the server how wide the window is: the first figures are drawn for it.
 """
 
 import base64
@@ -10,6 +11,8 @@ import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ui.session import WINDOW_WIDTH
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -47,6 +50,9 @@ class IndexPage:
         base = f"/{base_path.strip('/')}".rstrip("/")
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
         self.head = f"<head>{script}<style>{FRAME}</style>".encode()
+        told = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width)'
+        told += f' + "; path={base or "/"}; SameSite=Lax"'
+        self.end = f"<script>{told}</script></head>".encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -80,7 +86,8 @@ class IndexPage:
         await self.app(_uncompressed(scope), receive, rewriting)
 
     def _rewritten(self, page: bytes) -> bytes:
-        return page.replace(b"<head>", self.head, 1).replace(b"<title>Streamlit<", b"<title>Inside BERT<")
+        page = page.replace(b"<head>", self.head, 1).replace(b"</head>", self.end, 1)
+        return page.replace(b"<title>Streamlit<", b"<title>Inside BERT<")
 
     def _policy(self, sockets: str, scripts: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
         hashes = "".join(

@@ -4,7 +4,6 @@ Every word written to the page is a point at which Streamlit ends a script whose
 is superseded stops at its next layer, and one that waits for its turn leaves the queue.
 """
 
-from dataclasses import replace
 from hashlib import sha256
 from time import perf_counter
 
@@ -56,8 +55,7 @@ def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
         tokens: the text.
         runs: how often the model is run.
     """
-    once = run_cost(model, len(tokens))
-    cost = replace(once, seconds=once.seconds * runs)
+    cost = run_cost(model, len(tokens), runs)
     facts = (model.name, model.revision, tokens.text, tokens.pair, *((runs,) if runs > 1 else ()))
     run = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
     if cost.seconds > CONFIRM_ABOVE_SECONDS and not run_allowed(run):

@@ -106,18 +106,19 @@ def open_view(view: str) -> None:
     st.query_params[VIEW] = view
 
 
-def layer_select(layers: int, default: int = 0, help_text: str | None = None) -> int:
+def layer_select(layers: int, default: int = 0, help_text: str | None = None, width: int = WIDTH) -> int:
     """One block of the model, counted from 0; no choice where there is only one.
 
     Args:
         layers: how many blocks there are.
         default: the one that this page begins with.
         help_text: what the layer means on this page.
+        width: pixels of the control.
     """
     if layers <= 1:
         return 0
     label = f"Layer, 0 to {layers - 1}"
-    return int(_select(label, [str(layer) for layer in range(layers)], str(default), help_text))
+    return int(_select(label, [str(layer) for layer in range(layers)], str(default), help_text, width))
 
 
 def state_select(layers: int, help_text: str | None = None) -> int:
@@ -141,7 +142,7 @@ def store_state(entry: int) -> None:
     st.session_state[LAYER] = st.session_state[CHOSEN] = str(entry - 1) if entry else EMBEDDINGS
 
 
-def _select(label: str, options: Sequence[str], default: str, help_text: str | None) -> str:
+def _select(label: str, options: Sequence[str], default: str, help_text: str | None, width: int = WIDTH) -> str:
     arrived, asked = _arrived(LAYER), st.query_params.get(LAYER)
     held = st.session_state.get(CHOSEN)
     given = default if held is None or (arrived and returned()) else _nearest(held, options, default)
@@ -157,7 +158,7 @@ def _select(label: str, options: Sequence[str], default: str, help_text: str | N
             )
             st.toast(escape_markdown(words))
         st.session_state[LAYER] = given
-    chosen = str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=WIDTH, **BOUND))
+    chosen = str(st.select_slider(label, options, default, key=LAYER, help=help_text, width=width, **BOUND))
     if chosen != given:
         st.session_state[CHOSEN] = chosen
     return chosen

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, UInt
 
-from bertviz_core.attention.results import AttentionAtlas
+from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas
 from bertviz_core.figures.attention.heatmap import MAP_SETTINGS
 from bertviz_core.figures.attention.reading import WORDS, all_heads_title, attention_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -50,7 +50,7 @@ def atlas_heatmap(atlas: AttentionAtlas, title: str, theme: Theme) -> go.Figure:
         figure.add_vline(x=edge * columns - 0.5, line=line)
     for edge in range(layers + 1):
         figure.add_hline(y=edge * rows - 0.5, line=line)
-    names = [str(head) for head in range(heads)] if atlas.options.weights != "rollout" else ["all"]
+    names = [str(head) for head in range(heads)] if atlas.options.weights not in OF_LAYERS else ["all"]
     figure.update_xaxes(_middles(names, columns), title="head", range=[-0.5, heads * columns - 0.5], showgrid=False)
     figure.update_yaxes(_middles([str(layer) for layer in range(layers)], rows), title="layer", showgrid=False)
     return figure.update_yaxes(range=[layers * rows - 0.5, -0.5])

@@ -21,18 +21,27 @@ EXACT_CELLS = 20_000
 HEIGHT, PART_HEIGHT = 620, 480
 BESIDE, BELOW = (200, 120), 170
 """Pixels beside a map, with its colour bar there and below it, and above and below it, for names, title and bar."""
-STACKED, APART = 340, 0.13
-"""Pixels of each reading where they stand below each other, and the share of all of them between two."""
+STACKED, APART = 340, 133
+"""Pixels of each reading where they stand below each other, and between two."""
+ABREAST = 860
+"""Pixels below which four readings stand two by two."""
+READ = {
+    "attention": "attention",
+    "value-weighted": "value-weighted",
+    "rollout": "rollout",
+    "value-zeroing": "value zeroing",
+}
+"""Readings in a title."""
 MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
 """Names that --set takes of every figure that shows maps."""
 
 
-def attention_triptych(
+def attention_readings(
     maps: Sequence[AttentionMap], special: Collection[int], title: str, theme: Theme, second: int | None = None
 ) -> go.Figure:
     """The same head in several readings, each on a scale of its own from 0 to its largest cell.
 
-    They stand side by side, on a phone below each other.
+    They stand side by side, four of them two by two where it is narrow, and on a phone below each other.
 
     Args:
         maps: maps over the same tokens.
@@ -41,20 +50,22 @@ def attention_triptych(
         theme: colours and typeface.
         second: position of the first token of a pair's second text.
     """
-    down, height = theme.narrow, len(maps) * STACKED if theme.narrow else PART_HEIGHT
-    grid = {"rows": len(maps), "cols": 1} if down else {"rows": 1, "cols": len(maps)}
-    figure = make_subplots(**grid, horizontal_spacing=0.03, vertical_spacing=APART, shared_yaxes=not down)
+    across = 1 if theme.narrow else 2 if theme.pixels < ABREAST and len(maps) == 4 else len(maps)
+    down = -(-len(maps) // across)
+    height = PART_HEIGHT if down == 1 else down * STACKED
+    spacing = {"horizontal_spacing": 0.03, "vertical_spacing": APART / height if down > 1 else 0.0}
+    figure = make_subplots(rows=down, cols=across, shared_yaxes=across > 1, **spacing)
     figure.update_layout(layout(theme, escape(title), height=height))
-    for number, each in enumerate(maps, 1):
-        where = {"row": number, "col": 1} if down else {"row": 1, "col": number}
+    for number, each in enumerate(maps):
+        where = {"row": number // across + 1, "col": number % across + 1}
         part = _heatmap(each.weights, "", "", theme).data[0].update(showscale=False)
         figure.add_trace(part, **where)
         names = axis_labels(each.keys, special)
         top = float(each.weights.max(initial=0))
         words = f"{WORDS[each.options.weights]}, 0 to {top:.3g}"
-        figure.update_xaxes(token_axis(names, 300), title=words, tickangle=-90, showgrid=False, **where)
+        figure.update_xaxes(token_axis(names, 900 // len(maps)), title=words, tickangle=-90, showgrid=False, **where)
         divide(figure, each.queries.second_entry(second), each.keys.second_entry(second), theme, **where)
-    rows = token_axis(axis_labels(maps[0].queries, special), (STACKED if down else PART_HEIGHT) - 190)
+    rows = token_axis(axis_labels(maps[0].queries, special), (STACKED if down > 1 else PART_HEIGHT) - 190)
     figure.update_yaxes(rows, autorange="reversed", showgrid=False)
     return figure.update_layout(template=go.layout.Template(), paper_bgcolor=theme.paper, plot_bgcolor=theme.paper)
 
@@ -131,15 +142,18 @@ def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpe
     return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
-@figure("readings", "attention_beside_chart", "raw, value-weighted, rollout (--layer, --head, --words)", MAP_SETTINGS)
+@figure(
+    "readings", "attention_beside_chart", "raw, value-weighted, rollout, value zeroing (--layer, --head)", MAP_SETTINGS
+)
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
-    """The raw weights, the value-weighted ones and the rollout, side by side."""
+    """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
     first = reading_maps[0]
-    title = f"Layer {first.layer}, head {first.head or 0}: attention, value-weighted, rollout — {trace.model}"
+    names = ", ".join(READ[each.options.weights] for each in reading_maps)
+    title = f"Layer {first.layer}, head {first.head or 0}: {names} — {trace.model}"
     special = np.flatnonzero(trace.tokens.special).tolist()
-    alt = f"{title}: queries by keys, three maps"
+    alt = f"{title}: queries by keys, {len(reading_maps)} maps"
     return FigureSpec(
-        title, alt, partial(attention_triptych, reading_maps, special, title, second=trace.tokens.second_start)
+        title, alt, partial(attention_readings, reading_maps, special, title, second=trace.tokens.second_start)
     )
 
 

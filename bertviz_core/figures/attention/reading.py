@@ -7,28 +7,45 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.attention.results import AttentionMap, MapOptions
+from bertviz_core.attention.results import OF_LAYERS, AttentionMap, MapOptions, Weights
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.trace.results import Trace
 
-WORDS = {"attention": "attention weight", "rollout": "rollout share", "value-weighted": "value-weighted norm"}
-UNITS = {"attention": "weight", "rollout": "share", "value-weighted": "norm"}
-KINDS = {"attention": "Attention", "value-weighted": "Value-weighted attention", "rollout": "Attention rollout"}
+WORDS: dict[Weights, str] = {
+    "attention": "attention weight",
+    "value-weighted": "value-weighted norm",
+    "rollout": "rollout share",
+    "value-zeroing": "value zeroing share",
+}
+UNITS: dict[Weights, str] = {
+    "attention": "weight",
+    "value-weighted": "norm",
+    "rollout": "share",
+    "value-zeroing": "share",
+}
+KINDS: dict[Weights, str] = {
+    "attention": "Attention",
+    "value-weighted": "Value-weighted attention",
+    "rollout": "Attention rollout",
+    "value-zeroing": "Value zeroing",
+}
+WHERE: dict[Weights, str] = {"rollout": "up to", "value-zeroing": "in"}
+"""How a title joins a reading of all heads together with its layer."""
 
 
 def attention_title(attention_map: AttentionMap, model: str) -> str:
     """What a map is, for a slide."""
     kind = KINDS[attention_map.options.weights]
     if attention_map.head is None:
-        return f"{kind} up to layer {attention_map.layer} — {model}"
+        return f"{kind} {WHERE[attention_map.options.weights]} layer {attention_map.layer} — {model}"
     return f"{kind} of layer {attention_map.layer}, head {attention_map.head} — {model}"
 
 
 def all_heads_title(options: MapOptions, model: str) -> str:
     """What the maps of all heads are, for a slide."""
-    of = "up to each layer" if options.weights == "rollout" else "of all heads"
+    of = f"{WHERE[options.weights]} each layer" if options.weights in OF_LAYERS else "of all heads"
     return f"{KINDS[options.weights]} {of} — {model}"
 
 

@@ -20,6 +20,10 @@ MOST = 30
 """Classes that are drawn; the table has all."""
 ROW, AROUND, FEWEST = 34, 116, 2
 """Pixels of a bar, and of title and axis; bars that there is room for, so that the axis has room for its words."""
+GAP = 0.3
+"""Share of a row that its bars leave free."""
+HALF, NEAR, ROUND = 0.5, 0.01, 1e-6
+"""Probability from which on a class is taken to hold; how near to its line words count as crossed; no length at all."""
 NAMES = 0.32
 """Share of the width that names of classes take at most."""
 SAYS: dict[Scoring, str] = {
@@ -114,15 +118,39 @@ def name_bars(
         high = high if low < high else 1.0
     else:
         ticks = {"tickvals": [0, 1] if theme.narrow else [0, 0.5, 1] if theme.slim else [0, 0.25, 0.5, 0.75, 1]}
-    label = max((text_width(f" {word}", TEXT_SIZE - 1) for word in words), default=0.0)
+    widths = np.array([text_width(f" {word}", TEXT_SIZE - 1) for word in words])
+    label = float(widths.max(initial=0))
     room = (high - low) * label / max(0.5 * theme.pixels - label, label)
     says = {"range": [low - (room if low < 0 else 0), high + room], "title": {"text": SAYS[scoring]}}
     rows = {"tickvals": list(range(len(names))), "range": [len(names) - 0.5, -0.5], "showgrid": False}
     shown = [lined_label(_line(name), NAMES * theme.pixels, TEXT_SIZE - 1) for name in names]
     figure.update_yaxes(rows, ticktext=shown).update_xaxes(says, **ticks)
     if scoring == "sigmoid":
-        figure.add_vline(x=0.5, line={"color": theme.muted, "width": 1.5, "dash": "dash"})
-    return figure.update_layout(bargap=0.3)
+        line = {"color": theme.muted, "width": 1.5, "dash": "dash"}
+        for top, bottom in clear_stretches(values, values + room * widths / max(label, 1.0), len(names)):
+            figure.add_shape(type="line", x0=HALF, x1=HALF, y0=top, y1=bottom, line=line)
+    return figure.update_layout(bargap=GAP)
+
+
+def clear_stretches(
+    starts: Float[np.ndarray, " bars"], ends: Float[np.ndarray, " bars"], rows: int
+) -> list[tuple[float, float]]:
+    """Stretches of the axis of rows, from top to bottom, along which a line at HALF crosses no words.
+
+    Args:
+        starts: where the words behind each bar begin; of all rows' first bars, then of all their second ones.
+        ends: where they end.
+        rows: count of rows.
+    """
+    bars = max(len(starts) // max(rows, 1), 1)
+    thick = (1 - GAP) / bars
+    places = sorted(
+        (place % rows - thick * (bars / 2 - place // rows), place)
+        for place in range(len(starts))
+        if starts[place] - NEAR <= HALF <= ends[place] + NEAR
+    )
+    edges = [-0.5, *(edge for top, _ in places for edge in (top, top + thick)), rows - 0.5]
+    return [(top, bottom) for top, bottom in zip(edges[::2], edges[1::2], strict=True) if bottom - top > ROUND]
 
 
 def _line(name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bertviz_core.attention.results import AttentionMap, Axis, MapOptions, PooledMap
-from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_triptych, pooled_heatmap
+from bertviz_core.figures.attention.heatmap import EXACT_CELLS, attention_heatmap, attention_readings, pooled_heatmap
 from bertviz_core.figures.attention.lines import attention_lines
 from bertviz_core.figures.attention.reading import attention_bar
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme, theme_named
@@ -49,7 +49,7 @@ def test_a_large_map_goes_as_steps_of_its_range() -> None:
 
 def test_readings_side_by_side_each_keep_their_cells() -> None:
     maps = [made(6), made(6)]
-    figure = attention_triptych(maps, [0], "t", LIGHT)
+    figure = attention_readings(maps, [0], "t", LIGHT)
     for trace, found in zip(figure.data, maps, strict=True):
         np.testing.assert_array_equal(trace.z, found.weights)
         assert trace.zmax == pytest.approx(float(found.weights.max()))
@@ -77,7 +77,7 @@ def test_a_dashed_line_stands_where_the_second_text_begins() -> None:
     across, upright = sorted(attention_heatmap(found, [], "t", LIGHT, 4).layout.shapes, key=lambda line: line.x0 != 0)
     assert (across.y0, across.y1, upright.x0, upright.x1) == (3.5, 3.5, 3.5, 3.5)
     assert [line.y0 for line in attention_lines(found, [], "t", LIGHT, 4).layout.shapes] == [3.5, 3.5]
-    assert len(attention_triptych([found, found, found], [], "t", LIGHT, 4).layout.shapes) == 6
+    assert len(attention_readings([found, found, found], [], "t", LIGHT, 4).layout.shapes) == 6
     part = PooledMap(0, 0, np.ones((2, 2), np.float32), np.array([10, 14]), np.array([3, 5]))
     assert [line.y0 for line in pooled_heatmap(part, "t", LIGHT, 12).layout.shapes] == [11.5]
     for figure in (attention_heatmap(found, [], "t", LIGHT), attention_lines(found, [], "t", LIGHT)):
@@ -93,8 +93,16 @@ def test_few_tokens_have_their_numbers_in_the_cells() -> None:
         assert len(figure.data) == 1
 
 
+def test_four_readings_stand_two_by_two_where_it_is_narrow() -> None:
+    wide = attention_readings([made(6)] * 4, [0], "t", LIGHT)
+    assert len({tuple(axis.domain) for axis in wide.select_xaxes()}) == 4
+    narrow = attention_readings([made(6)] * 4, [0], "t", theme_named("light", 620))
+    assert len({tuple(axis.domain) for axis in narrow.select_xaxes()}) == 2
+    assert len({tuple(axis.domain) for axis in narrow.select_yaxes()}) == 2
+
+
 def test_readings_stand_below_each_other_on_a_phone() -> None:
-    figure = attention_triptych([made(6)] * 3, [0], "t", theme_named("light", 355))
+    figure = attention_readings([made(6)] * 3, [0], "t", theme_named("light", 355))
     assert {tuple(axis.domain) for axis in figure.select_xaxes()} == {(0.0, 1.0)}
     ends = [axis.domain for axis in figure.select_yaxes()]
     assert all(above[0] > below[1] for above, below in itertools.pairwise(ends))

@@ -10,7 +10,13 @@ import pytest
 
 from bertviz_core.figures.base.style import LIGHT, WIDTHS
 from bertviz_core.figures.predictions.change import classes_change_figure, signed, words_change_figure
-from bertviz_core.figures.predictions.classes import MOST, SAYS, classes_figure, next_sentence_figure
+from bertviz_core.figures.predictions.classes import (
+    MOST,
+    SAYS,
+    classes_figure,
+    clear_stretches,
+    next_sentence_figure,
+)
 from bertviz_core.predictions.results import ClassPrediction, Scoring, WordShift
 from tests.helpers.made_traces import tokens_of
 
@@ -55,6 +61,17 @@ def test_of_many_classes_the_greatest_are_drawn_and_said() -> None:
 def test_the_two_outputs_of_a_pair_keep_their_order() -> None:
     prediction = made([0.0, 3.0])
     np.testing.assert_allclose(next_sentence_figure(prediction).drawn(LIGHT).data[0].x, prediction.probabilities)
+
+
+def test_the_line_of_one_half_crosses_no_number() -> None:
+    starts = np.array([0.9, 0.45, 0.1, 0.48])
+    stretches = clear_stretches(starts, starts + 0.1, 4)
+    np.testing.assert_allclose(stretches, [(-0.5, 0.65), (1.35, 2.65), (3.35, 3.5)])
+    two_bars = clear_stretches(np.array([0.45, 0.9]), np.array([0.55, 1.0]), 1)
+    np.testing.assert_allclose(two_bars, [(-0.5, -0.35), (0, 0.5)])
+    assert clear_stretches(np.array([0.9]), np.array([1.0]), 1) == [(-0.5, 0.5)]
+    figure = classes_figure(made([3.0, -0.1, -4.0], "sigmoid"), "by size").drawn(LIGHT)
+    assert [(line.y0, line.y1) for line in figure.layout.shapes] == [(-0.5, 0.65), (1.35, 2.5)]
 
 
 @pytest.mark.parametrize("scoring", SAYS)

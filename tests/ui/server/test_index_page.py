@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from ui.server.index_page import App, IndexPage, Message, Receive, Send
+from ui.session import WINDOW_WIDTH
 
 PAGE = (
     b"<!DOCTYPE html><html><head><meta charset=utf-8><title>Streamlit</title>"
@@ -114,7 +115,7 @@ def hash_of(script: str) -> str:
 def test_the_policy_allows_exactly_the_inline_scripts_of_the_page() -> None:
     messages = answer(answering(start(HTML), body(PAGE)))
     inline = Scripts(served(messages).decode()).found
-    assert len(inline) == 2
+    assert len(inline) == 3
     hashes = [word for word in policy(messages)["script-src"] if word.startswith("'sha256-")]
     assert sorted(hashes) == sorted(map(hash_of, inline))
 
@@ -178,7 +179,9 @@ def test_the_page_is_streamlits_with_our_title_address_and_frame() -> None:
     script, frame, rest = found.groups()
     assert frame == (ROOT / "ui" / "server" / "frame.css").read_bytes()
     assert b"BACKEND_BASE_URL" in script
-    assert rest.replace(b"Inside BERT", b"Streamlit") == PAGE.partition(b"<head>")[2]
+    before, width, after = re.split(rb"<script>(document\.cookie[^<]*)</script>", rest)
+    assert WINDOW_WIDTH.encode() in width
+    assert (before + after).replace(b"Inside BERT", b"Streamlit") == PAGE.partition(b"<head>")[2]
 
 
 @pytest.mark.parametrize(("base_path", "suffix"), [("", ""), ("/", ""), ("lens", "/lens"), ("/a/lens/", "/a/lens")])

@@ -1,12 +1,13 @@
-"""Maps, atlases, norms and rollouts of the attention page, kept for all sessions while there is room."""
+"""Maps, atlases, norms, rollouts and value zeroing of the attention page, kept for all sessions while there is room."""
 
 import numpy as np
 import streamlit as st
 
 from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
+from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, PooledMap
 from bertviz_core.attention.rollout import attention_rollout
+from bertviz_core.attention.value_zeroing import value_zeroing
 from bertviz_core.errors import CheckpointError, Progress
 from bertviz_core.heads.weights import value_norms
 from bertviz_core.trace.results import Trace
@@ -39,7 +40,8 @@ def atlas(trace: Trace, reading: MapOptions, progress: Progress | None = None) -
     Args:
         trace: the run.
         reading: how the maps are read.
-        progress: called after every head; it may write to the page, which ends the work when the reader clicks on.
+        progress: called after every head, or with value zeroing after every value; it may write to the page, which ends
+            the work when the reader clicks on.
 
     Raises:
         BertvizError: as attention_atlas; or a weight is no number, and cannot be drawn.
@@ -48,9 +50,15 @@ def atlas(trace: Trace, reading: MapOptions, progress: Progress | None = None) -
 
 
 def one_map(trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
-    """The map of one head, read as asked; rollout takes all heads together."""
-    if reading.weights == "rollout":
-        return attention_map(trace, layer, None, reading, rollout=_rollout(_key(trace), trace))
+    """The map of one head, read as asked; rollout and value zeroing take all heads together.
+
+    Raises:
+        UnsupportedModelError: the model's values are not known, and value zeroing needs them.
+    """
+    if reading.weights in OF_LAYERS:
+        rollout = reading.weights == "rollout"
+        layer_map = _rollout(_key(trace), trace)[layer] if rollout else _zeroing(_key(trace), layer, trace, None)
+        return attention_map(trace, layer, None, reading, layer_map=layer_map)
     norms = _norms(_key(trace), trace)[layer] if reading.weights == "value-weighted" else None
     return attention_map(trace, layer, head, reading, norms)
 
@@ -88,8 +96,10 @@ def _key(trace: Trace) -> Key:
 @cached_by_bytes()
 def _atlas(key: Key, reading: MapOptions, _trace: Trace, _progress: Progress | None) -> AttentionAtlas:
     norms = _norms(key, _trace) if reading.weights == "value-weighted" else None
-    rollout = _rollout(key, _trace) if reading.weights == "rollout" else None
-    found = attention_atlas(_trace, reading, norms, progress=_progress, rollout=rollout)
+    layer_maps, told = _rollout(key, _trace) if reading.weights == "rollout" else None, _progress
+    if reading.weights == "value-zeroing":
+        layer_maps, told = _zeroings(key, _trace, _progress), None
+    found = attention_atlas(_trace, reading, norms, progress=told, layer_maps=layer_maps)
     bad = int((~np.isfinite(found.thumbnails).all(axis=(2, 3))).sum())
     if bad:
         raise CheckpointError(
@@ -109,3 +119,18 @@ def _norms(key: Key, _trace: Trace) -> np.ndarray:
 @cached_by_bytes()
 def _rollout(key: Key, _trace: Trace) -> np.ndarray:
     return attention_rollout(_trace)
+
+
+@cached_by_bytes()
+def _zeroing(key: Key, layer: int, _trace: Trace, _progress: Progress | None) -> np.ndarray:
+    return value_zeroing(models.loaded(_trace.model), _trace.tokens, layer, _progress)
+
+
+def _zeroings(key: Key, trace: Trace, progress: Progress | None) -> np.ndarray:
+    """Value zeroing of every layer; progress counts the values of all layers."""
+    layers, seq = trace.num_hidden_layers, len(trace.tokens)
+
+    def told(layer: int) -> Progress | None:
+        return progress and (lambda done, _: progress(layer * seq + done, layers * seq))
+
+    return np.stack([_zeroing(key, layer, trace, told(layer)) for layer in range(layers)])

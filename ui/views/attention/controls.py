@@ -9,7 +9,7 @@ from ui.components.attention.url import ViewOptions, from_query, to_query
 from ui.widgets.controls import BOUND, bring_along, choice
 from ui.widgets.view_and_layer import store_layer
 
-WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout")
+WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout", "value-zeroing")
 SWITCHES = {
     "words": ("Merge pieces to words", "Weights on the pieces of a word are added up, their rows averaged."),
     "hide_special": (
@@ -45,7 +45,8 @@ def weights_choice() -> Weights:
         WEIGHTS,
         "weights",
         help="attention: the model's own attention weights. value-weighted: each weight times the length of the value "
-        "vector that it weights. rollout: attention traced back to the input through all layers up to this one.",
+        "vector that it weights. rollout: attention traced back to the input through all layers up to this one. "
+        "value-zeroing: how far a token's vector turns when another token's value is set to zero in this layer.",
     )
 
 

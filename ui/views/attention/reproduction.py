@@ -1,6 +1,6 @@
 """Python that gives the numbers of the attention page for the model and the text at hand, to be run as it stands."""
 
-from bertviz_core.attention.results import MapOptions
+from bertviz_core.attention.results import OF_LAYERS, MapOptions
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import ledgers, models
 from ui.widgets.reproduction import library_lines
@@ -22,8 +22,8 @@ ROLLOUT = (
 def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
     """Python that makes the map that is shown.
 
-    Whole weights and their rollout come from transformers alone; what needs the values' lengths, merged words or hidden
-    tokens comes from the library of this dashboard.
+    Whole weights and their rollout come from transformers alone; what needs the values, merged words or hidden tokens
+    comes from the library of this dashboard.
     """
     if reading in (MapOptions(), MapOptions("rollout")):
         return _with_transformers(trace, layer, head, reading)
@@ -53,15 +53,22 @@ def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions)
 def _with_the_library(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
     asked = {name: getattr(reading, name) for name in MapOptions.__slots__}
     given = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value != getattr(MapOptions(), name))
-    weighted = reading.weights == "value-weighted"
-    norms = ["from bertviz_core.heads.weights import value_norms"] if weighted else []
-    of = "None" if reading.weights == "rollout" else head
-    more = f", value_norms(model, run, {layer})" if weighted else ""
+    imports, more = {
+        "value-weighted": (
+            ["from bertviz_core.heads.weights import value_norms"],
+            f", value_norms(model, run, {layer})",
+        ),
+        "value-zeroing": (
+            ["from bertviz_core.attention.value_zeroing import value_zeroing"],
+            f", layer_map=value_zeroing(model, run.tokens, {layer})",
+        ),
+    }.get(reading.weights, ([], ""))
+    of = "None" if reading.weights in OF_LAYERS else head
     loading = library_lines(
         trace.model,
         "from bertviz_core.attention.maps import attention_map",
         "from bertviz_core.attention.results import MapOptions",
-        *norms,
+        *imports,
         "from bertviz_core.trace.run import trace",
         "from bertviz_core.trace.tokenization import tokenize",
     )

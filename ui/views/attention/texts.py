@@ -4,6 +4,7 @@ from bertviz_core.attention.axes import PUNCTUATION_RULE, SIDES_RULE, WORDS_RULE
 from bertviz_core.attention.maps import NORMS_RULE
 from bertviz_core.attention.results import MapOptions, Weights
 from bertviz_core.attention.rollout import ROLLOUT_RULE
+from bertviz_core.attention.value_zeroing import RULE
 
 LABELS: dict[Weights, str] = {
     "attention": "An attention weight is the share of the key's value vector in what the head passes on to the query. "
@@ -13,11 +14,15 @@ LABELS: dict[Weights, str] = {
     "passes on from the key to the query. These numbers do not sum to 1.",
     "rollout": "The share of an input token in a token's vector after this layer, if attention and residual "
     "connections were all that mixed the vectors. The shares of a token sum to 1.",
+    "value-zeroing": "How far a token's vector after this layer turns (cosine distance) when the value vector of a "
+    "token is set to zero in this layer, in all heads; the shares of a row sum to 1. Unlike a weight, it takes in what "
+    "the values hold, the residual connection, the normalisations and the feed-forward block, of this layer alone.",
 }
 SHORT: dict[Weights, str] = {
     "attention": "the weights of a query sum to 1",
     "value-weighted": "attention weights times the lengths of the transformed value vectors",
     "rollout": "the shares of a query sum to 1",
+    "value-zeroing": "how far a row's vector turns without the value of a column, as shares of the row",
 }
 """The same in a caption."""
 SECOND_TEXT = "The dashed lines show where the second text begins."
@@ -26,6 +31,7 @@ FORMULAS = {
     "multiplied (Vaswani et al. 2017, section 3.2.1).",
     "value-weighted": NORMS_RULE,
     "rollout": ROLLOUT_RULE,
+    "value-zeroing": RULE,
 }
 MEASURES = (
     "Entropy is the mean over the queries of -Σ p ln p in nats: 0 where every query looks at one key. Distance is the "

@@ -1,6 +1,7 @@
 """The views of the attention page: all heads with those opened, and one head of a very long text."""
 
 from functools import partial
+from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.attention.axes import blocks_of
 from bertviz_core.attention.probabilities import attention_rows
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
+from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas, AttentionMap, MapOptions, PooledMap
+from bertviz_core.attention.value_zeroing import require_values
 from bertviz_core.errors import Progress
 from bertviz_core.figures.attention.heatmap import long_figure
 from bertviz_core.figures.attention.reading import attention_title
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.trace.results import Trace
 from ui import session
+from ui.cache import models
 from ui.components.attention.payload import identity
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
@@ -37,10 +40,16 @@ from ui.widgets.cell_controls import head_select
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded_table, numbers_table
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.run_model import agreed_cost
 from ui.widgets.view_and_layer import layer_select
 
 LONG_KEY = "attention_long"
 NEAREST = 20
+SLIDER = 270
+"""Pixels of the layers, beside four readings in one row of a small desk."""
+ZEROING = "value-zeroing"
+QUIET_S = 0.4
+"""Work shorter than this writes nothing, so that nothing flickers."""
 MOSTLY = 0.5
 """Share on special tokens from which on hiding them is proposed."""
 
@@ -96,11 +105,13 @@ def _heads(trace: Trace) -> None:
     long = cache.cells(trace) > cache.ATLAS_CELLS
     with st.container(horizontal=True, vertical_alignment="bottom"):
         weights = "attention" if long else weights_choice()
-        layer = layer_select(trace.num_hidden_layers)
-        head = 0 if weights == "rollout" else head_select(trace.num_attention_heads)
+        layer = layer_select(trace.num_hidden_layers, width=SLIDER)
+        head = 0 if weights in OF_LAYERS else head_select(trace.num_attention_heads)
         reading = MapOptions() if long else reading_controls(weights, blocks_of(trace.tokens))
     with shown_to_user():
-        atlas = cache.atlas(trace, reading, _progress(trace) if long else None)
+        atlas = cache.atlas(
+            trace, reading, _progress(trace) if long else _zeroing(trace) if weights == ZEROING else None
+        )
     said, shown, second = last_serial(KEY), (identity(atlas), (layer, head)), trace.tokens.second_start
     state = attention_state(KEY, atlas, (layer, head), requested_options(said, shown))
     attention_view(
@@ -113,7 +124,7 @@ def _heads(trace: Trace) -> None:
         special=np.flatnonzero(trace.tokens.special).tolist(),
         second=second,
         taken=store_options(state.look, said, shown),
-        on_change=partial(_follow, weights != "rollout"),
+        on_change=partial(_follow, weights not in OF_LAYERS),
     )
     st.caption(LABELS[weights])
     place = st.empty()
@@ -162,10 +173,11 @@ def _exact(trace: Trace, reading: MapOptions, state: ViewState) -> None:
     layer, head, query, key = state.cell
     attention_map = cache.one_map(trace, layer, head, reading)
     row = attention_map.weights[query]
+    verb = "depends on" if reading.weights == "value-zeroing" else "looks at"
     total = f"; the row shows {row.sum():.4f} and hides {attention_map.hidden_share[query]:.4f}"
     st.markdown(
-        f"Layer {layer}{'' if reading.weights == 'rollout' else f', head {head}'}: "
-        f"{query} **{escape_markdown(attention_map.queries.labels[query])}** looks at {key} "
+        f"Layer {layer}{'' if reading.weights in OF_LAYERS else f', head {head}'}: "
+        f"{query} **{escape_markdown(attention_map.queries.labels[query])}** {verb} {key} "
         f"**{escape_markdown(attention_map.keys.labels[key])}** "
         f"with **{row[key]:.7f}**{total}."
     )
@@ -190,6 +202,25 @@ def _special(atlas: AttentionAtlas, attention_map: AttentionMap) -> None:
             f"This head puts {measured:.1%} of its attention on special tokens. **Hide special tokens**, under "
             "**Tokens** above, leaves the rest to be seen."
         )
+
+
+def _zeroing(trace: Trace) -> Progress:
+    """Asks before value zeroing that takes long, and tells how much of it is done; a click ends the work.
+
+    Raises:
+        UnsupportedModelError: the model's values are not known.
+    """
+    loaded, place, started = models.loaded(trace.model), st.empty(), perf_counter()
+    require_values(loaded)
+    agreed_cost(loaded, trace.tokens, runs=trace.num_hidden_layers * len(trace.tokens))
+
+    def tell(done: int, values: int) -> None:
+        if done == values:
+            place.empty()
+        elif perf_counter() - started > QUIET_S:
+            place.progress(done / values, f"{done:,} of {values:,} values set to zero, one by one in every layer")
+
+    return tell
 
 
 def _progress(trace: Trace) -> Progress:

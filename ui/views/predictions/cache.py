@@ -6,7 +6,7 @@ from bertviz_core.predictions.loading import HeadModel, stored_tasks
 from bertviz_core.predictions.results import ComparedWord, PseudoLikelihood, TermWeights, WordLens, WordPrediction
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_weights
-from bertviz_core.predictions.words import compared_word, predicted_words
+from bertviz_core.predictions.words import MaskedReading, compared_word, read_masked, words_of
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
 from ui.cache.ledgers import SourceKey, source, source_key
@@ -33,9 +33,12 @@ def head(name: str, task: str) -> HeadModel:
     return models.with_head(name, task)
 
 
-def words(name: str, text: str, pair: str | None, masked: tuple[int, ...]) -> WordPrediction:
-    """The best words at every position of a text some of whose tokens are masked."""
-    return _words(source_key(name), text, pair, masked, head(name, "masked-lm"))
+def words(
+    name: str, text: str, pair: str | None, masked: tuple[int, ...], position: int | None = None
+) -> WordPrediction:
+    """The best words at every position of a text some of whose tokens are masked, or, quickly, at one position."""
+    places = None if position is None else (position,)
+    return _words(source_key(name), text, pair, masked, places, head(name, "masked-lm"))
 
 
 def own_word(name: str, text: str, pair: str | None, position: int, word: str, masked: tuple[int, ...]) -> ComparedWord:
@@ -74,9 +77,25 @@ def _terms(key: SourceKey, text: str, _head: HeadModel) -> TermWeights:
     return term_weights(_head, models.tokens(key.name, text, None))
 
 
-@cached_by_bytes("Asking the head")
-def _words(key: SourceKey, text: str, pair: str | None, masked: tuple[int, ...], _head: HeadModel) -> WordPrediction:
-    return predicted_words(_head, models.tokenizer(key.name), models.tokens(key.name, text, pair), masked, TOP)
+@cached_by_bytes()
+def _words(
+    key: SourceKey,
+    text: str,
+    pair: str | None,
+    masked: tuple[int, ...],
+    places: tuple[int, ...] | None,
+    _head: HeadModel,
+) -> WordPrediction:
+    return words_of(_head, _reading(key, text, pair, masked, _head), TOP, places)
+
+
+def _tensor_nbytes(reading: MaskedReading) -> int:
+    return sum(int(getattr(each, "nbytes", 0)) for each in reading.output.values())
+
+
+@cached_by_bytes("Running the model", size=_tensor_nbytes)
+def _reading(key: SourceKey, text: str, pair: str | None, masked: tuple[int, ...], _head: HeadModel) -> MaskedReading:
+    return read_masked(_head, models.tokenizer(key.name), models.tokens(key.name, text, pair), masked)
 
 
 @cached_by_bytes("Asking the head")

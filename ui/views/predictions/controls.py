@@ -64,6 +64,7 @@ def mask_select(tokens: Tokens, mask_id: int | None) -> None:
         max_selections=MAX_MASKS - len(typed) if len(typed) < MAX_MASKS else 1,
         help=f"Up to {MAX_MASKS}, typed ones included. A click on a token of the text masks it or takes its mask away.",
         placeholder="none",
+        select_all=False,
         persist_state="session",
     )
 

@@ -8,7 +8,6 @@ from bertviz_core.figures.tokens.rows import BELOW, Below
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.made_tokenizers import MADE
 from bertviz_core.trace.tokenization import longest_piece
-from ui.address import whole
 from ui.session import model_names, settings
 from ui.widgets.controls import BOUND, choice
 
@@ -40,12 +39,6 @@ def token_position(tokens: Tokens) -> int:
         **BOUND,
     )
     return int(position or 0)
-
-
-def chosen_position(tokens: Tokens) -> int:
-    """The same before its control is drawn."""
-    place = whole(str(st.session_state.get("token", st.query_params.get("token", ""))))
-    return place if place is not None and place < len(tokens) else longest_piece(tokens)
 
 
 def take_token() -> None:

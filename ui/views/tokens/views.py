@@ -38,21 +38,24 @@ HOW = (
 @st.fragment
 def cut_view(name: str, tokens: Tokens) -> None:
     """The text in its tokens, the table of these, and the neighbours of the chosen one."""
-    below, chosen = controls.below_choice(), controls.chosen_position(tokens)
-    pieces = text_pieces(tokens)
-    spec = tokens_figure(pieces, below, chosen, name)
-    scrolled_chart(spec, controls.take_token)
-    st.caption(MARKS + FROM_THE_RIGHT * pieces.right_to_left)
-    if len(pieces) > DRAWN:
-        st.caption(f"The first {DRAWN:,} of {len(pieces):,} tokens are drawn; the table has all of them.")
-    download_row(spec, spec.chart, f"tokens of the text {name}", spec.caption, tokens_frame(tokens), tokens)
+    below, above = controls.below_choice(), st.container()
     with st.container(key="halves_tokens"):
         rows, near = st.columns([1, 1], gap="medium")
+    with near:  # first: an address may say another token than the control showed before
+        chosen = controls.token_position(tokens)
+    with above:
+        pieces = text_pieces(tokens)
+        spec = tokens_figure(pieces, below, chosen, name)
+        scrolled_chart(spec, controls.take_token)
+        st.caption(MARKS + FROM_THE_RIGHT * pieces.right_to_left)
+        if len(pieces) > DRAWN:
+            st.caption(f"The first {DRAWN:,} of {len(pieces):,} tokens are drawn; the table has all of them.")
+        download_row(spec, spec.chart, f"tokens of the text {name}", spec.caption, tokens_frame(tokens), tokens)
     with rows:
         token_table(tokens)
         sizes(tokens)
     with near:
-        neighbours(name, tokens, controls.token_position(tokens))
+        neighbours(name, tokens, chosen)
     source = ledgers.source(name)
     explained("tokens", HOW, nearest_code(source, int(tokens.input_ids[chosen])))
 

@@ -9,7 +9,16 @@ import numpy as np
 from bertviz_core.attention.atlas import attention_atlas, pooled_map
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.probabilities import require_attention
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, Block, MapOptions, PooledMap, Weights
+from bertviz_core.attention.results import (
+    OF_LAYERS,
+    AttentionAtlas,
+    AttentionMap,
+    Block,
+    MapOptions,
+    PooledMap,
+    Weights,
+)
+from bertviz_core.attention.value_zeroing import value_zeroing
 from bertviz_core.cli.figure.inputs.runs import RunInputs
 from bertviz_core.heads.weights import value_norms
 from bertviz_core.trace.results import Trace
@@ -43,10 +52,11 @@ class AttentionInputs(RunInputs):
         return layer, self.asked.number("head", self.asked.head, self._attending.num_attention_heads, 0)
 
     def _map(self, reading: MapOptions) -> AttentionMap:
-        """The map of the head asked for; rollout takes all heads together."""
+        """The map of the head asked for; rollout and value zeroing take all heads together."""
         layer, head = self._place
         norms = value_norms(self.loaded, self.trace, layer) if reading.weights == "value-weighted" else None
-        return attention_map(self.trace, layer, None if reading.weights == "rollout" else head, reading, norms)
+        zeroed = value_zeroing(self.loaded, self.trace.tokens, layer) if reading.weights == "value-zeroing" else None
+        return attention_map(self.trace, layer, None if reading.weights in OF_LAYERS else head, reading, norms, zeroed)
 
     @cached_property
     def attention_map(self) -> AttentionMap:
@@ -55,8 +65,10 @@ class AttentionInputs(RunInputs):
 
     @cached_property
     def reading_maps(self) -> list[AttentionMap]:
-        """The raw weights, the value-weighted ones and the rollout."""
-        return [self._map(replace(self._reading, weights=weights)) for weights in READINGS]
+        """The raw weights, the value-weighted ones, the rollout, and value zeroing where the values are known."""
+        known = self._attending.attention_source == "recorded"
+        readings = [each for each in READINGS if known or each != "value-zeroing"]
+        return [self._map(replace(self._reading, weights=each)) for each in readings]
 
     @cached_property
     def pooled_map(self) -> PooledMap:
@@ -69,7 +81,10 @@ class AttentionInputs(RunInputs):
     @cached_property
     def atlas(self) -> AttentionAtlas:
         """All heads at a glance."""
-        atlas, norms = self._attending, None
+        trace, norms, zeroed = self._attending, None, None
+        layers = range(trace.num_hidden_layers)
         if self._reading.weights == "value-weighted":
-            norms = np.stack([value_norms(self.loaded, atlas, layer) for layer in range(atlas.num_hidden_layers)])
-        return attention_atlas(atlas, self._reading, norms)
+            norms = np.stack([value_norms(self.loaded, trace, layer) for layer in layers])
+        if self._reading.weights == "value-zeroing":
+            zeroed = np.stack([value_zeroing(self.loaded, trace.tokens, layer) for layer in layers])
+        return attention_atlas(trace, self._reading, norms, layer_maps=zeroed)

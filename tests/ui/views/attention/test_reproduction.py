@@ -22,10 +22,14 @@ READINGS = [
     MapOptions("value-weighted"),
     MapOptions(words=True, hide_special=True, hide_punctuation=True, block="A to B"),
     MapOptions("rollout", hide_special=True),
+    MapOptions("value-zeroing"),
+    MapOptions("value-zeroing", words=True),
 ]
 
 
-@pytest.mark.parametrize("reading", READINGS, ids=["plain", "rollout", "value-weighted", "all options", "part of it"])
+@pytest.mark.parametrize(
+    "reading", READINGS, ids=lambda reading: " ".join(map(str, (reading.weights, reading.words, reading.hide_special)))
+)
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
 def test_the_code_gives_the_numbers_of_the_page(
     family: str, reading: MapOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,9 +15,9 @@ function placesOf(view) {
 }
 
 const indexOf = (view, layer, head) => layer * view.store.atlas.heads + head;
-const headName = (view, layer, head) => view.rollout ? `up to layer ${layer}` : `layer ${layer}, head ${head}`;
+const headName = (view, layer, head) => view.where ? `${view.where === "in" ? "" : `${view.where} `}layer ${layer}` : `layer ${layer}, head ${head}`;
 
-const shortName = (view, layer, head) => view.rollout ? `up to ${layer}` : `${layer}.${head}`;
+const shortName = (view, layer, head) => view.where ? `${view.where === "in" ? "layer" : view.where} ${layer}` : `${layer}.${head}`;
 
 function measureText(view, index) {
   return view.store.atlas.measures.map(({ short, digits, unit, values }) =>
@@ -27,8 +27,8 @@ function measureText(view, index) {
 const describe = (view, layer, head) =>
   `${headName(view, layer, head)}: ${measureText(view, indexOf(view, layer, head)).join(", ")}`;
 
-// A list may be wrapped anywhere: where its pictures become largest. A rollout is one, since it has no heads.
-const isList = (view) => Boolean(view.order) || view.rollout;
+// A list may be wrapped anywhere: where its pictures become largest. Rollout and value zeroing are, having no heads.
+const isList = (view) => Boolean(view.order) || Boolean(view.where);
 
 function atlasGeometry(view, { width, height }) {
   const { layers, heads, rows, columns } = view.store.atlas;

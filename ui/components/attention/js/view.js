@@ -5,7 +5,8 @@ const LONG_TEXT = 48; // beyond, most weights are small: they are lifted, and we
 const KINDS = {
   attention: { name: "Attention", unit: "attention weight" },
   "value-weighted": { name: "Value-weighted attention", unit: "value-weighted norm" },
-  rollout: { name: "Attention rollout", unit: "rollout share" },
+  rollout: { name: "Attention rollout", unit: "rollout share", where: "up to" },
+  "value-zeroing": { name: "Value zeroing", unit: "value zeroing share", where: "in" }, // all heads of a layer together
 };
 
 function attentionView({ data, parentElement, setStateValue }) {
@@ -19,7 +20,7 @@ function attentionView({ data, parentElement, setStateValue }) {
   view.store = store;
   view.look = header.look;
   view.title = header.title;
-  view.rollout = store.atlas.weights === "rollout";
+  view.where = KINDS[store.atlas.weights].where;
   view.unit = KINDS[store.atlas.weights].unit;
   adopt(view, header, first, other);
   dress(view);
@@ -183,8 +184,8 @@ function draw(view, same = false) {
   else paintAtlas(view);
   paintTint(view);
   const { layers, heads } = view.store.atlas, kind = KINDS[view.store.atlas.weights].name;
-  parts.allTitle.textContent = view.rollout ? "Rollout up to each layer" : layers * heads > 1 ? `All ${layers * heads} heads` : "One head";
-  parts.hint.textContent = layers * heads > 1 ? `Shift+click ${view.rollout ? "another" : "a second head"} to compare` : "";
+  parts.allTitle.textContent = view.where ? `${kind} ${view.where} each layer` : layers * heads > 1 ? `All ${layers * heads} heads` : "One head";
+  parts.hint.textContent = layers * heads > 1 ? `Shift+click ${view.where ? "another" : "a second head"} to compare` : "";
   parts.headTitle.textContent = titleOf(view, kind);
   parts.headTitle.title = parts.headTitle.textContent;
   parts.note.textContent = !waits ? "" : view.alone ? "This file holds this head as a thumbnail." : "loading full resolution";
@@ -205,12 +206,12 @@ function draw(view, same = false) {
 
 function allTitle(view, kind) {
   const { layers, heads } = view.store.atlas;
-  return `${kind} ${view.rollout ? "up to each layer" : `of all ${layers * heads} heads`} — ${view.title}`;
+  return `${kind} ${view.where ? `${view.where} each layer` : `of all ${layers * heads} heads`} — ${view.title}`;
 }
 
 function titleOf(view, kind) {
-  if (view.mode === "lines" && view.heads.length > 1) return `${kind} of ${view.heads.length} ${view.rollout ? "depths" : "heads"} — ${view.title}`;
-  return `${kind} ${view.rollout ? "" : "of "}${headName(view, ...view.opened)} — ${view.title}`;
+  if (view.mode === "lines" && view.heads.length > 1) return `${kind} of ${view.heads.length} ${view.where ? "layers" : "heads"} — ${view.title}`;
+  return `${kind} ${view.where === "in" ? "in " : view.where ? "" : "of "}${headName(view, ...view.opened)} — ${view.title}`;
 }
 
 function listHeads(view) {
@@ -290,7 +291,7 @@ function dress(view) {
 
 function offerMeasures(view) {
   const { order, tint } = view.parts, names = view.store.atlas.measures.map(({ name }) => name);
-  for (const [select, none, value] of [[order, view.rollout ? "layer" : "layer and head", "order"], [tint, "none", "tint"]]) {
+  for (const [select, none, value] of [[order, view.where ? "layer" : "layer and head", "order"], [tint, "none", "tint"]]) {
     const words = [none, ...names];
     if (view[value] > names.length) view[value] = 0;
     if (!sameList([...select.options].map((each) => each.textContent), words))

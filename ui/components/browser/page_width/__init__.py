@@ -4,7 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from bertviz_core.figures.base.style import WIDE, WIDTHS
+from bertviz_core.figures.base.style import WIDE, WIDTHS, width_class
+from ui.session import WINDOW_WIDTH
 
 KEY = "page_width"
 """Of the component; its stylesheet takes the room from it that an element of a page has."""
@@ -13,17 +14,37 @@ _component = st.components.v2.component(
 )
 
 
+MARGINS, PHONE_MARGINS, SIDEBAR = 80, 32, 300
+"""Pixels beside the figures, on a phone, and of the sidebar."""
+FOLDED, PHONE = 768, 640
+"""Windows narrower than these have their sidebar folded; narrow margins (see ui/server/frame.css)."""
+
+
 def page_width() -> int:
-    """The width of WIDTHS that the page has; that of a desk until the browser has said another.
+    """The width of WIDTHS that the page has; by the width of the window until the browser has said another.
 
     The browser speaks only where that is not so and when the reader changes the window or folds the sidebar, so that
-    on a desk no page runs twice.
+    no page runs twice.
     """
+    usual = first_width(str(st.context.cookies.get(WINDOW_WIDTH, "")))
     state = _component(
         key=KEY,
-        data={"widths": list(WIDTHS), "usual": WIDE},
+        data={"widths": list(WIDTHS), "usual": usual},
         default={"pixels": None},
         on_pixels_change=lambda: None,
         height="content",
     )
-    return state.pixels if state.pixels in WIDTHS else WIDE
+    return state.pixels if state.pixels in WIDTHS else usual
+
+
+def first_width(window: str) -> int:
+    """The width of WIDTHS of the figures' place in a window as its cookie says it; a desk's where it says no number.
+
+    Args:
+        window: pixels of the window.
+    """
+    if not (window.isascii() and window.isdigit() and len(window) < 6):
+        return WIDE
+    pixels = int(window)
+    beside = (PHONE_MARGINS if pixels <= PHONE else MARGINS) + (SIDEBAR if pixels >= FOLDED else 0)
+    return width_class(pixels - beside)

@@ -31,7 +31,6 @@ def masked_view() -> None:
     run_model.agreed_cost(cache.head(name, "masked-lm").base, tokens)
     mask_id = models.tokenizer(name).tokenizer.mask_token_id
     masked = controls.masked_positions(tokens, mask_id)
-    prediction = cache.words(name, tokens.text, tokens.pair, masked)
     above = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         controls.mask_select(tokens, mask_id)
@@ -39,8 +38,9 @@ def masked_view() -> None:
         word = controls.word_input()
     below, files = st.container(), st.container()
     with below:
-        _words(name, prediction, position, word, masked)
-    # The text stands above, and is sent last: what was clicked in it is answered before all its tokens are drawn anew.
+        _words(name, cache.words(name, tokens.text, tokens.pair, masked, position), position, word, masked)
+    # The text stands above, and is made last: a click in it is answered before the head is asked at all its positions.
+    prediction = cache.words(name, tokens.text, tokens.pair, masked)
     text = masked_text_figure(prediction, text_pieces(tokens), position)
     with above:
         _text(text)

@@ -1,0 +1,21 @@
+"""How wide the first figures are drawn: by the window's width as its cookie says it, a desk's where that is no number.
+
+Covers `ui/components/browser/page_width/__init__.py`.
+"""
+
+import pytest
+
+from bertviz_core.figures.base.style import WIDE, WIDTHS
+from ui.components.browser.page_width import first_width
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"), [("390", 355), ("360", 320), ("900", 520), ("1400", WIDE), ("100", WIDTHS[0])]
+)
+def test_the_place_is_what_margins_and_sidebar_leave_of_the_window(window: str, expected: int) -> None:
+    assert first_width(window) == expected
+
+
+@pytest.mark.parametrize("window", ["", "wide", "-390", "٣٩٠", "3.9e2", "9" * 40, "390;"])
+def test_a_cookie_that_says_no_width_is_a_desk(window: str) -> None:
+    assert first_width(window) == WIDE
