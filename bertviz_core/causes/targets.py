@@ -17,7 +17,6 @@ from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.run import WordHead, check_task, head_inputs
-from bertviz_core.predictions.words import word_id_at
 from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import plan_vectors, sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
@@ -25,6 +24,7 @@ from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.placed_words import word_id_at
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from bertviz_core.predictions.results import ComparedWord, WordPrediction, WordS
 from bertviz_core.predictions.run import WordHead
 from bertviz_core.text import counted, escape_controls, quoted
 from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.subwords.placed_words import piece_ids
 from bertviz_core.trace.subwords.word_edits import kept_positions
-from bertviz_core.trace.tokenization import TextTokenizer, tokenize
+from bertviz_core.trace.tokenization import TextTokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -302,54 +303,6 @@ def compared_word(
             "masked. Compare it with words of as many pieces only."
         )
     return ComparedWord(word, tokenizer.spelled(ids), math.fsum(parts), tuple(parts), rank, note)
-
-
-def piece_ids(tokenizer: TextTokenizer, tokens: Tokens, position: int, word: str) -> list[int]:
-    """The tokens that a word has at a token's place in the text; by itself where that place is not known."""
-    span = tokens.offsets[position] if tokens.offsets is not None else None
-    if not word.strip():
-        raise TextError("No word to compare was given; write one.")
-    if span is None:
-        ids: list[int] = tokenizer.tokenizer(word, add_special_tokens=False)["input_ids"]
-        if not ids:
-            raise TextError(f"{_shown(word)} has no token in this vocabulary; try another word.")
-        return ids
-    second = tokens.sequence[position] == 1
-    old = (tokens.pair or "") if second else tokens.text
-    space = old[span[0] : span[1]][: len(old[span[0] : span[1]]) - len(old[span[0] : span[1]].lstrip())]
-    new = f"{old[: span[0]]}{space}{word.strip()}{old[span[1] :]}"
-    changed = replace(tokens, pair=new) if second else replace(tokens, text=new)
-    ids = tokenize(tokenizer, changed.text, changed.pair).input_ids.tolist()
-    before, after = tokens.input_ids[:position].tolist(), tokens.input_ids[position + 1 :].tolist()
-    end = len(ids) - len(after)
-    if end <= position or ids[:position] != before or ids[end:] != after:
-        raise TextError(
-            f"{_shown(word)} has no tokens of its own at position {position}: it melts into its neighbours, or makes "
-            "the text too long. Choose a position where a word begins."
-        )
-    return ids[position:end]
-
-
-def word_id_at(tokenizer: TextTokenizer, tokens: Tokens, word: str, position: int) -> int:
-    """The row of the vocabulary of a word at a position: as the text would have it there, else by its spelling.
-
-    Raises:
-        TextError: it is not one piece of the vocabulary.
-    """
-    refusal = None
-    try:
-        ids = piece_ids(tokenizer, tokens, position, word)
-    except TextError as error:
-        ids, refusal = [], error
-    if len(ids) == 1 and ids[0] != tokenizer.tokenizer.unk_token_id:
-        return ids[0]
-    spelled = tokenizer.spelled(range(len(tokenizer.tokenizer)))
-    if word in spelled:
-        return spelled.index(word)
-    raise refusal or TextError(
-        f"{_shown(word)} has {counted(len(ids), 'piece')} in this vocabulary; a target is a single piece that the "
-        "vocabulary knows."
-    )
 
 
 def _widened(row: MaskedRow, position: int, count: int) -> MaskedRow:

@@ -181,6 +181,7 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
         "Twelve heads, one matrix, 7 steps",
         "Attention, and what it is not, 7 steps",
         "What makes two sentences alike, 7 steps",
+        "Which heads and words matter, 8 steps",
         f"{hostile}, 1 step",
     ]
     faults = " ".join(said(each.value) for each in at.caption)

@@ -1,6 +1,7 @@
 """Words at masks and elsewhere: transformers' fill-mask pipeline, plain loops, and refusals in one sentence.
 
-Covers `bertviz_core/predictions/lens.py`, `bertviz_core/predictions/surprise.py`, `bertviz_core/predictions/terms.py`.
+Covers `bertviz_core/predictions/lens.py`, `bertviz_core/predictions/surprise.py`, `bertviz_core/predictions/terms.py`,
+`bertviz_core/trace/subwords/placed_words.py`.
 """
 
 import math
