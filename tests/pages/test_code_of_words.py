@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.pages.test_words import folded, shown
+from tests.pages.opened import opened
+from tests.pages.test_words import folded
 from ui.views.words import cache
 
 
@@ -24,7 +25,8 @@ def test_the_code_of_each_view_gives_its_numbers(
     key: str, address: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
-    at = shown(**address, **{f"words_{key}_explained": "true", f"words_{key}_table": "true"})
+    at = opened("words", **address, **{f"words_{key}_explained": "true", f"words_{key}_table": "true"})
+    assert not at.exception
     names: dict[str, Any] = {}
     with redirect_stdout(StringIO()):
         exec(at.code[0].value, names)
