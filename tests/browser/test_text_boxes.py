@@ -69,7 +69,7 @@ NEEDED = {
     "corpus-probe": ("probe_labels", "topic"),
 }
 """Figure -> setting that it cannot do without."""
-PAIRED = ("term-score", "effects", "removal")
+PAIRED = ("term-score", "effects", "removal", "word-shares", "word-bars", "word-curves", "word-pairs")
 """Figures of two texts."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
 LABEL_HEADS = {

@@ -4,8 +4,6 @@ Covers `pages/words.py`, `ui/views/words/*.py`.
 """
 
 import json
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -162,27 +160,3 @@ def test_a_gradient_that_needs_too_much_memory_is_refused(monkeypatch: pytest.Mo
     monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000")
     at = shown(method="integrated gradients", text="One more python, please.")
     assert "measure by leave-one-out instead" in said(at.error[0].value)
-
-
-@pytest.mark.parametrize(
-    ("key", "address"),
-    [
-        ("shares", {}),
-        ("shares", {"method": "integrated gradients", "units": "tokens"}),
-        ("curves", {"view": "Curves"}),
-        ("pairs", {"view": "Pairs"}),
-    ],
-)
-def test_the_code_of_each_view_gives_its_numbers(key: str, address: dict[str, str]) -> None:
-    at = shown(**address, **{f"words_{key}_explained": "true", f"words_{key}_table": "true"})
-    names: dict[str, Any] = {}
-    with redirect_stdout(StringIO()):
-        exec(at.code[0].value, names)
-    frame = folded(at, f"words_{key}")
-    if key == "shares":
-        np.testing.assert_allclose(names["result"].shares, frame["share"], atol=1e-6)
-    elif key == "curves":
-        np.testing.assert_allclose(names["result"].curves[1].alone, frame["integrated gradients, alone"], atol=1e-5)
-        np.testing.assert_allclose(names["result"].random.mean(axis=0), frame["random, without, mean"], atol=1e-5)
-    else:
-        np.testing.assert_allclose(names["ledger"].shares.ravel(), frame["share"], atol=1e-6)

@@ -1,0 +1,40 @@
+"""Code of the page on words that matter runs as it stands and gives the page's numbers."""
+
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.pages.opened import opened
+from tests.pages.test_words import folded
+from ui.views.words import cache
+
+
+@pytest.mark.parametrize(
+    ("key", "address"),
+    [
+        ("shares", {"view": "Words"}),
+        ("shares", {"method": "integrated gradients", "units": "tokens"}),
+        ("curves", {"view": "Curves"}),
+        ("pairs", {"view": "Pairs"}),
+    ],
+)
+def test_the_code_of_each_view_gives_its_numbers(
+    key: str, address: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    at = opened("words", **address, **{f"words_{key}_explained": "true", f"words_{key}_table": "true"})
+    assert not at.exception
+    names: dict[str, Any] = {}
+    with redirect_stdout(StringIO()):
+        exec(at.code[0].value, names)
+    frame = folded(at, f"words_{key}")
+    if key == "shares":
+        np.testing.assert_allclose(names["result"].shares, frame["share"], atol=1e-6)
+    elif key == "curves":
+        np.testing.assert_allclose(names["result"].curves[1].alone, frame["integrated gradients, alone"], atol=1e-5)
+        np.testing.assert_allclose(names["result"].random.mean(axis=0), frame["random, without, mean"], atol=1e-5)
+    else:
+        np.testing.assert_allclose(names["ledger"].shares.ravel(), frame["share"], atol=1e-6)
