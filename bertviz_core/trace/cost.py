@@ -19,10 +19,8 @@ SOFTMAX_FLOPS = 12
 """Work per attention score besides its two products, in multiply-add pairs: scale, mask, exponential, sum."""
 SMALL_OPERATIONS = 20e9
 """A run of fewer takes less than a few seconds on any machine, so the machine's speed is not measured for it."""
-PROBE_SECONDS, PROBES = 0.01, 5
-"""Duration of one round of measuring, and most rounds."""
-STEADY = 0.9
-"""A round that finds less than this share of the duration found before shows that the machine was busy: once more."""
+PROBE_SECONDS, PROBES = 0.01, 3
+"""Duration of one round of measuring, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +69,15 @@ def _mask_nbytes(config: Any, tokens: int) -> int:
 def _operations_per_second(device: str) -> float:
     """Floating point operations of this machine at its best, measured anew each time.
 
-    The product is so small that other programs rarely interrupt it; the shortest of many counts, and while a further
-    round finds a clearly shorter one, another follows.
+    The product is so small that other programs rarely interrupt it, and only the time counts that this thread computes;
+    the shortest of many counts.
     """
     import torch
 
-    matrix = torch.ones(256, 256, device=device)
-    best = float("inf")
+    matrix = torch.ones(128, 128, device=device)
     with torch.inference_mode():
-        for _ in range(PROBES):
-            before = best
-            (found,), _ = shortest([lambda: matrix @ matrix], device, PROBE_SECONDS, own_time=False)
-            best = min(before, found)
-            if best > STEADY * before:
-                break
-    return 2 * len(matrix) ** 3 / max(best, 1e-9)
+        rounds = [shortest([lambda: matrix @ matrix], device, PROBE_SECONDS, own_time=True) for _ in range(PROBES)]
+    return 2 * len(matrix) ** 3 / max(min(best for (best,), _ in rounds), 1e-9)
 
 
 LEAST_RUNS, MOST_RUNS = 5, 50

@@ -86,6 +86,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
     ("causes", {"changed_head": "layer 2, head 7"}, {}),
     ("causes", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
+    ("causes", {"target": "state", "target_layer": "after layer 2", "target_at": 3, "target_dimension": 7}, {}),
     ("causes", {"view": "Several heads", "count": 3, "removed_for": "its mean"}, {}),
     (
         "causes",

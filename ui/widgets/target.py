@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.causes.requests import TargetKind, open_target, target_request
 from bertviz_core.causes.targets import MEASURES, Measure, Target, probe_target
 from bertviz_core.errors import CheckpointError, MissingFilesError, TextError, UnsupportedModelError
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.classes import class_predictions, output_scoring
 from bertviz_core.predictions.labelled.probe import probe_predictions
 from bertviz_core.predictions.labelled.results import Probe
@@ -35,7 +36,9 @@ from ui.widgets.formatting import escape_markdown
 
 TARGET, MEASURE, CLASS, AT, WORD = "target", "measure", "target_class", "target_at", "target_word"
 """Names in the address; the word is typed, so that a link carries it only when asked to."""
-CLASS_WIDTH, WORD_WIDTH = 260, 200
+LAYER, DIMENSION = "target_layer", "target_dimension"
+CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
+KINDS_HELP = "The number whose changes are measured. State: one number of one token's hidden state."
 LIKELIEST = ""
 """What is chosen where the class is the one that the model itself names."""
 KIND_OF_TASK: dict[str, TargetKind] = {
@@ -93,7 +96,7 @@ def target_row(name: str, alone: bool = False, row: DeltaGenerator | None = None
     if stored(TARGET) not in (None, *offered.kinds):
         store(TARGET, None)
     with st.container(horizontal=True, vertical_alignment="bottom") if row is None else row:
-        kind = choice("Target", offered.kinds, TARGET, width="content", help="The number whose changes are measured.")
+        kind = choice("Target", offered.kinds, TARGET, width="content", help=KINDS_HELP)
         chosen = _CHOSEN[kind](name, offered.tasks, None if alone else pair(), probe)
     if chosen.kind == "cosine":
         example = ", an example: write your own under **Second text**" if pair() is None else ""
@@ -162,7 +165,7 @@ def _offered(name: str, alone: bool) -> _Offered:
         told.append("A probe becomes a target once you train it on the page Predictions, view Train a head.")
     else:
         kinds.append("probe")
-    return _Offered(tuple(kinds), tasks, " ".join(told))
+    return _Offered((*kinds, "state"), tasks, " ".join(told))
 
 
 def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
@@ -218,7 +221,18 @@ def _answer(name: str, tasks: Sequence[str], second: str | None, probe: Probe | 
     return ChosenTarget("answer", "logit", text(), second)
 
 
-_CHOSEN = {"cosine": _cosine, "class": _class, "word": _word, "answer": _answer, "probe": _of_probe}
+def _state(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    tokens, last = models.tokens(name, text(), second), models.loaded(name).num_hidden_layers
+    names = {state_name(entry): entry for entry in range(last + 1)}
+    if stored(LAYER) not in (None, *names):
+        store(LAYER, None)
+    layer = st.selectbox("Hidden state", list(names), last, key=LAYER, width=STATE_WIDTH, **BOUND)
+    place = token_select("Position", tokens, AT, longest_piece(tokens), "The token whose vector it is in.")
+    dimension = st.number_input("Dimension", 0, None, 0, 1, key=DIMENSION, width=NUMBER_WIDTH, **BOUND)
+    return ChosenTarget(f"state:{names[layer]},{place},{dimension}", "logit", text(), second)
+
+
+_CHOSEN = {"cosine": _cosine, "class": _class, "word": _word, "answer": _answer, "probe": _of_probe, "state": _state}
 """Kind -> its own controls in the row, and what they say."""
 
 

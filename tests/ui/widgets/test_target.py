@@ -15,6 +15,7 @@ from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.trace.run import trace
 from tests.pages.labels import CONTEXT, NAMES, QUESTION, TEXT, save_heads
 from tests.pages.opened import said
 from ui import session
@@ -97,7 +98,7 @@ def cosine(first: str, second: str) -> float:
 def test_without_a_second_text_the_cosine_is_to_an_example_and_says_so() -> None:
     at = chosen(DEFAULT_MODEL)
     title, unit, value = shown(at)
-    assert (kinds(at), unit) == (["cosine"], "cosine")
+    assert (kinds(at), unit) == (["cosine", "state"], "cosine")
     assert session.SECOND_TEXT in title
     assert value == pytest.approx(cosine(TEXT, session.SECOND_TEXT), abs=1e-5)
     (line,) = at.caption
@@ -114,7 +115,7 @@ def test_the_second_text_of_the_sidebar_takes_the_examples_place() -> None:
 def test_a_class_is_read_as_its_logit_its_probability_or_its_margin(head_folder: Path) -> None:
     own = logits("classes", head_folder, TEXT)
     best = int(own.argmax())
-    assert kinds(chosen("classes")) == ["cosine", "class"]
+    assert kinds(chosen("classes")) == ["cosine", "class", "state"]
     title, unit, value = shown(chosen("classes", target="class"))
     assert (title, unit) == (f"logit of '{NAMES[best]}'", "logit")
     assert value == pytest.approx(float(own[best]), abs=1e-5)
@@ -153,6 +154,15 @@ def test_a_word_is_the_texts_own_or_the_readers() -> None:
     assert shown(own)[2] == pytest.approx(float(log_p[2, inputs["input_ids"][0, 2]]), abs=1e-4)
 
 
+def test_a_number_of_a_hidden_state_is_the_models_own() -> None:
+    at = chosen(DEFAULT_MODEL, target="state", target_layer="after layer 3", target_at="2", target_dimension="99")
+    states = trace(models.loaded(DEFAULT_MODEL), models.tokens(DEFAULT_MODEL, TEXT, None)).hidden_states
+    title = "dimension 99 of token 2, after layer 3"
+    assert shown(at) == (title, "(no unit)", pytest.approx(float(states[4][2, 99]), abs=1e-5))
+    at.number_input(key="target_dimension").set_value(384).run()
+    assert "There is no dimension 384; here are dimensions 0 to 383" in said(at.error[0].value)
+
+
 @pytest.mark.parametrize(("name", "words"), [("answers", "An answer is looked for"), ("pretraining", "asked of two")])
 def test_what_needs_a_second_text_asks_for_it(name: str, words: str) -> None:
     kind = "answer" if name == "answers" else "class"
@@ -177,13 +187,13 @@ def test_a_probe_of_the_session_is_a_target_on_its_own_model() -> None:
         **facts,
     )
     at = chosen(DEFAULT_MODEL, probe=probe, target="probe", target_class="yes")
-    assert kinds(at) == ["cosine", "probe"]
+    assert kinds(at) == ["cosine", "probe", "state"]
     base = models.loaded(DEFAULT_MODEL)
     with torch.no_grad():
         inputs = AutoTokenizer.from_pretrained(source.folder)(TEXT, return_tensors="pt")
         mean = base.model(**inputs.to(base.device)).last_hidden_state[0].mean(0).cpu().numpy()
     assert shown(at)[2] == pytest.approx(float(weight[1] @ mean - 0.5), abs=1e-4)
-    assert kinds(chosen(SPLADE, probe=probe)) == ["cosine", "word"]
+    assert kinds(chosen(SPLADE, probe=probe)) == ["cosine", "word", "state"]
 
 
 def test_a_target_that_the_model_lacks_falls_back_to_one_that_it_has() -> None:
