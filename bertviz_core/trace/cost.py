@@ -19,8 +19,8 @@ SOFTMAX_FLOPS = 12
 """Work per attention score besides its two products, in multiply-add pairs: scale, mask, exponential, sum."""
 SMALL_OPERATIONS = 20e9
 """A run of fewer takes less than a few seconds on any machine, so the machine's speed is not measured for it."""
-PROBE_SECONDS, PROBES = 0.01, 3
-"""Duration of one round of measuring, and how many there are."""
+PROBE_SECONDS = 0.02
+"""Duration of measuring the machine's speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,16 @@ def _mask_nbytes(config: Any, tokens: int) -> int:
 def _operations_per_second(device: str) -> float:
     """Floating point operations of this machine at its best, measured anew each time.
 
-    The product is so small that other programs rarely interrupt it, and only the time counts that this thread computes;
-    the shortest of many counts.
+    On a processor the product is so small that it takes one thread, whose own time is counted: several threads would
+    wait for each other where other programs run.
     """
     import torch
 
-    matrix = torch.ones(128, 128, device=device)
+    size, threads = (64, torch.get_num_threads()) if device == "cpu" else (256, 1)
+    matrix = torch.ones(size, size, device=device)
     with torch.inference_mode():
-        rounds = [shortest([lambda: matrix @ matrix], device, PROBE_SECONDS, own_time=True) for _ in range(PROBES)]
-    return 2 * len(matrix) ** 3 / max(min(best for (best,), _ in rounds), 1e-9)
+        (best,), _ = shortest([lambda: matrix @ matrix], device, PROBE_SECONDS, own_time=True)
+    return threads * 2 * size**3 / max(best, 1e-9)
 
 
 LEAST_RUNS, MOST_RUNS = 5, 50
