@@ -6,6 +6,7 @@ import sys
 os.environ.setdefault("HF_HUB_OFFLINE", "0")
 # Tests run side by side and their models are tiny: threads of one would only wait for those of another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 # A process for each tiny model would take seconds of each test; those of the processes themselves ask for them.
 os.environ.setdefault("INSIDE_BERT_ISOLATE_MODELS", "0")

@@ -37,6 +37,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; what a user can cause ends in one line on stderr and exit code 2."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for torch's threads, as in the server: see app.py
     command = next((word for word in sys.argv[1:] if word in COMMANDS), None)
     try:
         for module in dict.fromkeys([COMMANDS[command]] if command else COMMANDS.values()):
