@@ -16,8 +16,8 @@ from ui.server.page_names import PageNames
 from ui.server.preload import lifespan
 from ui.server.start import check_models, check_places, device_notice, memory_notice
 
-# Read when torch is loaded: threads that wait for each other sleep. Where other programs run, threads that spin keep the
-# one that they wait for from its processor: two sentences' pairs took 44 s on a busy machine, and 1.2 s with this.
+# Read when torch is loaded: threads that wait for each other sleep. Where other programs run, threads that spin keep
+# those that they wait for from a processor: two sentences' pairs took 44 s on a busy machine, and 1.2 s with this.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 try:
     settings = Settings.from_environment()

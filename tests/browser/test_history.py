@@ -25,7 +25,7 @@ def tab(browser: Browser) -> Iterator[Page]:
 
 
 def go(page: Page, name: str) -> None:
-    page.get_by_test_id("stSidebar").get_by_role("link", name=name).click()
+    page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).click()
     arrived(page, name)
 
 
@@ -100,7 +100,7 @@ def test_a_page_left_while_it_is_drawn_costs_no_entry_and_no_way_forward(tab: Pa
     arrived(tab, "Attention")
     before = entries(tab)
     for name in ("Heads", "Attention", "Tokens"):
-        link = tab.get_by_test_id("stSidebar").get_by_role("link", name=name)
+        link = tab.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True)
         tab.get_by_role("slider", name="ayer, 0 to").press("ArrowRight")
         link.click()  # at once, while the page before is under way
         arrived(tab, name)
@@ -193,7 +193,7 @@ def test_the_first_tap_after_a_text_was_written_opens_its_page(browser: Browser,
     arrived(page, "Representations")
     expect(page.get_by_role("button", name="Apply the text")).to_be_in_viewport(ratio=1)
     page.get_by_role("textbox", name="Text", exact=True).fill("A tap is enough.")
-    page.get_by_test_id("stSidebar").get_by_role("link", name=name).tap()
+    page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).tap()
     arrived(page, name)
     expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("A tap is enough.")
     context.close()

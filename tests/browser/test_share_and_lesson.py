@@ -118,7 +118,7 @@ def test_next_and_back_walk_the_lesson_without_loading_the_page_anew(page: Page,
 def test_away_from_its_page_a_step_leads_back_to_it(page: Page, server: str) -> None:
     page.goto(address(server, 8))
     expect_step(page, 8)
-    page.get_by_test_id("stSidebar").get_by_role("link", name="Heads").click()
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Heads", exact=True).click()
     expect(page.get_by_text("This step is on the page Attention.")).to_be_visible()
     assert "lesson" not in parse_qs(urlsplit(page.url).query)
     page.get_by_role("link", name="Show this step").click()

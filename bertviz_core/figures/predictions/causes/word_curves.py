@@ -13,7 +13,7 @@ from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, faint, layout
 from bertviz_core.text import decimals
 
-HEIGHT, STACKED = 440, 720
+HEIGHT, STACKED = 400, 720
 """Pixels with the two plots side by side, and one below the other on a phone."""
 METHOD_NAMES: dict[ShareMethod, str] = {
     "leave-one-out": "leave-one-out",
