@@ -72,8 +72,8 @@ def _spread_words(spread: EffectSpread) -> str:
     return (
         f"With all heads the {escape_markdown(spread.title)} is **{decimals(float(spread.clean.mean()))}** on average, "
         f"from {decimals(float(spread.clean.min()))} to {decimals(float(spread.clean.max()))}. Largest mean effect: "
-        f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]}, **{decimals(mean)}** with a standard deviation "
-        f"of **{decimals(deviation)}**. For **{beyond}** of {heads} "
+        f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]}, **{decimals(mean)}** with a standard "
+        f"deviation of **{decimals(deviation)}**. For **{beyond}** of {heads} "
         "heads the mean effect is larger than its standard deviation; for the others it depends on the sentence."
     )
 

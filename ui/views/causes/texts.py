@@ -47,9 +47,9 @@ SPREAD = (
 ACCURACY = (
     "The model names a class for every labelled sentence, with 0, 1, 2, ... heads removed, and the share of right "
     "answers is drawn. The orders are searched on the margin of each sentence's own label (its logit minus the "
-    "greatest of the others): greedy removes at each step the head that moves the mean margin furthest; gradient goes by the "
-    "mean size of the estimated effects (Michel et al. 2019); random are 20 orders drawn with seed 0, as a band from "
-    "the least to the greatest."
+    "greatest of the others): greedy removes at each step the head that moves the mean margin furthest; gradient goes "
+    "by the mean size of the estimated effects (Michel et al. 2019); random are 20 orders drawn with seed 0, as a band "
+    "from the least to the greatest."
 )
 NO_ACCURACY = (
     "The share of right answers as heads go needs labelled sentences, and a target whose classes are these labels: "
@@ -188,7 +188,8 @@ def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
     """Lines that load the model and open the target."""
     if chosen.kind == "probe":
         label = chosen.name.partition(":")[2]
-        return f"""{_probe_lines(name, *imports)}target = probe_target(probe, model, tokenizer, {chosen.text!r}, {label!r}, {chosen.measure!r})"""
+        asked = f"{chosen.text!r}, {label!r}, {chosen.measure!r}"
+        return f"{_probe_lines(name, *imports)}target = probe_target(probe, model, tokenizer, {asked})"
     lines = library_lines(name, *imports, _OPEN)
     asked = f"{chosen.text!r}, {chosen.pair!r}, {chosen.name!r}, {chosen.measure!r}"
     return f"{lines}target = open_target(source, settings, {asked}, base=model)"
