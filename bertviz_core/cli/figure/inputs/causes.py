@@ -10,6 +10,7 @@ from bertviz_core.causes.requests import open_target, target_request
 from bertviz_core.causes.results import (
     EFFECT_KINDS,
     EffectComparison,
+    EffectKind,
     EffectSpread,
     PartMeans,
     Patches,
@@ -99,7 +100,8 @@ class CauseInputs(RunInputs):
         name, measure = self.asked.more.get("target"), self.asked.setting("measure", MEASURES)
         if target_request(name, self.asked.pair is not None).kind not in ("cosine", "class", "probe"):
             raise TextError("This figure is of many texts; take the cosine, a class or a probe as the target.")
-        pair, kind = self.asked.pair, "zero" if self._in_place is None else "mean"
+        pair = self.asked.pair
+        kind: EffectKind = "zero" if self._in_place is None else "mean"
         batch = self.settings.max_batch_bytes
         return effect_spread(
             part_effects(
