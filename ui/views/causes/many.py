@@ -46,7 +46,7 @@ def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     with words:
         st.markdown(_spread_words(spread))
         source = f"drawn from the example set *{EXAMPLE_SET}* with seed 0" if count is not None else "of your own list"
-        st.caption(f"{counted(spread.texts, 'sentence')} {source}; the text of the sidebar is none of them.")
+        st.caption(f"{counted(spread.texts, 'sentence')} {source}, each in the place of the text in the sidebar.")
     _right_answers(name, chosen, listed, kind)
 
 
@@ -74,7 +74,7 @@ def _spread_words(spread: EffectSpread) -> str:
         f"from {decimals(float(spread.clean.min()))} to {decimals(float(spread.clean.max()))}. Largest mean effect: "
         f"{controls.head_name((layer, head))} {KIND_WORDS[spread.kind]}, **{decimals(mean)}** with a standard "
         f"deviation of **{decimals(deviation)}**. For **{beyond}** of {heads} "
-        "heads the mean effect is larger than its standard deviation; for the others it depends on the sentence."
+        "heads the mean effect is larger than its standard deviation; for the others, sentences differ by more."
     )
 
 
