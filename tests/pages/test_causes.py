@@ -253,7 +253,7 @@ def test_right_answers_are_those_of_a_model_without_the_heads(tmp_path: Path, mo
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
     labels, sentences = (NAMES[0], NAMES[1], NAMES[2], NAMES[1]), ("the bank", "my pet", "river bank python", "i love")
     lines = [f"{text}\t{label}" for text, label in zip(sentences, labels, strict=True)]
-    address = {"effect_list": "my own list", "target": "class", "count": "2"}
+    address = {"effect_list": "my own list", "target": "class", "count": "2", "causes_accuracy_table": "true"}
     at = shown(model="classes", view="Many sentences", effect_sentences="\n".join([*lines, "no label"]), **address)
     greedy = next(each for each in charts(at)["causes_accuracy"]["data"] if each.get("name") == "greedy")
     frame = next(each.value for each in at.dataframe if "head of greedy" in each.value.columns)
