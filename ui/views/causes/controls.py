@@ -29,7 +29,7 @@ LARGEST = ""
 """What is chosen where the head is that of the largest effect."""
 IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", "its mean": "mean"}
 MOST_REMOVED, FIRST_REMOVED = 16, 6
-WIDTH = 230
+WIDTH, BOX = 230, 320
 Place = tuple[int, int]
 """Layer and head."""
 
@@ -107,6 +107,13 @@ def patched_choice(has_states: bool) -> str:
 def other_text() -> str:
     """The text into whose run is copied: the second text of the sidebar; an example where there is none."""
     return pair() or SECOND_TEXT
+
+
+def answers_level(most: int) -> int:
+    """How many heads go while right answers are counted."""
+    words = "With each head that goes, the model is asked for the class of every labelled sentence again."
+    with st.container(width=BOX):
+        return level("Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT, words)
 
 
 def list_choice() -> int | None:

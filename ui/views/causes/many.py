@@ -87,7 +87,7 @@ def _right_answers(name: str, chosen: ChosenTarget, listed: LabelledTexts, kind:
         st.caption(texts.NO_ACCURACY)
         return
     labelled = replace(listed, texts=tuple(listed.texts[place] for place in kept), labels=labels)
-    count = controls.count_level(cache.model_layers(name) * cache.head_count(name))
+    count = controls.answers_level(cache.model_layers(name) * cache.head_count(name))
     curves = cache.accuracy(name, chosen, labelled, count, kind)
     figure_block(
         accuracy_figure(curves),
