@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui.views.causes.effects import effects_view
+from ui.views.causes.many import many_view
 from ui.views.causes.patch import patch_view
 from ui.views.causes.several import several_view
 from ui.widgets import controls
@@ -12,13 +13,16 @@ from ui.widgets.target import target_row
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Heads that matter", "What changes when a head is taken away?")
-VIEWS = {"Effects": effects_view, "Several heads": several_view, "Patch": patch_view}
+MANY = "Many sentences"
+VIEWS = {"Effects": effects_view, "Several heads": several_view, "Patch": patch_view, MANY: many_view}
 with shown_to_user():
     name = controls.model_name()
     name_model(name, "every head is changed on purpose, and one number is measured")
     view = view_choice(tuple(VIEWS))
     row = st.container(horizontal=True, vertical_alignment="bottom")
-    VIEWS[view](name, target_row(name, view == "Patch", row), row)
-st.caption(
-    "An effect is of this text and this target alone: another text, or another number, has other heads that matter."
-)
+    VIEWS[view](name, target_row(name, view in ("Patch", MANY), row, view == MANY), row)
+if view != MANY:
+    st.caption(
+        "An effect is of this text and this target alone: another text, or another number, has other heads that "
+        "matter; **Many sentences** shows how far they differ."
+    )

@@ -22,7 +22,7 @@ WORDS_OF_PAGE = {
     "representations": ("word", "first", "second"),
     "sentences": ("sentences", "query_sentence"),
     "corpus": ("corpus_query", "where"),
-    "causes": ("target_word",),
+    "causes": ("target_word", "effect_sentences"),
     "words": ("target_word",),
     "predictions": ("compare", "edited", "edited_pair", "labelled_texts", "many_texts"),
 }

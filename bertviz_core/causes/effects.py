@@ -111,6 +111,7 @@ def effect_spread(effects: Iterable[PartEffects]) -> EffectSpread:
     return EffectSpread(
         model=first.model,
         target=first.target,
+        title=first.title,
         unit=first.unit,
         kind=first.kind,
         texts=len(listed),

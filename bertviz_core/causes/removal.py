@@ -48,49 +48,60 @@ def joint_removal(runs: InterventionRuns, places: Places, means: PartMeans | Non
 
 
 def greedy_order(
-    runs: InterventionRuns, count: int, means: PartMeans | None = None, tell: Progress | None = None
+    listed: InterventionRuns | Sequence[InterventionRuns],
+    count: int,
+    means: PartMeans | None = None,
+    tell: Progress | None = None,
 ) -> list[tuple[int, int]]:
     """Heads in the order of a greedy search: at each step the one whose removal moves the target furthest from clean.
 
     Args:
-        runs: the target.
+        listed: the target; for several, of one model, what is moved is their mean.
         count: heads to remove.
-        means: what stands in their place; None for nothing.
-        tell: called as tell(heads removed, count); what it raises (SupersededError) ends the work.
+        means: what stands in the place of a removed head; None for nothing.
+        tell: called as tell(steps done, steps), a step for each head and target; what it raises (SupersededError) ends
+            the work.
 
     Raises:
         TextError: there are not so many heads.
     """
-    _check_count(runs, count)
+    each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
+    _check_count(each[0], count)
     order: list[tuple[int, int]] = []
     for step in range(count):
-        tried: dict[tuple[int, int], float] = {}
-        before = _gates(runs, [order])
-        base = float(runs.effects(before, means)[0]) if order else 0.0
-        for layer in range(runs.layers):  # by layer, so that rows share what is below it
-            left = [place for place in runs.places if place[0] == layer and place not in order]
-            if left:
-                gates = _gates(runs, [[*order, place] for place in left])
-                effects = base + runs.effects(gates, means, against=before)
-                tried |= dict(zip(left, np.abs(effects).tolist(), strict=True))
-        order.append(max(tried, key=tried.__getitem__))
-        if tell is not None:
-            tell(step + 1, count)
+        moved: dict[tuple[int, int], float] = {}
+        for done, runs in enumerate(each, start=step * len(each) + 1):
+            before = _gates(runs, [order])
+            base = float(runs.effects(before, means)[0]) if order else 0.0
+            for layer in range(runs.layers):  # by layer, so that rows share what is below it
+                left = [place for place in runs.places if place[0] == layer and place not in order]
+                if left:
+                    effects = base + runs.effects(_gates(runs, [[*order, place] for place in left]), means, before)
+                    for place, effect in zip(left, effects.tolist(), strict=True):
+                        moved[place] = moved.get(place, 0.0) + effect
+            if tell is not None:
+                tell(done, count * len(each))
+        order.append(max(moved, key=lambda place: abs(moved[place])))
     return order
 
 
 def gradient_order(
-    runs: InterventionRuns, count: int, max_gradient_bytes: int = MAX_GRADIENT_BYTES
+    listed: InterventionRuns | Sequence[InterventionRuns], count: int, max_gradient_bytes: int = MAX_GRADIENT_BYTES
 ) -> list[tuple[int, int]]:
     """Heads by the size of the gradient estimate of their effect, the largest first.
+
+    For several targets of one model it is the mean of the sizes (Michel et al. 2019, section 3.2).
 
     Raises:
         TextError: there are not so many heads, or as part_effects.
     """
-    _check_count(runs, count)
-    effects = part_effects(runs.target, "gradient", None, None, runs.max_nbytes, max_gradient_bytes)
-    ranked = effects.ranked()
-    return [(layer, head) for layer, head, _ in ranked[:count]]
+    each = [listed] if isinstance(listed, InterventionRuns) else list(listed)
+    _check_count(each[0], count)
+    estimates = [
+        part_effects(runs.target, "gradient", None, None, runs.max_nbytes, max_gradient_bytes).heads for runs in each
+    ]
+    sizes = np.abs(np.stack(estimates).astype(np.float64)).mean(axis=0)
+    return sorted(each[0].places, key=lambda place: -sizes[place])[:count]
 
 
 def random_orders(
@@ -218,6 +229,50 @@ def accuracy_curve(
         places=np.array([list(places) for places in orders]),
         values=np.array(shares, dtype=np.float32),
     )
+
+
+def accuracy_curves(
+    listed: Sequence[InterventionRuns],
+    count: int,
+    answers: Callable[[], Sequence[str]],
+    labels: Sequence[str],
+    means: PartMeans | None = None,
+    tell: Progress | None = None,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+) -> tuple[RemovalCurve, ...]:
+    """The share of right answers as heads go: greedy, by the gradient estimate where it is allowed, and at random.
+
+    Args:
+        listed: what the orders are searched by: for each text a target, such as the margin of its label.
+        count: heads to remove.
+        answers: asks the model for its answer to every text, as class_predictions or probe_predictions do.
+        labels: the right answers.
+        means: what stands in the place of a removed head; None for nothing.
+        tell: called as tell(steps done, steps); what it raises (SupersededError) ends the work.
+        max_gradient_bytes: about how many bytes the run with gradients may take.
+
+    Raises:
+        TextError: there are not so many heads.
+    """
+    searched, total = count * len(listed), accuracy_steps(len(listed), count)
+
+    def after(before: int) -> Progress:
+        return lambda done, _: None if tell is None else tell(before + done, total)
+
+    def curve(orders: Sequence[Places], order: RemovalOrder, before: int) -> RemovalCurve:
+        return accuracy_curve(listed[0], orders, order, answers, labels, means, after(before))
+
+    found = [curve([greedy_order(listed, count, means, after(0))], "greedy", searched)]
+    with suppress(TextError):
+        by_gradient = gradient_order(listed, count, max_gradient_bytes)
+        found.append(curve([by_gradient], "gradient", searched + count + 1))
+    found.append(curve(random_orders(listed[0], count), "random", searched + 2 * (count + 1)))
+    return tuple(found)
+
+
+def accuracy_steps(texts: int, count: int) -> int:
+    """Steps that accuracy_curves tells for so many texts and heads: those of the search, then one for each asking."""
+    return count * texts + (2 + RANDOM_ORDERS) * (count + 1)
 
 
 def _gates(runs: InterventionRuns, removed: Sequence[Places]) -> GateRows:

@@ -99,6 +99,8 @@ class EffectSpread:
     """Name of the model."""
     target: str
     """The target."""
+    title: str
+    """What it is, for titles."""
     unit: str
     """Its unit."""
     kind: EffectKind

@@ -72,6 +72,7 @@ PAGES = {
         "Effects": ["causes_effects"],
         "Several heads": ["causes_removal"],
         "Patch": ["causes_states"],
+        "Many sentences": ["causes_spread"],
     },
     "words": {
         "Words": ["words_shares", "words_bars"],

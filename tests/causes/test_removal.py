@@ -5,9 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from bertviz_core.causes.effects import part_effects
 from bertviz_core.causes.gates import head_gates
 from bertviz_core.causes.removal import (
     accuracy_curve,
+    accuracy_curves,
+    accuracy_steps,
     gradient_order,
     greedy_order,
     joint_removal,
@@ -20,7 +23,7 @@ from bertviz_core.causes.targets import class_target
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.trace.tokenization import tokenize
-from tests.helpers.tiny_causes import cut_head, opened, plain_value, tiny_runs
+from tests.helpers.tiny_causes import cut_head, opened, plain_value, tiny_runs, tiny_target
 from tests.helpers.tiny_heads import tiny_head
 from tests.helpers.tiny_models import HEADS, LAYERS, PAIR, TEXT
 
@@ -97,3 +100,24 @@ def test_all_orders_are_those_of_their_own_functions() -> None:
     assert random.places.tolist() == [[list(place) for place in order] for order in random_orders(runs, 3)]
     without = removal_curves(runs, 3, max_gradient_bytes=1)
     assert [each.order for each in without] == ["greedy", "random"]
+
+
+def test_orders_of_a_list_move_the_mean_and_answers_are_counted_in_each() -> None:
+    listed = [InterventionRuns(tiny_target("bert", text)) for text in (TEXT, "the bank", "my pet")]
+    order = greedy_order(listed, 2)
+    for step in range(2):
+        left = [place for place in product(range(LAYERS), range(HEADS)) if place not in order[:step]]
+        means = {place: np.mean([effect(runs, [*order[:step], place]) for runs in listed]) for place in left}
+        assert order[step] == max(left, key=lambda place: abs(means[place]))
+    sizes = np.mean([np.abs(part_effects(runs.target, "gradient").heads) for runs in listed], axis=0)
+    assert gradient_order(listed, 2) == sorted(listed[0].places, key=lambda place: -sizes[place])[:2]
+    told: list[tuple[int, int]] = []
+    answers = ["a", "b", "b"]
+    curves = accuracy_curves(
+        listed, 2, lambda: answers, ["a", "b", "c"], tell=lambda done, steps: told.append((done, steps))
+    )
+    assert [each.order for each in curves] == ["greedy", "gradient", "random"]
+    assert curves[0].places[0].tolist() == [list(place) for place in order]
+    assert all(each.values == pytest.approx(2 / 3) for each in curves)
+    assert told[-1] == (accuracy_steps(3, 2),) * 2
+    assert [done for done, _ in told] == list(range(1, accuracy_steps(3, 2) + 1))

@@ -150,6 +150,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     f"patched-states --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "pair": ALIKE})),
     f"patched-heads --pair '{ALIKE}'": ((TEXT,), ("causes", {"view": "Patch", "patched": "heads", "pair": ALIKE})),
+    f"effect-spread --pair '{SECOND}'": (
+        (TEXT, SECOND),
+        (
+            "causes",
+            {
+                "view": "Many sentences",
+                "effect_list": "my own list",
+                "effect_sentences": f"{TEXT}\n{SECOND}",
+                "pair": SECOND,
+            },
+        ),
+    ),
     f"word-shares --set units=tokens --pair '{SECOND}'": ((TEXT,), ("words", {"units": "tokens", "pair": SECOND})),
     f"word-bars --set 'method=integrated gradients' --pair '{SECOND}'": (
         (TEXT,),

@@ -14,6 +14,7 @@ from bertviz_core.figures.base.style import LIGHT
 from tests.cli.conftest import Command
 from tests.pages.labels import CONTEXT, FIGURES, QUESTION, TEXT, save_heads
 from tests.pages.opened import _decoded, opened
+from ui.views.causes import cache
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +43,8 @@ def test_a_file_has_the_picture_of_the_page(
     monkeypatch.setattr(figure_command, "file_content", keep)
     done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    at = opened("predictions", model=model, text=texts[0], **address)
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=texts[0], **address)
     assert not at.exception
     (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
     shown, written = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(taken[0].drawn(LIGHT).to_json()))
@@ -54,6 +56,8 @@ def test_a_file_has_the_picture_of_the_page(
     ("words", "told"),
     [
         (f"classes-change classes '{TEXT}'", "give --set edited=TEXT"),
+        (f"accuracy classes '{TEXT}' '{QUESTION}'", "give each text its label behind a tab"),
+        (f"effect-spread words '{TEXT}' '{QUESTION}' --set target=word:pet@3", "is of many texts"),
         (f"answers answers '{QUESTION}'", "The context is empty"),
         (f"next-sentence pretraining '{TEXT}' --task next-sentence", "give the second text"),
         (f"tags classes '{TEXT}'", "asks for token-classification"),

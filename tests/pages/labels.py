@@ -50,6 +50,7 @@ def save_heads(folder: Path) -> Path:
     return folder
 
 
+LABELLED = ("the bank\tcontradiction", "my pet\tentailment", "i love\tentailment")
 TEXT, EDITED = "I love my pet python.", "I love the pet bank."
 FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "classes --set 'order=as in the model'": ("classes", (TEXT,), {"order": "as in the model"}),
@@ -57,6 +58,17 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         "pretraining",
         (TEXT,),
         {"view": "Next sentence", "pair": CONTEXT},
+    ),
+    "accuracy --set count=2": (
+        "classes",
+        LABELLED,
+        {
+            "view": "Many sentences",
+            "target": "class",
+            "count": "2",
+            "effect_list": "my own list",
+            "effect_sentences": "\n".join(LABELLED),
+        },
     ),
     "tags --set joined=none": ("tags", (TEXT,), {"joined": "none"}),
     f"answers --set longest=4 --pair '{CONTEXT}'": ("answers", (QUESTION,), {"pair": CONTEXT, "longest": "4"}),

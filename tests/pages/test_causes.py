@@ -55,7 +55,7 @@ def told(at: AppTest) -> str:
     return " ".join(said(line.value) for line in (*at.markdown, *at.caption))
 
 
-def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT) -> float:
+def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT, text: str = TEXT) -> float:
     """The cosine of transformers' own runs, the columns of some heads in the output projections set to 0.
 
     The second text is held fixed: it is run by the model as it is.
@@ -72,12 +72,12 @@ def cosine_without(*places: tuple[int, int], second: str = SECOND_TEXT) -> float
     for layer, head in places:
         weight = model.encoder.layer[layer].attention.output.dense.weight
         weight.data[:, head * SIZE : (head + 1) * SIZE] = 0
-    return float(torch.nn.functional.cosine_similarity(vector(TEXT), fixed, dim=0))
+    return float(torch.nn.functional.cosine_similarity(vector(text), fixed, dim=0))
 
 
 def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
     at = shown()
-    assert views(at) == ["Effects", "Several heads", "Patch"]
+    assert views(at) == ["Effects", "Several heads", "Patch", "Many sentences"]
     values = cells(at, "causes_effects")
     assert values.shape == (LAYERS, 3 * (HEADS + 2) + 2)
     assert np.isnan(values[:, [HEADS + 2, 2 * HEADS + 5]]).all()
@@ -210,3 +210,65 @@ def test_a_word_is_a_target() -> None:
         log_p = model(**tokenizer("The capital of France is [MASK].", return_tensors="pt")).logits[0].log_softmax(-1)
     assert f"is **{decimals(float(log_p[6, paris]))}** with all heads" in told(at)
     assert "target_word" not in at.query_params
+
+
+def test_effects_over_many_sentences_are_mean_and_deviation_of_single_ones() -> None:
+    sentences = ("I love my pet python.", "The bank lends money.", "Rain fell all night.")
+    at = shown(view="Many sentences", effect_list="my own list", effect_sentences="\n".join(sentences))
+    mean, deviation = (
+        np.array(each["z"], dtype=float) for each in charts(at)["causes_spread"]["data"] if each["type"] == "heatmap"
+    )
+    assert mean.shape == deviation.shape == (LAYERS, HEADS)
+    clean = [cosine_without(text=text) for text in sentences]
+    for place in ((0, 4), (5, 3)):
+        effects = [cosine_without(place, text=text) - one for text, one in zip(sentences, clean, strict=True)]
+        assert mean[place] == pytest.approx(np.mean(effects), abs=1e-5)
+        assert deviation[place] == pytest.approx(np.std(effects, ddof=1), abs=1e-5)
+    assert f"**{decimals(float(np.mean(clean)))}** on average" in told(at)
+    assert f"from {decimals(min(clean))} to {decimals(max(clean))}" in told(at)
+    assert f"For **{int((np.abs(mean) > deviation).sum())}** of 72 heads" in told(at)
+    frame = at.dataframe[0].value
+    assert len(frame) == LAYERS * HEADS
+    assert frame["mean effect"].abs().is_monotonic_decreasing
+    assert "needs labelled sentences" in told(at)
+    assert "effect_sentences" not in at.query_params
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("", "Write at least two sentences"),
+        ("One sentence.", "has one text, which has no spread"),
+        ("\n".join(f"Sentence {place}." for place in range(101)), "has 101 sentences; at most 100"),
+    ],
+)
+def test_a_list_that_has_no_spread_or_is_too_long_is_told(typed: str, words: str) -> None:
+    at = shown(view="Many sentences", effect_list="my own list", **({"effect_sentences": typed} if typed else {}))
+    assert words in " ".join(said(each.value) for each in (*at.info, *at.error))
+    assert not charts(at)
+
+
+def test_right_answers_are_those_of_a_model_without_the_heads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save_heads(tmp_path / "heads")
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
+    labels, sentences = (NAMES[0], NAMES[1], NAMES[2], NAMES[1]), ("the bank", "my pet", "river bank python", "i love")
+    lines = [f"{text}\t{label}" for text, label in zip(sentences, labels, strict=True)]
+    address = {"effect_list": "my own list", "target": "class", "count": "2", "causes_accuracy_table": "true"}
+    at = shown(model="classes", view="Many sentences", effect_sentences="\n".join([*lines, "no label"]), **address)
+    greedy = next(each for each in charts(at)["causes_accuracy"]["data"] if each.get("name") == "greedy")
+    frame = next(each.value for each in at.dataframe if "head of greedy" in each.value.columns)
+    tokenizer = AutoTokenizer.from_pretrained(folder / "classes")
+    model = AutoModelForSequenceClassification.from_pretrained(folder / "classes").eval()
+    size = model.config.hidden_size // model.config.num_attention_heads
+    shares = []
+    for name in frame["head of greedy"]:
+        if name:
+            layer, head = (int(word.split()[-1]) for word in name.split(", "))
+            weight = model.bert.encoder.layer[layer].attention.output.dense.weight
+            weight.data[:, head * size : (head + 1) * size] = 0
+        with torch.no_grad():
+            best = [int(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax()) for text in sentences]
+        shares.append(np.mean([NAMES[place] == label for place, label in zip(best, labels, strict=True)]))
+    assert len(shares) == 3
+    np.testing.assert_allclose(greedy["y"], shares, atol=1e-6)
+    assert "right answers to 4 labelled texts" in str(charts(at)["causes_accuracy"]["layout"]["title"])

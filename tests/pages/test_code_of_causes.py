@@ -2,15 +2,19 @@
 
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bertviz_core.text import decimals
+from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import metrics, opened
 from tests.pages.test_causes import HEADS, cells, charts
 from ui.views.causes import cache
+
+OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank lends."}
 
 
 @pytest.mark.parametrize(("view", "key"), [("Effects", "effects"), ("Several heads", "removal"), ("Patch", "states")])
@@ -18,10 +22,7 @@ def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatc
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     at = opened("causes", view=view, **{f"causes_{key}_explained": "true"})
     assert not at.exception
-    code = at.code[0].value
-    names: dict[str, Any] = {}
-    with redirect_stdout(StringIO()):
-        exec(code, names)
+    names = run(at.code[0].value)
     if view == "Effects":
         values = cells(at, "causes_effects")
         np.testing.assert_allclose(names["effects"].heads, values[:, 2 * HEADS + 6 : 3 * HEADS + 6], atol=1e-6)
@@ -31,3 +32,37 @@ def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatc
         greedy = next(each for each in charts(at)["causes_removal"]["data"] if each.get("name") == "greedy")
         np.testing.assert_allclose(names["curves"][0].values[0], greedy["y"], atol=1e-5)
         assert metrics(at)["Joint effect"].lstrip("+") == decimals(names["removal"].joint)
+
+
+def run(code: str) -> dict[str, Any]:
+    """The names that the lines leave."""
+    names: dict[str, Any] = {}
+    with redirect_stdout(StringIO()):
+        exec(code, names)
+    return names
+
+
+@pytest.mark.parametrize("more", [{}, {"removed_for": "its mean"}])
+def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    at = opened("causes", view="Many sentences", causes_spread_explained="true", **OWN, **more)
+    assert not at.exception
+    names = run(at.code[0].value)
+    maps = [each["z"] for each in charts(at)["causes_spread"]["data"] if each["type"] == "heatmap"]
+    np.testing.assert_allclose(names["spread"].mean, maps[0], atol=1e-5)
+    np.testing.assert_allclose(names["spread"].spread, maps[1], atol=1e-5)
+
+
+def test_the_code_of_right_answers_gives_their_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(save_heads(tmp_path / "heads")))
+    lines = [f"{text}\t{label}" for text, label in zip(("the bank", "my pet", "i love"), NAMES, strict=True)]
+    address = {"model": "classes", "target": "class", "count": "2", "effect_list": "my own list"}
+    fold = {"causes_accuracy_explained": "true"}
+    at = opened("causes", view="Many sentences", effect_sentences="\n".join(lines), **address, **fold)
+    assert not at.exception
+    names = run(at.code[0].value)
+    lines_drawn = {each.get("name"): each["y"] for each in charts(at)["causes_accuracy"]["data"]}
+    shares = names["accuracy_curves"](names["runs"], 2, names["answers"], names["listed"].labels, names["means"])
+    np.testing.assert_allclose(shares[0].values[0], lines_drawn["greedy"], atol=1e-6)
+    np.testing.assert_allclose(shares[2].values.mean(axis=0), lines_drawn["random, mean of 20 orders"], atol=1e-6)

@@ -212,6 +212,13 @@ VIEWS = {
         f"{TEXT} and “I love coding in python.”",
         "share, −",
     ),
+    "effect-spread": View(
+        "causes",
+        {"view": "Many sentences", "effect_list": "my own list", "effect_sentences": "A river.\nA bank."},
+        (f"causes-spread-zero-{MODEL}",),
+        "",
+        "cosine",
+    ),
     "word-shares": View(
         "words",
         {"pair": "A snake."},

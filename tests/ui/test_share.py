@@ -94,6 +94,12 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {},
     ),
     ("causes", {"view": "Patch", "patched": "heads"}, PAIR),
+    (
+        "causes",
+        {"view": "Many sentences", "effect_list": "my own list", "removed_for": "its mean"},
+        {"effect_sentences": "A river.\nA bank."},
+    ),
+    ("causes", {"view": "Many sentences", "effect_count": "25"}, {}),
     ("words", {"units": "tokens", "in_place": "nothing"}, PAIR),
     ("words", {"method": "integrated gradients"}, PAIR),
     ("words", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),

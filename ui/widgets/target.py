@@ -19,7 +19,7 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.classes import class_predictions, output_scoring
 from bertviz_core.predictions.labelled.probe import probe_predictions
 from bertviz_core.predictions.labelled.results import Probe
-from bertviz_core.predictions.labels import NEXT_SENTENCE
+from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.predictions.words import predicted_words
@@ -81,18 +81,21 @@ class _Offered:
     missing: str
 
 
-def target_row(name: str, alone: bool = False, row: DeltaGenerator | None = None) -> ChosenTarget:
+def target_row(
+    name: str, alone: bool = False, row: DeltaGenerator | None = None, of_list: bool = False
+) -> ChosenTarget:
     """The row of controls and, below it, what is compared or missing; what the reader chose.
 
     Args:
         name: name of the model.
         alone: whether heads read the text without the second one, which this view has another use for.
         row: the row, where other controls stand in it too; None for one of its own.
+        of_list: whether it is asked of many texts, so that nothing at a place of one text is offered.
 
     Raises:
         BertvizError: the target cannot be asked for, in one sentence.
     """
-    offered, probe = _offered(name, alone), _probe(name)
+    offered, probe = _offered(name, alone, of_list), _probe(name)
     if stored(TARGET) not in (None, *offered.kinds):
         store(TARGET, None)
     with st.container(horizontal=True, vertical_alignment="bottom") if row is None else row:
@@ -138,12 +141,39 @@ def class_answers(name: str, chosen: ChosenTarget) -> Callable[[], ClassPredicti
     return lambda: class_predictions(head, [models.tokens(name, chosen.text, chosen.pair)])[0]
 
 
+def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
+    """The classes of which a head or a probe names one for each text; () for any other target."""
+    probe = _probe(name)
+    if chosen.kind == "probe":
+        return () if probe is None else probe.classes
+    if chosen.kind != "class":
+        return ()
+    head = models.with_head(name, "sequence-classification")
+    return output_names(head, int(head.model.config.num_labels))[0] if output_scoring(head) == "softmax" else ()
+
+
+def list_answers(name: str, chosen: ChosenTarget, texts: Sequence[str]) -> Callable[[], list[str]]:
+    """Asks the head or the probe of a target for the class of each text; each call runs the model as it is then."""
+    probe, base, tokenizer = _probe(name), models.loaded(name), models.tokenizer(name)
+    if probe is not None and chosen.kind == "probe":
+        return lambda: [_best(each) for each in probe_predictions(probe, base, tokenizer, texts)]
+    head, tokens = (
+        models.with_head(name, "sequence-classification"),
+        [models.tokens(name, each, None) for each in texts],
+    )
+    return lambda: [_best(each) for each in class_predictions(head, tokens)]
+
+
+def _best(prediction: ClassPrediction) -> str:
+    return prediction.labels[prediction.best]
+
+
 def second_text() -> str:
     """The second text of the sidebar; an example where there is none."""
     return pair() or SECOND_TEXT
 
 
-def _offered(name: str, alone: bool) -> _Offered:
+def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
     """What the model has."""
     reason = ""
     try:
@@ -159,6 +189,9 @@ def _offered(name: str, alone: bool) -> _Offered:
         tasks = tuple(task for task in tasks if task not in ("next-sentence", "question-answering"))
     kinds: list[TargetKind] = ["cosine", *dict.fromkeys(KIND_OF_TASK[task] for task in tasks if task in KIND_OF_TASK)]
     told = []
+    if of_list and "word" in kinds:
+        kinds.remove("word")
+        told.append("A word at a position is a number of one text, so it is no target of a list.")
     if len(kinds) == 1 and reason:
         told.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
     if _probe(name) is None:

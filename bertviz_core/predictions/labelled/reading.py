@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from csv import DictReader
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 from bertviz_core.errors import TextError
 from bertviz_core.predictions.labelled.results import LabelledTexts
@@ -50,6 +53,31 @@ def typed_labels(lines: SentenceTable) -> LabelledTexts:
             )
         pairs.append((label.strip(), text.strip()))
     return checked(lines.name, [text for _, text in pairs], [label for label, _ in pairs], lines.notices)
+
+
+def optional_labels(lines: SentenceTable) -> LabelledTexts:
+    """Lines of a text, and of a tab and its label where it has one; the label is "" where it has none.
+
+    Raises:
+        TextError: a line has a label and no text, or there are fewer than two texts.
+    """
+    pairs = [line.partition("\t")[::2] for line in lines.sentences]
+    for number, (text, label) in zip(lines.rows.tolist(), pairs, strict=True):
+        if not text.strip():
+            raise TextError(f"Line {number} has a label, {quoted(label, 60)}, and no text; write the text before it.")
+    if len(pairs) < LEAST_TEXTS:
+        raise TextError(f"{quoted(lines.name)} has one text, which has no spread; give at least {LEAST_TEXTS}.")
+    texts, labels = zip(*((text.strip(), label.strip()) for text, label in pairs), strict=True)
+    return LabelledTexts(lines.name, texts, labels, lines.notices)
+
+
+def drawn(labelled: LabelledTexts, count: int, seed: int = 0) -> LabelledTexts:
+    """Some of the texts, every choice of as many as likely, in their order; all where there are no more."""
+    if count >= len(labelled.texts):
+        return labelled
+    kept = sorted(np.random.default_rng(seed).choice(len(labelled.texts), count, replace=False).tolist())
+    texts, labels = ([each[place] for place in kept] for each in (labelled.texts, labelled.labels))
+    return replace(labelled, texts=tuple(texts), labels=tuple(labels))
 
 
 def column_labels(table: SentenceTable, column: str) -> LabelledTexts:

@@ -8,9 +8,11 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.labelled.reading import (
     checked,
     column_labels,
+    drawn,
     example_set,
     gold_column,
     label_column,
+    optional_labels,
     typed_labels,
 )
 from bertviz_core.sentences.reading.files import read_sentences
@@ -67,3 +69,22 @@ def test_a_line_without_a_tab_and_a_column_that_is_not_there_are_named() -> None
         typed_labels(read_sentences("The list", "a\tone\n\nloose\n", SETTINGS))
     with pytest.raises(TextError, match=r"no column 'gold' beside its texts; those it has: 'kind'"):
         gold_column(read_sentences("own.csv", b"text,kind\none,b\n", SETTINGS), "gold")
+
+
+def test_a_label_behind_a_text_may_be_missing() -> None:
+    listed = optional_labels(read_sentences("The list", "one\tb\ntwo\n\nthree\ta\n", SETTINGS))
+    assert (listed.texts, listed.labels) == (("one", "two", "three"), ("b", "", "a"))
+    with pytest.raises(TextError, match="has one text, which has no spread"):
+        optional_labels(read_sentences("The list", "one\tb", SETTINGS))
+
+
+def test_some_are_drawn_in_their_order_and_again_by_the_same_seed() -> None:
+    examples = example_set()
+    some = drawn(examples, 25)
+    assert some == drawn(examples, 25)
+    assert some.texts != drawn(examples, 25, seed=1).texts
+    pairs = list(zip(examples.texts, examples.labels, strict=True))
+    places = [pairs.index(pair) for pair in zip(some.texts, some.labels, strict=True)]
+    assert len(places) == 25
+    assert places == sorted(places)
+    assert drawn(examples, 220) is examples

@@ -3,21 +3,28 @@
 A target holds a model, so it is opened for the work and let go with it; what is kept are results of plain numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
 
 import streamlit as st
 
-from bertviz_core.causes.effects import compared, gradient_nbytes, part_effects
+from bertviz_core.causes.effects import compared, effect_spread, gradient_nbytes, part_effects
 from bertviz_core.causes.gates import head_gates
 from bertviz_core.causes.means import part_means, reference_texts
 from bertviz_core.causes.patches import patches
-from bertviz_core.causes.removal import RANDOM_ORDERS, joint_removal, removal_curves
+from bertviz_core.causes.removal import (
+    RANDOM_ORDERS,
+    accuracy_curves,
+    accuracy_steps,
+    joint_removal,
+    removal_curves,
+)
 from bertviz_core.causes.results import (
     EffectComparison,
     EffectKind,
+    EffectSpread,
     JointRemoval,
     PartMeans,
     Patches,
@@ -27,6 +34,7 @@ from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import Target
 from bertviz_core.errors import Progress
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.predictions.labelled.results import LabelledTexts
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -38,7 +46,7 @@ from ui.cache.ledgers import SourceKey, source_key
 from ui.session import settings
 from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_cost
-from ui.widgets.target import ChosenTarget, class_answers, opened_target
+from ui.widgets.target import ChosenTarget, class_answers, list_answers, opened_target
 
 SHORT = 60
 """Work of more steps waits for its turn."""
@@ -130,6 +138,54 @@ def patched(name: str, chosen: ChosenTarget, other: str) -> Patches:
     return _awaited("patches", name, chosen, other, work, layers, layers * (len(tokens) + head_count(name)))
 
 
+def spread(name: str, chosen: ChosenTarget, texts: tuple[str, ...], kind: EffectKind) -> EffectSpread:
+    """Mean and standard deviation of each head's effect over texts.
+
+    Raises:
+        BertvizError: as part_effects and open_target.
+    """
+    tokenizer, limits, layers = models.tokenizer(name), settings(), model_layers(name)
+    before = len(reference_texts()) if kind == "mean" else 0
+    steps = before + layers * len(texts)
+
+    def work(targets: Sequence[Target], tell: Progress) -> EffectSpread:
+        means = _means(name, targets[0], tokenizer, _after(tell, 0, steps)) if kind == "mean" else None
+        return effect_spread(
+            part_effects(target, kind, means, _after(tell, before + place * layers, steps), limits.max_batch_bytes)
+            for place, target in enumerate(targets)
+        )
+
+    asked = [chosen._replace(text=text) for text in texts]
+    return _awaited_list("spread", name, asked, kind, work, steps, _rows(name, len(texts)))
+
+
+def accuracy(
+    name: str, chosen: ChosenTarget, listed: LabelledTexts, count: int, kind: EffectKind
+) -> tuple[RemovalCurve, ...]:
+    """The share of right answers to labelled texts as heads are removed, in all orders.
+
+    Raises:
+        BertvizError: as accuracy_curves and open_target.
+    """
+    tokenizer, limits, texts = models.tokenizer(name), settings(), len(listed.texts)
+    before = len(reference_texts()) if kind == "mean" else 0
+    steps = before + accuracy_steps(texts, count)
+    ask = list_answers(name, chosen, listed.texts)
+
+    def work(targets: Sequence[Target], tell: Progress) -> tuple[RemovalCurve, ...]:
+        means = _means(name, targets[0], tokenizer, _after(tell, 0, steps)) if kind == "mean" else None
+        runs = [InterventionRuns(target, limits.max_batch_bytes) for target in targets]
+        done = _after(tell, before, steps)
+        return accuracy_curves(runs, count, ask, listed.labels, means, done, limits.max_gradient_bytes)
+
+    asked = [
+        chosen._replace(name=f"{chosen.kind}:{label}", measure="margin", text=text)
+        for text, label in zip(listed.texts, listed.labels, strict=True)
+    ]
+    rows = texts * (count * head_count(name) * model_layers(name) + (2 + RANDOM_ORDERS) * (count + 1))
+    return _awaited_list("accuracy", name, asked, (count, kind), work, steps, rows)
+
+
 def _means(name: str, target: Target, tokenizer: TextTokenizer, tell: Progress) -> PartMeans:
     """The means of a model's parts over the default reference set."""
     return _part_means(source_key(name), target.loaded, tokenizer, tell)
@@ -206,11 +262,25 @@ def _awaited(
         steps: that the work tells.
         rows: about how many runs of the text it takes.
     """
-    facts = (what, source_key(name), chosen, more)
+    return _awaited_list(what, name, [chosen], more, lambda targets, tell: work(targets[0], tell), steps, rows)
+
+
+def _awaited_list(
+    what: str,
+    name: str,
+    chosen: Sequence[ChosenTarget],
+    more: object,
+    work: Callable[[Sequence[Target], Progress], T],
+    steps: int,
+    rows: int,
+) -> T:
+    """As _awaited, of the targets of several texts; what it takes is estimated by the longest of them."""
+    facts = (what, source_key(name), *chosen, more)
     key = sha256(repr(facts).encode("utf-8", "backslashreplace")).hexdigest()
     job = jobs().find(key)
     if job is None:
-        agreed_cost(models.loaded(name), read(name, chosen), rows)
-        job = jobs().start(key, steps, partial(work, opened_target(name, chosen)))
+        longest = max((read(name, each) for each in chosen), key=len)
+        agreed_cost(models.loaded(name), longest, rows)
+        job = jobs().start(key, steps, partial(work, [opened_target(name, each) for each in chosen]))
     result: T = awaited(jobs, key, job, "steps", PATIENCE_S)
     return result

@@ -5,8 +5,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.causes.results import EffectKind, PartEffects
-from ui.session import SECOND_TEXT
+from bertviz_core.errors import TextError
+from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
+from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.sentences.reading.files import read_sentences
+from ui.session import SECOND_TEXT, settings
 from ui.widgets.controls import BOUND, choice, level, pair
+from ui.widgets.lists.files import within_upload
 
 HEAD, HEADS, COUNT, PLACE_OF, WHICH, PATCHED = (
     "changed_head",
@@ -16,11 +21,15 @@ HEAD, HEADS, COUNT, PLACE_OF, WHICH, PATCHED = (
     "which",
     "patched",
 )
+LIST, SAMPLED, TYPED = "effect_list", "effect_count", "effect_sentences"
+"""Names in the address; what is typed is carried by a link only when asked to."""
+LISTS, SAMPLES, MOST_TYPED = ("example set", "my own list"), ("10", "25", "50"), 100
+"""The lists, how many sentences of the example set are drawn, and how many of one's own are taken."""
 LARGEST = ""
 """What is chosen where the head is that of the largest effect."""
 IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", "its mean": "mean"}
 MOST_REMOVED, FIRST_REMOVED = 16, 6
-WIDTH = 230
+WIDTH, BOX = 230, 320
 Place = tuple[int, int]
 """Layer and head."""
 
@@ -98,3 +107,42 @@ def patched_choice(has_states: bool) -> str:
 def other_text() -> str:
     """The text into whose run is copied: the second text of the sidebar; an example where there is none."""
     return pair() or SECOND_TEXT
+
+
+def answers_level(most: int) -> int:
+    """How many heads go while right answers are counted."""
+    words = "With each head that goes, the model is asked for the class of every labelled sentence again."
+    with st.container(width=BOX):
+        return level("Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT, words)
+
+
+def list_choice() -> int | None:
+    """How many sentences of the example set are drawn; None for the reader's own list."""
+    if choice("Sentences", LISTS, LIST, width="content") != LISTS[0]:
+        return None
+    words = f"Drawn from the {len(example_set().texts)} labelled sentences of the example set with seed 0."
+    return int(choice("How many sentences", SAMPLES, SAMPLED, width="content", help=words))
+
+
+def listed_sentences(count: int | None) -> LabelledTexts | None:
+    """The sentences, each with its label or ""; None while the reader has written none.
+
+    Raises:
+        TextError: there are too few or too many, or as optional_labels.
+    """
+    if count is not None:
+        return drawn(example_set(), count)
+    typed = st.text_area(
+        "Sentences, one a line",
+        key=TYPED,
+        height=150,
+        persist_state="session",
+        placeholder="one sentence a line; a label, if there is one, after a tab",
+        help="Two columns of a spreadsheet, sentence and label, have this form when they are pasted.",
+    )
+    if not (typed or "").strip():
+        return None
+    listed = optional_labels(read_sentences("The list", within_upload(str(typed)), settings()))
+    if len(listed.texts) > MOST_TYPED:
+        raise TextError(f"The list has {len(listed.texts):,} sentences; at most {MOST_TYPED} are run. Give some of it.")
+    return listed

@@ -1,6 +1,8 @@
 """Words of the page on heads that matter, and the lines of Python that give its numbers."""
 
 from bertviz_core.causes.results import EffectKind
+from bertviz_core.predictions.labelled.reading import EXAMPLE_SET
+from bertviz_core.predictions.labelled.results import LabelledTexts
 from ui.widgets.reproduction import library_lines
 from ui.widgets.target import ChosenTarget
 
@@ -36,6 +38,24 @@ SHARES = (
     "0: the copy changes nothing. 1: it gives the first text's number. Shares do not add up to 1, and one may be "
     "negative or beyond 1: the copy meets states that were not made for it."
 )
+
+SPREAD = (
+    "For each sentence the target is run with all heads and without one, head by head; the effect is the difference. "
+    "The left map is the mean of the effects over the sentences, the right one their standard deviation (n - 1). Where "
+    "the mean is small beside the deviation, the head pushes some sentences up and others down."
+)
+ACCURACY = (
+    "The model names a class for every labelled sentence, with 0, 1, 2, ... heads removed, and the share of right "
+    "answers is drawn. The orders are searched on the margin of each sentence's own label (its logit minus the "
+    "greatest of the others): greedy removes at each step the head that moves the mean margin furthest; gradient goes "
+    "by the mean size of the estimated effects (Michel et al. 2019); random are 20 orders drawn with seed 0, as a band "
+    "from the least to the greatest."
+)
+NO_ACCURACY = (
+    "The share of right answers as heads go needs labelled sentences, and a target whose classes are these labels: "
+    "train a probe on them on the page Predictions, view Train a head, and choose **probe** as the target here."
+)
+WRITE = "Write at least two sentences above, one a line."
 
 
 def effects_code(name: str, chosen: ChosenTarget) -> str:
@@ -82,6 +102,85 @@ print(result.heads)   # (layers, heads)
 """
 
 
+def spread_code(name: str, chosen: ChosenTarget, listed: LabelledTexts, kind: EffectKind) -> str:
+    """Lines that give mean and standard deviation over the sentences."""
+    effects, lists = "from bertviz_core.causes.effects import effect_spread, part_effects", _list_imports(listed)
+    means = [_MEANS] if kind == "mean" else []
+    if chosen.kind == "probe":
+        opened = f"probe_target(probe, model, tokenizer, text, {chosen.name.partition(':')[2]!r}, {chosen.measure!r})"
+        head = _probe_lines(name, effects, *lists, *means)
+    else:
+        asked = f"text, {chosen.pair!r}, {chosen.name!r}, {chosen.measure!r}"
+        opened = f"open_target(source, settings, {asked}, base=model)"
+        head = library_lines(name, _OPEN, effects, *lists, *means)
+    return f"""{head}{_list(listed)}means = {_means_words(kind)}
+targets = [{opened} for text in listed.texts]
+spread = effect_spread(part_effects(target, {kind!r}, means) for target in targets)
+print(spread.mean)   # (layers, heads)
+print(spread.spread)   # (layers, heads)
+"""
+
+
+def accuracy_code(name: str, chosen: ChosenTarget, listed: LabelledTexts, count: int, kind: EffectKind) -> str:
+    """Lines that give the shares of right answers."""
+    imports = (
+        "from bertviz_core.causes.removal import accuracy_curves",
+        "from bertviz_core.causes.runs import InterventionRuns",
+        *_list_imports(listed),
+        *([_MEANS] if kind == "mean" else []),
+    )
+    if chosen.kind == "probe":
+        more = "from bertviz_core.predictions.labelled.probe import probe_predictions"
+        head = _probe_lines(name, more, *imports)
+        opened = 'probe_target(probe, model, tokenizer, text, label, "margin")'
+        asked = "probe_predictions(probe, model, tokenizer, listed.texts)"
+    else:
+        more = "from bertviz_core.predictions.classes import class_predictions"
+        loading = "from bertviz_core.predictions.loading import load_head"
+        reading = "from bertviz_core.trace.tokenization import tokenize"
+        head = library_lines(name, _OPEN, more, loading, reading, *imports)
+        head += 'head = load_head(source, settings, "sequence-classification", model)\n'
+        opened = 'open_target(source, settings, text, None, f"class:{label}", "margin", base=model, head=head)'
+        asked = "class_predictions(head, [tokenize(tokenizer, text) for text in listed.texts])"
+    return f"""{head}{_list(listed)}means = {_means_words(kind)}
+pairs = zip(listed.texts, listed.labels)
+runs = [InterventionRuns({opened}) for text, label in pairs]
+
+def answers():
+    return [each.labels[each.best] for each in {asked}]
+
+for curve in accuracy_curves(runs, {count}, answers, listed.labels, means):
+    print(curve.order, curve.values.mean(axis=0))
+"""
+
+
+def _means_words(kind: EffectKind) -> str:
+    return "part_means(model, tokenizer)" if kind == "mean" else "None   # zeros in a head's place"
+
+
+def _list_imports(listed: LabelledTexts) -> tuple[str, ...]:
+    if listed.name == EXAMPLE_SET:
+        return ("from bertviz_core.predictions.labelled.reading import drawn, example_set",)
+    return ("from bertviz_core.predictions.labelled.results import LabelledTexts",)
+
+
+def _list(listed: LabelledTexts) -> str:
+    """Lines that make the list."""
+    if listed.name == EXAMPLE_SET:
+        return f"listed = drawn(example_set(), {len(listed.texts)})\n"
+    return f"listed = LabelledTexts({listed.name!r}, {listed.texts!r}, {listed.labels!r})\n"
+
+
+def _probe_lines(name: str, *imports: str) -> str:
+    """Lines that load the model and read a probe."""
+    lines = library_lines(name, *imports, "from bertviz_core.causes.targets import probe_target", *_READ)
+    return f"""{lines}
+data = Path("probe.zip").read_bytes()   # the file of Save this probe
+probe = read_probe("probe.zip", data)
+"""
+
+
+_OPEN = "from bertviz_core.causes.requests import open_target"
 _MEANS = "from bertviz_core.causes.means import part_means"
 
 
@@ -89,12 +188,9 @@ def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
     """Lines that load the model and open the target."""
     if chosen.kind == "probe":
         label = chosen.name.partition(":")[2]
-        lines = library_lines(name, *imports, "from bertviz_core.causes.targets import probe_target", *_READ)
-        return f"""{lines}
-data = Path("probe.zip").read_bytes()   # the file of Save this probe
-probe = read_probe("probe.zip", data)
-target = probe_target(probe, model, tokenizer, {chosen.text!r}, {label!r}, {chosen.measure!r})"""
-    lines = library_lines(name, *imports, "from bertviz_core.causes.requests import open_target")
+        asked = f"{chosen.text!r}, {label!r}, {chosen.measure!r}"
+        return f"{_probe_lines(name, *imports)}target = probe_target(probe, model, tokenizer, {asked})"
+    lines = library_lines(name, *imports, _OPEN)
     asked = f"{chosen.text!r}, {chosen.pair!r}, {chosen.name!r}, {chosen.measure!r}"
     return f"{lines}target = open_target(source, settings, {asked}, base=model)"
 

@@ -2,14 +2,22 @@
 
 from functools import cached_property
 
-from bertviz_core.causes.effects import compared, part_effects
+from bertviz_core.causes.effects import compared, effect_spread, part_effects
 from bertviz_core.causes.means import part_means
 from bertviz_core.causes.patches import patches
-from bertviz_core.causes.removal import removal_curves
-from bertviz_core.causes.requests import open_target
-from bertviz_core.causes.results import EFFECT_KINDS, EffectComparison, PartMeans, Patches, RemovalCurve
+from bertviz_core.causes.removal import accuracy_curves, removal_curves
+from bertviz_core.causes.requests import open_target, target_request
+from bertviz_core.causes.results import (
+    EFFECT_KINDS,
+    EffectComparison,
+    EffectKind,
+    EffectSpread,
+    PartMeans,
+    Patches,
+    RemovalCurve,
+)
 from bertviz_core.causes.runs import InterventionRuns
-from bertviz_core.causes.targets import MEASURES, Target
+from bertviz_core.causes.targets import MEASURES, Target, class_target
 from bertviz_core.causes.words.curves import word_curves
 from bertviz_core.causes.words.gradients import GRADIENT_METHODS
 from bertviz_core.causes.words.leave_one_out import leave_one_out
@@ -18,7 +26,12 @@ from bertviz_core.causes.words.results import METHODS, PairLedger, ShareMethod, 
 from bertviz_core.cli.figure.inputs.runs import RunInputs
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
+from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.predictions.loading import load_head
 from bertviz_core.sentences.plan import recommended
+from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.trace.results import TextPieces
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import tokenize
@@ -62,9 +75,64 @@ class CauseInputs(RunInputs):
     def removal_curves(self) -> tuple[RemovalCurve, ...]:
         """The target as heads go: --set count=6, removed_for="its mean"."""
         runs = InterventionRuns(self.target, self.settings.max_batch_bytes)
-        count = self.asked.place("count", MOST_REMOVED + 1, min(FIRST_REMOVED, len(runs.places)))
-        means = self.part_means if self.asked.setting("removed_for", ("nothing", "its mean")) == "its mean" else None
-        return removal_curves(runs, count, means, None, self.settings.max_gradient_bytes)
+        count, limit = self._removed_count(runs), self.settings.max_gradient_bytes
+        return removal_curves(runs, count, self._in_place, None, limit)
+
+    def _removed_count(self, runs: InterventionRuns) -> int:
+        return self.asked.place("count", MOST_REMOVED + 1, min(FIRST_REMOVED, len(runs.places)))
+
+    @property
+    def _in_place(self) -> PartMeans | None:
+        """What stands in the place of a removed head: --set removed_for="its mean"."""
+        return self.part_means if self.asked.setting("removed_for", ("nothing", "its mean")) == "its mean" else None
+
+    @cached_property
+    def _listed(self) -> LabelledTexts:
+        """The texts of a list, each a sentence or a sentence, a tab and its label; else some of the example set."""
+        if self.asked.texts:
+            return optional_labels(read_sentences("The list", "\n".join(self.asked.texts), self.settings))
+        counts = ("10", "25", "50")
+        return drawn(example_set(), int(self.asked.setting("effect_count", counts)))
+
+    @cached_property
+    def effect_spread(self) -> EffectSpread:
+        """Mean and spread of every head's effect over a list: --set effect_count=25 draws from the example set."""
+        name, measure = self.asked.more.get("target"), self.asked.setting("measure", MEASURES)
+        if target_request(name, self.asked.pair is not None).kind not in ("cosine", "class", "probe"):
+            raise TextError("This figure is of many texts; take the cosine, a class or a probe as the target.")
+        pair = self.asked.pair
+        kind: EffectKind = "zero" if self._in_place is None else "mean"
+        batch = self.settings.max_batch_bytes
+        return effect_spread(
+            part_effects(
+                open_target(self.source, self.settings, text, pair, name, measure, base=self.loaded),
+                kind,
+                self._in_place,
+                None,
+                batch,
+            )
+            for text in self._listed.texts
+        )
+
+    @cached_property
+    def accuracy_curves(self) -> tuple[RemovalCurve, ...]:
+        """The share of right answers of the model's own head for classes, as heads go."""
+        texts = [text for text, label in zip(self._listed.texts, self._listed.labels, strict=True) if label]
+        labels = [label for label in self._listed.labels if label]
+        if not labels:
+            raise TextError("This figure counts right answers; give each text its label behind a tab.")
+        head = load_head(self.source, self.settings, "sequence-classification", self.loaded)
+        tokens = [tokenize(self.tokenizer, text) for text in texts]
+        runs = [
+            InterventionRuns(class_target(head, read, label, "margin"), self.settings.max_batch_bytes)
+            for read, label in zip(tokens, labels, strict=True)
+        ]
+
+        def answers() -> list[str]:
+            return [each.labels[each.best] for each in class_predictions(head, tokens)]
+
+        count, limit = self._removed_count(runs[0]), self.settings.max_gradient_bytes
+        return accuracy_curves(runs, count, answers, labels, self._in_place, None, limit)
 
     @cached_property
     def patches(self) -> Patches:

@@ -63,6 +63,6 @@ def removal_lines(curves: Sequence[RemovalCurve], title: str, theme: Theme) -> g
             line={"color": colour, "width": 2},
             hovertemplate=f"{name}, %{{x}} removed: %{{y:.4f}}<extra></extra>",
         )
-    figure.update_xaxes(title="heads removed", rangemode="tozero")
+    figure.update_xaxes(title="heads removed", rangemode="tozero", dtick=1)
     figure.update_yaxes(title=curves[0].unit)
     return even_axes(figure, theme)
