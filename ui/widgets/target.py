@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.requests import TargetKind, open_target, target_request
 from bertviz_core.causes.targets import MEASURES, Measure, Target, probe_target
+from bertviz_core.causes.words.classes import ClassOutputs, head_classes, probe_classes
 from bertviz_core.errors import CheckpointError, MissingFilesError, TextError, UnsupportedModelError
 from bertviz_core.predictions.classes import class_predictions, output_scoring
 from bertviz_core.predictions.labelled.probe import probe_predictions
@@ -35,6 +36,8 @@ from ui.widgets.formatting import escape_markdown
 
 TARGET, MEASURE, CLASS, AT, WORD = "target", "measure", "target_class", "target_at", "target_word"
 """Names in the address; the word is typed, so that a link carries it only when asked to."""
+OF, CLASSES_OF = "classes_of", {"class": "the head", "probe": "the probe"}
+"""Name in the address, and kind of target -> whose classes they are."""
 CLASS_WIDTH, WORD_WIDTH = 260, 200
 LIKELIEST = ""
 """What is chosen where the class is the one that the model itself names."""
@@ -106,6 +109,44 @@ def target_row(name: str, alone: bool = False, row: DeltaGenerator | None = None
     return chosen
 
 
+def class_row(name: str) -> tuple[ChosenTarget, ClassPrediction, bool] | None:
+    """Whose classes are looked at, the head's or the probe's, with a control where a model has both.
+
+    Returns:
+        Its likeliest class as a target, what it answers for the text, and whether it gives probabilities; None where
+        the model has no classes.
+
+    Raises:
+        BertvizError: the head cannot be asked, in one sentence.
+    """
+    offered, probe = _offered(name, False), _probe(name)
+    kinds = tuple(kind for kind in ("class", "probe") if kind in offered.kinds)
+    if not kinds:
+        return None
+    kind = choice("Classes of", tuple(CLASSES_OF[kind] for kind in kinds), OF, width="content") if kinds[1:] else ""
+    if probe is not None and kind in (CLASSES_OF["probe"], "") and "probe" in kinds:
+        digest = _digest(probe)
+        answer = _probed(source_key(name), digest, text(), probe)
+        best = answer.labels[answer.best]
+        return ChosenTarget(f"probe:{best}", "logit", text(), None, digest), answer, True
+    head, answer = _asked_head(name, offered.tasks, pair())
+    best = answer.labels[answer.best]
+    return ChosenTarget(f"class:{best}", "logit", text(), pair()), answer, output_scoring(head) != "number"
+
+
+def opened_classes(name: str, chosen: ChosenTarget) -> ClassOutputs:
+    """All classes of the head or the probe of a target.
+
+    Raises:
+        BertvizError: as head_classes and probe_classes.
+    """
+    if chosen.kind == "probe":
+        probe = _same_probe(name, chosen)
+        return probe_classes(probe, models.loaded(name), models.tokenizer(name), chosen.text)
+    task = target_request(chosen.name, chosen.pair is not None).task or ""
+    return head_classes(models.with_head(name, task), models.tokens(name, chosen.text, chosen.pair))
+
+
 def opened_target(name: str, chosen: ChosenTarget) -> Target:
     """The target, on the model that sessions share.
 
@@ -114,9 +155,7 @@ def opened_target(name: str, chosen: ChosenTarget) -> Target:
     """
     base, tokenizer = models.loaded(name), models.tokenizer(name)
     if chosen.kind == "probe":
-        probe = _probe(name)
-        if probe is None or _digest(probe) != chosen.probe:
-            raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
+        probe = _same_probe(name, chosen)
         label = chosen.name.partition(":")[2]
         return probe_target(probe, base, tokenizer, chosen.text, label, chosen.measure)
     task = target_request(chosen.name, chosen.pair is not None).task
@@ -170,6 +209,13 @@ def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | 
 
 
 def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    head, prediction = _asked_head(name, tasks, second)
+    label, measure = _label_and_measure(prediction, output_scoring(head) != "number")
+    return ChosenTarget(f"class:{label}", measure, text(), second)
+
+
+def _asked_head(name: str, tasks: Sequence[str], second: str | None) -> tuple[HeadModel, ClassPrediction]:
+    """The head for classes, and what it answers for the text."""
     task = "sequence-classification" if "sequence-classification" in tasks else "next-sentence"
     if task == "next-sentence" and second is None:
         raise TextError(
@@ -177,9 +223,7 @@ def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | N
             "sidebar."
         )
     head = models.with_head(name, task)
-    prediction = _prediction(source_key(name), task, text(), second, head)
-    label, measure = _label_and_measure(prediction, output_scoring(head) != "number")
-    return ChosenTarget(f"class:{label}", measure, text(), second)
+    return head, _prediction(source_key(name), task, text(), second, head)
 
 
 def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
@@ -254,6 +298,14 @@ def _probe(name: str) -> Probe | None:
     if not isinstance(probe, Probe):
         return None
     return probe if (probe.model, probe.revision) == (name, source_key(name).revision) else None
+
+
+def _same_probe(name: str, chosen: ChosenTarget) -> Probe:
+    """The probe that was chosen, where the session still has it."""
+    probe = _probe(name)
+    if probe is None or _digest(probe) != chosen.probe:
+        raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
+    return probe
 
 
 def _digest(probe: Probe) -> str:
