@@ -42,7 +42,7 @@ def test_a_file_has_the_picture_of_the_page(
     monkeypatch.setattr(figure_command, "file_content", keep)
     done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    at = opened("predictions", model=model, text=texts[0], **address)
+    at = opened(**{"page": "predictions", **address}, model=model, text=texts[0])
     assert not at.exception
     (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
     shown, written = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(taken[0].drawn(LIGHT).to_json()))

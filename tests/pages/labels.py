@@ -58,6 +58,11 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         (TEXT,),
         {"view": "Next sentence", "pair": CONTEXT},
     ),
+    "word-classes --set measure=probability --set units=tokens": (
+        "classes",
+        (TEXT,),
+        {"page": "words", "view": "Classes", "classes_by": "probability", "units": "tokens"},
+    ),
     "tags --set joined=none": ("tags", (TEXT,), {"joined": "none"}),
     f"answers --set longest=4 --pair '{CONTEXT}'": ("answers", (QUESTION,), {"pair": CONTEXT, "longest": "4"}),
     f"answer-map --set window=2 --pair '{LONG}'": ("answers", (QUESTION,), {"pair": LONG, "window": "2"}),

@@ -81,10 +81,8 @@ def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, t
     """
     import torch
 
-    first, plan = (
-        probe_target(probe, loaded, tokenizer, text, probe.classes[0]),
-        SentencePlan(probe.pooling, probe.layer),
-    )
+    first = probe_target(probe, loaded, tokenizer, text, probe.classes[0])
+    plan = SentencePlan(probe.pooling, probe.layer)
     weight, bias = (torch.tensor(array, device=loaded.device) for array in (probe.weight, probe.bias))
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":

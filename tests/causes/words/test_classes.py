@@ -77,7 +77,7 @@ def test_the_text_is_run_once_a_word_whatever_the_classes() -> None:
     assert result.runs == len(result.words) + 1 == told[-1][0]
     assert (len(result.labels), result.classes) == (MOST_CLASSES, 11)
     assert result.clean.tolist() == sorted(result.clean.tolist(), reverse=True)
-    every = {label for label in classes.labels}
+    every = set(classes.labels)
     dropped = class_shares(classes, tokenizer, sorted(every - set(result.labels)))
     assert dropped.clean.max() <= result.clean.min()
     two = class_shares(classes, tokenizer, ["LABEL_3", "LABEL_7", "LABEL_3"])
