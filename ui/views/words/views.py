@@ -163,7 +163,7 @@ def _for_and_against(result: ClassShares, place: int) -> str:
         if word is not None
     ]
     clean = f"{result.measure} {decimals(float(result.clean[place]))}"
-    return f"* {_token(result.labels[place])}, {clean}: {', '.join(told) or 'no word changes it'}."
+    return f"* **{_token(result.labels[place])}**, {clean}: {', '.join(told) or 'no word changes it'}."
 
 
 def classes_frame(result: ClassShares) -> pd.DataFrame:
