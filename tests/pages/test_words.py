@@ -14,12 +14,13 @@ from streamlit.testing.v1 import AppTest
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core.models.sources import resolve
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.helpers.tiny_heads import save_tiny_head
-from tests.pages.opened import _decoded, metrics, opened, said, views
+from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
 from tests.pages.snippets import save_models
-from ui.session import SECOND_TEXT, settings
+from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.views.words import cache
 from ui.views.words.controls import EXAMPLE
 
@@ -182,6 +183,25 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
     assert list(folded(one, "words_classes").columns[2:]) == ["share: LABEL_1"]
     one.multiselect(key="shown_classes").set_value([]).run()
     assert "choose at least one" in said(one.error[0].value)
+
+
+def test_words_by_the_classes_of_a_probe_of_the_session() -> None:
+    weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
+    bias = np.array([0.5, -0.5], dtype=np.float32)
+    revision = resolve(DEFAULT_MODEL, settings()).revision
+    probe = Probe(DEFAULT_MODEL, revision, "mean", 6, ("no", "yes"), weight, bias, "mine", 4, 0, 0.5, 0.1)
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page("../pages/words.py")
+    at.session_state[TRAINED_PROBE] = probe
+    at.query_params.update({"view": "Classes", "classes_by": "probability", "words_classes_table": "true"})
+    at.run()
+    assert not at.exception
+    assert not at.error
+    frame = folded(at, "words_classes")
+    assert len(frame) == 6
+    assert np.abs(frame["share: yes"]).max() > 1e-6
+    np.testing.assert_allclose(frame["share: yes"], -frame["share: no"], atol=1e-6)
+    assert "mine" in told(at)
 
 
 def test_a_model_without_classes_is_told_how_to_get_them() -> None:

@@ -67,8 +67,8 @@ CLASSES = (
 )
 CLASSES_READ = (
     "Orange: the word speaks for the class; without it the number is lower. Blue: it speaks against it. The number "
-    "beside a class is that of the whole text. A logit can rise in all classes at once; under a softmax, what one class "
-    "wins in probability the others lose."
+    "beside a class is that of the whole text. A logit can rise in all classes at once; under a softmax, what one "
+    "class wins in probability the others lose."
 )
 NO_CLASSES = (
     "This model has no classes. Train a probe on the page Predictions, view Train a head, or choose a classifier from "
