@@ -9,7 +9,7 @@ from ui.views.causes.several import several_view
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
-from ui.widgets.target import target_row
+from ui.widgets.target.row import target_row
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Heads that matter", "What changes when a head is taken away?")

@@ -18,6 +18,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.labelled.probe import probe_predictions, read_probe
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import NEXT_SENTENCE
 from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.sentences.plan import recommended
@@ -154,15 +155,24 @@ def _of_probe(
     path, label = request.argument, ""
     if not Path(path).is_file():
         path, _, label = request.argument.rpartition("@")
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise TextError(
-            f"The probe {quoted(escape_controls(request.argument), 60)} cannot be read; give the file that Save the "
-            "probe wrote."
-        ) from error
-    probe = read_probe(Path(path).name, data)
+    probe = probe_of_file(path or request.argument)
     if not label:
         prediction = probe_predictions(probe, loaded, tokenizer, [text])[0]
         label = prediction.labels[int(prediction.logits.argmax())]
     return probe_target(probe, loaded, tokenizer, text, label, measure)
+
+
+def probe_of_file(path: str) -> Probe:
+    """The probe of a file that Save the probe wrote.
+
+    Raises:
+        TextError: there is no such file.
+        CheckpointError: it holds no probe.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise TextError(
+            f"The probe {quoted(escape_controls(path), 60)} cannot be read; give the file that Save the probe wrote."
+        ) from error
+    return read_probe(Path(path).name, data)

@@ -78,6 +78,7 @@ PAGES = {
         "Words": ["words_shares", "words_bars"],
         "Curves": ["words_curves"],
         "Pairs": ["words_pairs"],
+        "Classes": [],
     },
     "corpus": {
         "Search": ["corpus_search"],
@@ -106,6 +107,7 @@ DRAWN = {
     "architecture Module tree": "tr[data-module='encoder.layer.0-5']",
     "attention ": ".stage[data-shown='0.0'][data-full='true']",
     "predictions Several texts": ".st-key-predictions_several_csv button",
+    "words Classes": "[data-testid=stAlert]",
     "corpus Map": ".corpus-map .stage[data-mode]",
     "corpus About": "[data-testid=stDataFrame]",
 }

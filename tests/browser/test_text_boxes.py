@@ -82,6 +82,7 @@ LABEL_HEADS = {
     "tags": "tags",
     "tags-change": "tags",
     "words-change": "words",
+    "word-classes": "topics",
 }
 """Figure -> folder of the tiny model with its head."""
 MODELS = {**dict.fromkeys(WORD_HEAD, SPLADE), **LABEL_HEADS}

@@ -14,7 +14,8 @@ from bertviz_core.figures.base.style import LIGHT
 from tests.cli.conftest import Command
 from tests.pages.labels import CONTEXT, FIGURES, QUESTION, TEXT, save_heads
 from tests.pages.opened import _decoded, opened
-from ui.views.causes import cache
+from ui.views.causes import cache as causes_cache
+from ui.views.words import cache as words_cache
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +44,8 @@ def test_a_file_has_the_picture_of_the_page(
     monkeypatch.setattr(figure_command, "file_content", keep)
     done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    for cache in (causes_cache, words_cache):
+        monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=texts[0], **address)
     assert not at.exception
     (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{all_figures()[name].chart}"))

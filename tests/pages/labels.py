@@ -70,6 +70,11 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
             "effect_sentences": "\n".join(LABELLED),
         },
     ),
+    "word-classes --set measure=probability --set units=tokens": (
+        "classes",
+        (TEXT,),
+        {"view": "Classes", "classes_by": "probability", "units": "tokens"},
+    ),
     "tags --set joined=none": ("tags", (TEXT,), {"joined": "none"}),
     f"answers --set longest=4 --pair '{CONTEXT}'": ("answers", (QUESTION,), {"pair": CONTEXT, "longest": "4"}),
     f"answer-map --set window=2 --pair '{LONG}'": ("answers", (QUESTION,), {"pair": LONG, "window": "2"}),

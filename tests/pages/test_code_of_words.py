@@ -2,11 +2,13 @@
 
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened
 from tests.pages.test_words import folded
 from ui.views.words import cache
@@ -19,11 +21,14 @@ from ui.views.words import cache
         ("shares", {"method": "integrated gradients", "units": "tokens"}),
         ("curves", {"view": "Curves"}),
         ("pairs", {"view": "Pairs"}),
+        ("classes", {"view": "Classes", "model": "three", "classes_by": "probability"}),
     ],
 )
 def test_the_code_of_each_view_gives_its_numbers(
-    key: str, address: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    key: str, address: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    save_tiny_head("bert", "sequence-classification", tmp_path / "three", num_labels=3)
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     at = opened("words", **address, **{f"words_{key}_explained": "true", f"words_{key}_table": "true"})
     assert not at.exception
@@ -36,5 +41,7 @@ def test_the_code_of_each_view_gives_its_numbers(
     elif key == "curves":
         np.testing.assert_allclose(names["result"].curves[1].alone, frame["integrated gradients, alone"], atol=1e-5)
         np.testing.assert_allclose(names["result"].random.mean(axis=0), frame["random, without, mean"], atol=1e-5)
+    elif key == "classes":
+        np.testing.assert_allclose(names["result"].shares, frame[frame.columns[2:]], atol=1e-6)
     else:
         np.testing.assert_allclose(names["ledger"].shares.ravel(), frame["share"], atol=1e-6)

@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from bertviz_core.models.sources import resolve
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
-from tests.pages.opened import _decoded, metrics, opened, said, views
+from tests.helpers.tiny_heads import save_tiny_head
+from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
 from tests.pages.snippets import save_models
-from ui.session import SECOND_TEXT, settings
+from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.views.words import cache
 from ui.views.words.controls import EXAMPLE
 
@@ -66,7 +68,7 @@ def vector(text: str, masked: tuple[int, ...] = (), dropped: tuple[int, ...] = (
 
 def test_each_word_has_the_difference_of_two_runs() -> None:
     at = shown(words_shares_table="true")
-    assert views(at) == ["Words", "Curves", "Pairs"]
+    assert views(at) == ["Words", "Curves", "Pairs", "Classes"]
     other = vector(SECOND_TEXT)
     clean = float(vector(TEXT) @ other)
     expected = [clean - float(vector(TEXT, (place,)) @ other) for place in range(1, 7)]
@@ -148,6 +150,65 @@ def test_the_ledger_of_the_example_and_of_two_texts_is_their_cosine() -> None:
     example = shown(view="Pairs", pair="A river.", pair_texts="a negation")
     assert metrics(example)["Cosine"] == metrics(shown(view="Pairs"))["Cosine"]
     assert metrics(example)["Cosine"] != metrics(shown(view="Pairs", pair="A river."))["Cosine"]
+
+
+@pytest.mark.parametrize("measure", ["logit", "probability"])
+def test_words_by_classes_are_runs_of_the_head_of_transformers(
+    measure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    folder = save_tiny_head("bert", "sequence-classification", tmp_path / "three", num_labels=3)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    ids = tokenizer(TEXT)["input_ids"]
+
+    def numbers(masked: tuple[int, ...]) -> np.ndarray:
+        given = [tokenizer.mask_token_id if at in masked else each for at, each in enumerate(ids)]
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([given])).logits[0]
+        found: np.ndarray = (logits.softmax(dim=-1) if measure == "probability" else logits).numpy()
+        return found
+
+    at = shown(view="Classes", model="three", classes_by=measure, words_classes_table="true", units="tokens")
+    frame, clean = folded(at, "words_classes"), numbers(())
+    labels = [f"LABEL_{place}" for place in np.argsort(-clean)]
+    assert list(frame.columns) == ["word", "positions", *(f"share: {label}" for label in labels)]
+    for _, row in frame.iterrows():
+        expected = clean - numbers((int(row["positions"]),))
+        np.testing.assert_allclose([row[f"share: LABEL_{place}"] for place in range(3)], expected, atol=1e-5)
+    np.testing.assert_array_equal(charts(at)["words_classes"]["data"][0]["z"], frame[frame.columns[2:]])
+    best = frame.loc[frame[f"share: {labels[0]}"].idxmax(), "word"]
+    assert f"{labels[0]}**, {measure} {decimals(float(clean.max()))}: **{best}** speaks most for it" in told(at)
+    one = shown(view="Classes", model="three", shown_classes="LABEL_1", words_classes_table="true")
+    assert list(folded(one, "words_classes").columns[2:]) == ["share: LABEL_1"]
+    one.multiselect(key="shown_classes").set_value([]).run()
+    assert "choose at least one" in said(one.error[0].value)
+
+
+def test_words_by_the_classes_of_a_probe_of_the_session() -> None:
+    weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
+    bias = np.array([0.5, -0.5], dtype=np.float32)
+    revision = resolve(DEFAULT_MODEL, settings()).revision
+    probe = Probe(DEFAULT_MODEL, revision, "mean", 6, ("no", "yes"), weight, bias, "mine", 4, 0, 0.5, 0.1)
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page("../pages/words.py")
+    at.session_state[TRAINED_PROBE] = probe
+    at.query_params.update({"view": "Classes", "classes_by": "probability", "words_classes_table": "true"})
+    at.run()
+    assert not at.exception
+    assert not at.error
+    frame = folded(at, "words_classes")
+    assert len(frame) == 6
+    assert np.abs(frame["share: yes"]).max() > 1e-6
+    np.testing.assert_allclose(frame["share: yes"], -frame["share: no"], atol=1e-6)
+    assert "mine" in told(at)
+
+
+def test_a_model_without_classes_is_told_how_to_get_them() -> None:
+    at = shown(view="Classes")
+    assert "Train a probe on the page Predictions" in said(at.info[0].value)
+    assert not at.error
+    assert not at.get("plotly_chart")
 
 
 def test_a_model_without_a_mask_is_told_to_drop_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
+from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
 from ui import session, share
@@ -104,6 +105,17 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("words", {"method": "integrated gradients"}, PAIR),
     ("words", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
     ("words", {"view": "Curves", "methods": ["leave-one-out", "gradient x input"]}, PAIR),
+    (
+        "words",
+        {
+            "view": "Classes",
+            "model": "classes",
+            "classes_by": "probability",
+            "units": "tokens",
+            "shown_classes": ["LABEL_2", "LABEL_0"],
+        },
+        PAIR,
+    ),
     ("words", {"view": "Pairs", "pair_texts": "a negation", "layer": 3}, PAIR),
     ("corpus", {"corpus": "made", "hits": 5, "hit": 2}, {"corpus_query": "A storm.", "where": "source=news"}),
     ("corpus", {"view": "Map", "coloured": "topic"}, {}),
@@ -130,6 +142,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811  # a fixture
+    save_tiny_head("bert", "sequence-classification", models_dir / "classes", num_labels=3)
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)

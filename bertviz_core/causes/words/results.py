@@ -67,6 +67,44 @@ class WordShares:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ClassShares:
+    """What each word, or token, of a text adds to each of several classes, measured by leaving it out."""
+
+    model: str
+    """Name of the model."""
+    measure: str
+    """What is read of each class, and the unit of its shares: "logit", "probability" or "margin"."""
+    instead: str
+    """What stands in a word's place, one phrase."""
+    tokens: Tokens
+    """The text that was run."""
+    words: tuple[str, ...]
+    """The words or tokens, special ones left out."""
+    positions: tuple[tuple[int, ...], ...]
+    """Which tokens each of them is."""
+    labels: tuple[str, ...]
+    """The classes that are told, the one with the greatest logit first."""
+    classes: int
+    """How many the head or the probe has."""
+    shares: Float[np.ndarray, "words labels"]
+    """The clean number of a class minus that without the word; a word that speaks against the class is negative."""
+    clean: Float[np.ndarray, " labels"]
+    """The number of each class for the text as it is."""
+    runs: int
+    """Rows that went through the model, once for all classes."""
+    seconds: float
+    """Duration of all runs."""
+    notices: tuple[str, ...]
+    """What a reader must know, one sentence each."""
+
+    def strongest(self, place: int) -> tuple[int | None, int | None]:
+        """The word that speaks most for a class and the one that speaks most against it; None where none does."""
+        column = self.shares[:, place]
+        most, least = int(column.argmax()), int(column.argmin())
+        return most if column[most] > 0 else None, least if column[least] < 0 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class WordCurve:
     """A target as the strongest words go, and with them alone, by one method; both in the target's unit."""
 

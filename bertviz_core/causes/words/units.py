@@ -95,8 +95,8 @@ def reference_id(tokenizer: TextTokenizer) -> int:
     return int(token_id)
 
 
-def row_values(target: Target, rows: Sequence[ModelRow], tell: Progress | None = None) -> Float[np.ndarray, " rows"]:
-    """The target of each row; rows of one length run together where the family lets them.
+def row_values(target: Target, rows: Sequence[ModelRow], tell: Progress | None = None) -> Float[np.ndarray, "rows ..."]:
+    """The target of each row, one number or several; rows of one length run together where the family lets them.
 
     Args:
         target: the number.
@@ -111,12 +111,14 @@ def row_values(target: Target, rows: Sequence[ModelRow], tell: Progress | None =
 
     if not all(len(row) for row in rows):
         raise TextError("Without that word no token is left to run; write more words, or replace them by the mask.")
-    values, done = np.empty(len(rows), dtype=np.float64), 0
+    values, done = np.empty(0), 0
     for group in one_length_groups(target.loaded, [len(row) for row in rows]):
         batch = [rows[index] for index in group]
         with RUN_LOCK, torch.inference_mode():
             check_recording(target.loaded)
             found = target.values(target.inputs(batch), [len(row) for row in batch])
+        if not done:
+            values = np.empty((len(rows), *found.shape[1:]), dtype=np.float64)
         values[group] = found.double().cpu().numpy()
         done += len(group)
         if tell is not None:

@@ -46,7 +46,7 @@ from ui.cache.ledgers import SourceKey, source_key
 from ui.session import settings
 from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_cost
-from ui.widgets.target import ChosenTarget, class_answers, list_answers, opened_target
+from ui.widgets.target.opened import ChosenTarget, class_answers, list_answers, opened_target
 
 SHORT = 60
 """Work of more steps waits for its turn."""

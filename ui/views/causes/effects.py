@@ -17,7 +17,7 @@ from ui.session import store, stored
 from ui.views.causes import cache, controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
-from ui.widgets.target import ChosenTarget
+from ui.widgets.target.opened import ChosenTarget
 
 KEY = "causes_effects"
 TOLD_FROM = 50 * 2**20

@@ -17,7 +17,7 @@ from ui.views.causes import cache, controls, texts
 from ui.views.causes.several import curve_frame
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target import ChosenTarget, list_classes
+from ui.widgets.target.opened import ChosenTarget, list_classes
 
 HEIGHT = 300
 """Pixels of the list of heads."""

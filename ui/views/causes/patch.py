@@ -14,7 +14,7 @@ from ui.views.causes import cache, controls, texts
 from ui.widgets.controls import pair
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target import ChosenTarget
+from ui.widgets.target.opened import ChosenTarget
 
 
 def patch_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:

@@ -11,7 +11,7 @@ from bertviz_core.text import decimals
 from ui.views.causes import cache, controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target import ChosenTarget
+from ui.widgets.target.opened import ChosenTarget
 
 IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
 

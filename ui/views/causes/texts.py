@@ -4,7 +4,7 @@ from bertviz_core.causes.results import EffectKind
 from bertviz_core.predictions.labelled.reading import EXAMPLE_SET
 from bertviz_core.predictions.labelled.results import LabelledTexts
 from ui.widgets.reproduction import library_lines
-from ui.widgets.target import ChosenTarget
+from ui.widgets.target.opened import ChosenTarget
 
 KINDS = (
     "Taken away: the part's output is zeros, which the model has never seen. At its mean: the part says the same for "

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
+from bertviz_core.causes.targets import Measure
+from bertviz_core.causes.words.classes import class_shares
 from bertviz_core.causes.words.curves import MOST_STEPS, RANDOM_ORDERS, word_curves
 from bertviz_core.causes.words.gradients import FIRST_NODES, GRADIENT_METHODS
 from bertviz_core.causes.words.leave_one_out import leave_one_out
 from bertviz_core.causes.words.pairs import FIRST_NODES as PAIR_NODES
 from bertviz_core.causes.words.pairs import pair_ledger
-from bertviz_core.causes.words.results import PairLedger, Replacement, ShareMethod, WordCurves, WordShares
+from bertviz_core.causes.words.results import ClassShares, PairLedger, Replacement, ShareMethod, WordCurves, WordShares
 from bertviz_core.errors import Progress
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.trace.results import Tokens
@@ -23,7 +25,7 @@ from ui.cache.ledgers import source, source_key
 from ui.session import settings
 from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_cost
-from ui.widgets.target import ChosenTarget, opened_target
+from ui.widgets.target.opened import ChosenTarget, opened_classes, opened_target
 
 SHORT = 512
 """Work of more steps waits for its turn."""
@@ -39,6 +41,19 @@ class ShareRequest(NamedTuple):
 
     method: ShareMethod
     """By which method."""
+    whole_words: bool
+    """Whether a word goes with all its tokens, or each token alone."""
+    replacement: Replacement
+    """What becomes of a word that is left out."""
+
+
+class ClassRequest(NamedTuple):
+    """Which classes are looked at, and how."""
+
+    labels: tuple[str, ...]
+    """The classes."""
+    measure: Measure
+    """What is read of each."""
     whole_words: bool
     """Whether a word goes with all its tokens, or each token alone."""
     replacement: Replacement
@@ -81,6 +96,22 @@ def curves(name: str, chosen: ChosenTarget, methods: tuple[ShareMethod, ...], wh
         return word_curves(opened_target(name, chosen), models.tokenizer(name), found, tell=tell)
 
     return _awaited("curves", name, (chosen, methods, whole_words), work, rows, (tokens, rows))
+
+
+def classes(name: str, chosen: ChosenTarget, asked: ClassRequest) -> ClassShares:
+    """What each word adds to each of several classes, all from the same runs.
+
+    Raises:
+        BertvizError: as class_shares and opened_classes.
+    """
+    tokens = read(name, chosen)
+
+    def work(tell: Progress) -> ClassShares:
+        found = opened_classes(name, chosen)
+        labels, measure, whole_words, replacement = asked
+        return class_shares(found, models.tokenizer(name), labels, measure, whole_words, replacement, tell)
+
+    return _awaited("classes", name, (chosen, asked), work, len(tokens), (tokens, len(tokens)))
 
 
 def pairs(name: str, text: str, pair: str, layer: int) -> PairLedger:

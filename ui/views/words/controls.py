@@ -1,13 +1,21 @@
 """Widgets of the page on words that matter; keys are names in the address."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from bertviz_core.causes.targets import Measure
+from bertviz_core.causes.words.classes import MOST_CLASSES
 from bertviz_core.causes.words.results import METHODS, Replacement, ShareMethod
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
+from bertviz_core.text import escape_controls
+from ui.session import store, stored
 from ui.widgets.controls import BOUND, choice, pair, text
 
 METHOD, COMPARED, UNITS, IN_PLACE, TEXTS = "method", "methods", "units", "in_place", "pair_texts"
+CLASSES, CLASSES_BY = "shown_classes", "classes_by"
+BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
 BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}
 REPLACED: dict[str, Replacement] = {"the mask": "mask", "nothing": "drop"}
 EXAMPLE = "It's not an exchange or return", "It's an exchange or return"
@@ -43,6 +51,37 @@ def methods_choice() -> tuple[ShareMethod, ...]:
     if not chosen:
         raise TextError("No method is chosen; choose at least one under Strongest by.")
     return tuple(method for name, method in BY_NAME.items() if name in chosen)
+
+
+def classes_choice(labels: Sequence[str]) -> tuple[str, ...]:
+    """The classes that are shown, of those of the model with the likeliest first.
+
+    Raises:
+        TextError: none is chosen.
+    """
+    if stored(CLASSES) is not None and not set(stored(CLASSES)) <= set(labels):
+        store(CLASSES, None)
+    chosen = st.multiselect(
+        "Classes shown",
+        labels,
+        list(labels[:MOST_CLASSES]),
+        key=CLASSES,
+        format_func=escape_controls,
+        max_selections=MOST_CLASSES,
+        help=f"The likeliest to begin with; at most {MOST_CLASSES}.",
+        **BOUND,
+    )
+    if not chosen:
+        raise TextError("No class is chosen; choose at least one under Classes shown.")
+    return tuple(chosen)
+
+
+def class_measure(has_probability: bool) -> Measure:
+    """What is read of each class."""
+    if not has_probability:
+        return "logit"
+    words = "What goes into the softmax or the sigmoid, or what comes out of it."
+    return BY_MEASURE[choice("Measured by", tuple(BY_MEASURE), CLASSES_BY, width="content", help=words)]
 
 
 def whole_words() -> bool:

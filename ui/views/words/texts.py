@@ -1,9 +1,10 @@
 """Words of the page on words that matter, and the lines of Python that give its numbers."""
 
+from bertviz_core.causes.requests import target_request
 from bertviz_core.causes.words.results import ShareMethod
-from ui.views.words.cache import ShareRequest
+from ui.views.words.cache import ClassRequest, ShareRequest
 from ui.widgets.reproduction import library_lines
-from ui.widgets.target import ChosenTarget
+from ui.widgets.target.opened import ChosenTarget
 
 SHARES: dict[ShareMethod, str] = {
     "leave-one-out": (
@@ -58,6 +59,23 @@ PAIRS_READ = (
 )
 
 
+CLASSES = (
+    "The text is run once for each word, with that word taken away; every run gives the logits of all classes. The "
+    "share of a word in a class is the number of that class for the whole text minus that for the text without the "
+    "word. A probability is taken by the softmax over all classes, also those that are not shown: then the shares of "
+    "a word in all classes add up to 0. Where each class has its own sigmoid they need not."
+)
+CLASSES_READ = (
+    "Orange: the word speaks for the class; without it the number is lower. Blue: it speaks against it. The number "
+    "beside a class is that of the whole text. A logit can rise in all classes at once; under a softmax, what one "
+    "class wins in probability the others lose."
+)
+NO_CLASSES = (
+    "This model has no classes. Train a probe on the page Predictions, view Train a head, or choose a classifier from "
+    "the catalogue under Model."
+)
+
+
 def shares_code(name: str, chosen: ChosenTarget, asked: ShareRequest) -> str:
     """Lines that give the share of every word."""
     return f"""{_target(name, chosen, _IMPORTS[asked.method])}
@@ -82,6 +100,29 @@ print(result.random.mean(axis=0), result.random_alone.mean(axis=0))
 """
 
 
+def classes_code(name: str, chosen: ChosenTarget, asked: ClassRequest) -> str:
+    """Lines that give the share of every word in each class."""
+    if chosen.kind == "probe":
+        shares = "from bertviz_core.causes.words.classes import class_shares, probe_classes"
+        opened = f"""{library_lines(name, shares, *_READ)}{_PROBE}
+classes = probe_classes(probe, model, tokenizer, {chosen.text!r})"""
+    else:
+        imports = (
+            "from bertviz_core.causes.words.classes import class_shares, head_classes",
+            "from bertviz_core.predictions.loading import load_head",
+            "from bertviz_core.trace.tokenization import tokenize",
+        )
+        task = target_request(chosen.name, chosen.pair is not None).task
+        opened = f"""{library_lines(name, *imports)}head = load_head(source, settings, {task!r}, model)
+classes = head_classes(head, tokenize(tokenizer, {chosen.text!r}, {chosen.pair!r}))"""
+    return f"""{opened}
+result = class_shares(classes, tokenizer, {list(asked.labels)!r}, {", ".join(map(repr, asked[1:]))})
+print(result.labels, result.clean)
+for word, shares in zip(result.words, result.shares):
+    print(word, shares)
+"""
+
+
 def pairs_code(name: str, text: str, pair: str, layer: int) -> str:
     """Lines that give the ledger."""
     imports = (
@@ -102,6 +143,9 @@ _IMPORTS: dict[ShareMethod, str] = {
 }
 _READ = ("from pathlib import Path", "from bertviz_core.predictions.labelled.probe import read_probe")
 
+_PROBE = """data = Path("probe.zip").read_bytes()   # the file of Save this probe
+probe = read_probe("probe.zip", data)"""
+
 
 def _call(asked: ShareRequest) -> str:
     more = f", {asked.replacement!r}" if asked.method == "leave-one-out" else ""
@@ -113,8 +157,7 @@ def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:
     if chosen.kind == "probe":
         label = chosen.name.partition(":")[2]
         lines = library_lines(name, *imports, "from bertviz_core.causes.targets import probe_target", *_READ)
-        return f"""{lines}data = Path("probe.zip").read_bytes()   # the file of Save this probe
-probe = read_probe("probe.zip", data)
+        return f"""{lines}{_PROBE}
 target = probe_target(probe, model, tokenizer, {chosen.text!r}, {label!r}, {chosen.measure!r})"""
     lines = library_lines(name, *imports, "from bertviz_core.causes.requests import open_target")
     asked = f"{chosen.text!r}, {chosen.pair!r}, {chosen.name!r}, {chosen.measure!r}"

@@ -1,11 +1,12 @@
-"""Views: the text coloured by what each word adds, the curves without the strongest words, the pairs of two texts."""
+"""Views: the text coloured by what each word adds, curves without the strongest words, words by classes, two texts."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.causes.words.results import PairLedger, WordCurves, WordShares
+from bertviz_core.causes.words.results import ClassShares, PairLedger, WordCurves, WordShares
 from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
+from bertviz_core.figures.predictions.causes.word_classes import word_classes_figure
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
 from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
 from bertviz_core.text import decimals, escape_controls, isolated, shortened
@@ -16,7 +17,7 @@ from ui.widgets.controls import model_name
 from ui.widgets.controls import pair as given_pair
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target import target_row
+from ui.widgets.target.row import class_row, target_row
 from ui.widgets.view_and_layer import state_select
 
 LONGEST = 120
@@ -122,6 +123,54 @@ def curves_frame(result: WordCurves) -> pd.DataFrame:
         columns[f"random, {which}, least"] = values.min(axis=0).astype(float)
         columns[f"random, {which}, greatest"] = values.max(axis=0).astype(float)
     return pd.DataFrame(columns)
+
+
+def classes_view() -> None:
+    """Words by classes, and the strongest word for and against each."""
+    name = model_name()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        found = class_row(name)
+        if found is None:
+            st.info(texts.NO_CLASSES)
+            return
+        chosen, answer, has_probability = found
+        measure = controls.class_measure(has_probability)
+        whole_words = controls.whole_words()
+        replacement = controls.replacement()
+    likeliest = np.argsort(-answer.logits, kind="stable").tolist()
+    labels = controls.classes_choice([answer.labels[place] for place in likeliest])
+    asked = cache.ClassRequest(labels, measure, whole_words, replacement)
+    result = cache.classes(name, chosen, asked)
+    words = figure_block(
+        word_classes_figure(result),
+        f"word classes {name}",
+        classes_frame(result),
+        texts=result.tokens,
+        explanation=(texts.CLASSES, texts.classes_code(name, chosen, asked)),
+    )
+    with words:
+        st.markdown("\n".join(_for_and_against(result, place) for place in range(len(result.labels))))
+        st.caption(texts.CLASSES_READ)
+        for notice in result.notices:
+            st.caption(escape_markdown(notice))
+
+
+def _for_and_against(result: ClassShares, place: int) -> str:
+    """The strongest word for a class and the strongest against it."""
+    told = [
+        f"**{_token(result.words[word])}** speaks most {side} it (**{decimals(float(result.shares[word, place]))}**)"
+        for word, side in zip(result.strongest(place), ("for", "against"), strict=True)
+        if word is not None
+    ]
+    clean = f"{result.measure} {decimals(float(result.clean[place]))}"
+    return f"* **{_token(result.labels[place])}**, {clean}: {', '.join(told) or 'no word changes it'}."
+
+
+def classes_frame(result: ClassShares) -> pd.DataFrame:
+    """Every word in the order of the text, with its share in each class."""
+    columns: dict[str, object] = {"word": result.words}
+    columns["positions"] = [", ".join(map(str, places)) for places in result.positions]
+    return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
 
 
 def pairs_view() -> None:

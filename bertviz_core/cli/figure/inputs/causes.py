@@ -6,7 +6,7 @@ from bertviz_core.causes.effects import compared, effect_spread, part_effects
 from bertviz_core.causes.means import part_means
 from bertviz_core.causes.patches import patches
 from bertviz_core.causes.removal import accuracy_curves, removal_curves
-from bertviz_core.causes.requests import open_target, target_request
+from bertviz_core.causes.requests import open_target, probe_of_file, target_request
 from bertviz_core.causes.results import (
     EFFECT_KINDS,
     EffectComparison,
@@ -18,18 +18,27 @@ from bertviz_core.causes.results import (
 )
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import MEASURES, Target, class_target
+from bertviz_core.causes.words.classes import class_shares, head_classes, probe_classes
 from bertviz_core.causes.words.curves import word_curves
 from bertviz_core.causes.words.gradients import GRADIENT_METHODS
 from bertviz_core.causes.words.leave_one_out import leave_one_out
 from bertviz_core.causes.words.pairs import pair_ledger
-from bertviz_core.causes.words.results import METHODS, PairLedger, ShareMethod, WordCurves, WordShares
+from bertviz_core.causes.words.results import (
+    METHODS,
+    ClassShares,
+    PairLedger,
+    Replacement,
+    ShareMethod,
+    WordCurves,
+    WordShares,
+)
 from bertviz_core.cli.figure.inputs.runs import RunInputs
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
 from bertviz_core.predictions.labelled.results import LabelledTexts
-from bertviz_core.predictions.loading import load_head
+from bertviz_core.predictions.loading import load_head, stored_task
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.trace.results import TextPieces
@@ -158,13 +167,35 @@ class CauseInputs(RunInputs):
         if method != "leave-one-out":
             limit = self.settings.max_gradient_bytes
             return GRADIENT_METHODS[method](self.target, self.tokenizer, whole_words, None, limit)
-        in_place = self.asked.setting("in_place", ("the mask", "nothing"))
-        return leave_one_out(self.target, self.tokenizer, whole_words, "mask" if in_place == "the mask" else "drop")
+        return leave_one_out(self.target, self.tokenizer, whole_words, self._replacement)
+
+    @property
+    def _replacement(self) -> Replacement:
+        return "mask" if self.asked.setting("in_place", ("the mask", "nothing")) == "the mask" else "drop"
 
     @cached_property
     def word_pieces(self) -> TextPieces:
         """The text that these words are of, cut into its tokens."""
         return text_pieces(self.word_shares.tokens)
+
+    @cached_property
+    def class_shares(self) -> ClassShares:
+        """What each word adds to each class: --set target=probe:FILE, classes=A,B, measure=probability."""
+        asked, text = self.asked, self.asked.text()
+        kind, _, path = asked.more.get("target", "").partition(":")
+        if kind == "probe":
+            classes = probe_classes(probe_of_file(path), self.loaded, self.tokenizer, text)
+        elif kind:
+            raise TextError("This figure is of all classes; leave target out, or give target=probe:FILE.")
+        else:
+            head = load_head(self.source, self.settings, asked.task or stored_task(self.source), self.loaded)
+            classes = head_classes(head, tokenize(self.tokenizer, text, asked.pair))
+        labels = [label for label in asked.more.get("classes", "").split(",") if label]
+        whole_words = asked.setting("units", ("whole words", "tokens")) == "whole words"
+        measure = asked.setting("measure", MEASURES)
+        found = class_shares(classes, self.tokenizer, labels, measure, whole_words, self._replacement)
+        self.texts, self.notices = (text, asked.pair), found.notices
+        return found
 
     @cached_property
     def word_curves(self) -> WordCurves:

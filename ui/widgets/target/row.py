@@ -4,22 +4,20 @@ What a model has no head for is not offered, and one sentence says so. A cosine 
 has none, an example stands in for it, which is said too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.causes.requests import TargetKind, open_target, target_request
-from bertviz_core.causes.targets import MEASURES, Measure, Target, probe_target
+from bertviz_core.causes.requests import TargetKind
+from bertviz_core.causes.targets import MEASURES, Measure
 from bertviz_core.errors import CheckpointError, MissingFilesError, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.classes import class_predictions, output_scoring
 from bertviz_core.predictions.labelled.probe import probe_predictions
 from bertviz_core.predictions.labelled.results import Probe
-from bertviz_core.predictions.labels import NEXT_SENTENCE, output_names
+from bertviz_core.predictions.labels import NEXT_SENTENCE
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.predictions.words import predicted_words
@@ -29,14 +27,17 @@ from bertviz_core.trace.tokenization import longest_piece
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
 from ui.cache.ledgers import SourceKey, source, source_key
-from ui.session import SECOND_TEXT, TRAINED_PROBE, settings, store, stored
+from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, pair, text
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.target.opened import ChosenTarget, probe_digest, second_text, session_probe
 
 TARGET, MEASURE, CLASS, AT, WORD = "target", "measure", "target_class", "target_at", "target_word"
 """Names in the address; the word is typed, so that a link carries it only when asked to."""
 LAYER, DIMENSION = "target_layer", "target_dimension"
+OF, CLASSES_OF = "classes_of", {"class": "the head", "probe": "the probe"}
+"""Name in the address, and kind of target -> whose classes they are."""
 CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
 KINDS_HELP = "The number whose changes are measured. State: one number of one token's hidden state."
 LIKELIEST = ""
@@ -49,27 +50,6 @@ KIND_OF_TASK: dict[str, TargetKind] = {
 }
 NEEDS = {"class": "a class", "word": "a word at a position", "answer": "an answer"}
 """Kind of target that needs a head -> what it is, in a sentence."""
-
-
-class ChosenTarget(NamedTuple):
-    """A target as it is chosen: plain values by which results can be kept."""
-
-    name: str
-    """As bertviz_core.causes.requests has it: "cosine", "class:NAME", "word:WORD@POSITION", "answer"; of a probe
-    "probe:CLASS"."""
-    measure: Measure
-    """Of a class or a probe."""
-    text: str
-    """The text."""
-    pair: str | None
-    """The second text: the cosine's other one, the pair that a head reads, or an answer's context."""
-    probe: str = ""
-    """Digest of the probe; "" for any other target."""
-
-    @property
-    def kind(self) -> TargetKind:
-        """Which kind it is."""
-        return target_request(self.name, has_pair=True).kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +75,7 @@ def target_row(
     Raises:
         BertvizError: the target cannot be asked for, in one sentence.
     """
-    offered, probe = _offered(name, alone, of_list), _probe(name)
+    offered, probe = _offered(name, alone, of_list), session_probe(name)
     if stored(TARGET) not in (None, *offered.kinds):
         store(TARGET, None)
     with st.container(horizontal=True, vertical_alignment="bottom") if row is None else row:
@@ -112,65 +92,29 @@ def target_row(
     return chosen
 
 
-def opened_target(name: str, chosen: ChosenTarget) -> Target:
-    """The target, on the model that sessions share.
+def class_row(name: str) -> tuple[ChosenTarget, ClassPrediction, bool] | None:
+    """Whose classes are looked at, the head's or the probe's, with a control where a model has both.
+
+    Returns:
+        Its likeliest class as a target, what it answers for the text, and whether it gives probabilities; None where
+        the model has no classes.
 
     Raises:
-        BertvizError: as bertviz_core.causes.requests.open_target.
+        BertvizError: the head cannot be asked, in one sentence.
     """
-    base, tokenizer = models.loaded(name), models.tokenizer(name)
-    if chosen.kind == "probe":
-        probe = _probe(name)
-        if probe is None or _digest(probe) != chosen.probe:
-            raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
-        label = chosen.name.partition(":")[2]
-        return probe_target(probe, base, tokenizer, chosen.text, label, chosen.measure)
-    task = target_request(chosen.name, chosen.pair is not None).task
-    head = None if task is None else models.with_head(name, task)
-    return open_target(
-        source(name), settings(), chosen.text, chosen.pair, chosen.name, chosen.measure, base=base, head=head
-    )
-
-
-def class_answers(name: str, chosen: ChosenTarget) -> Callable[[], ClassPrediction]:
-    """Asks the head or the probe of a target for all its classes; each call is a run of the model as it is then."""
-    probe = _probe(name)
-    if probe is not None and chosen.kind == "probe":
-        return lambda: probe_predictions(probe, models.loaded(name), models.tokenizer(name), (chosen.text,))[0]
-    head = models.with_head(name, target_request(chosen.name, chosen.pair is not None).task or "")
-    return lambda: class_predictions(head, [models.tokens(name, chosen.text, chosen.pair)])[0]
-
-
-def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
-    """The classes of which a head or a probe names one for each text; () for any other target."""
-    probe = _probe(name)
-    if chosen.kind == "probe":
-        return () if probe is None else probe.classes
-    if chosen.kind != "class":
-        return ()
-    head = models.with_head(name, "sequence-classification")
-    return output_names(head, int(head.model.config.num_labels))[0] if output_scoring(head) == "softmax" else ()
-
-
-def list_answers(name: str, chosen: ChosenTarget, texts: Sequence[str]) -> Callable[[], list[str]]:
-    """Asks the head or the probe of a target for the class of each text; each call runs the model as it is then."""
-    probe, base, tokenizer = _probe(name), models.loaded(name), models.tokenizer(name)
-    if probe is not None and chosen.kind == "probe":
-        return lambda: [_best(each) for each in probe_predictions(probe, base, tokenizer, texts)]
-    head, tokens = (
-        models.with_head(name, "sequence-classification"),
-        [models.tokens(name, each, None) for each in texts],
-    )
-    return lambda: [_best(each) for each in class_predictions(head, tokens)]
-
-
-def _best(prediction: ClassPrediction) -> str:
-    return prediction.labels[prediction.best]
-
-
-def second_text() -> str:
-    """The second text of the sidebar; an example where there is none."""
-    return pair() or SECOND_TEXT
+    offered, probe = _offered(name, False, False), session_probe(name)
+    kinds = tuple(kind for kind in ("class", "probe") if kind in offered.kinds)
+    if not kinds:
+        return None
+    kind = choice("Classes of", tuple(CLASSES_OF[kind] for kind in kinds), OF, width="content") if kinds[1:] else ""
+    if probe is not None and kind in (CLASSES_OF["probe"], "") and "probe" in kinds:
+        digest = probe_digest(probe)
+        answer = _probed(source_key(name), digest, text(), probe)
+        best = answer.labels[answer.best]
+        return ChosenTarget(f"probe:{best}", "logit", text(), None, digest), answer, True
+    head, answer = _asked_head(name, offered.tasks, pair())
+    best = answer.labels[answer.best]
+    return ChosenTarget(f"class:{best}", "logit", text(), pair()), answer, output_scoring(head) != "number"
 
 
 def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
@@ -194,7 +138,7 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
         told.append("A word at a position is a number of one text, so it is no target of a list.")
     if len(kinds) == 1 and reason:
         told.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
-    if _probe(name) is None:
+    if session_probe(name) is None:
         told.append("A probe becomes a target once you train it on the page Predictions, view Train a head.")
     else:
         kinds.append("probe")
@@ -206,6 +150,13 @@ def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | 
 
 
 def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    head, prediction = _asked_head(name, tasks, second)
+    label, measure = _label_and_measure(prediction, output_scoring(head) != "number")
+    return ChosenTarget(f"class:{label}", measure, text(), second)
+
+
+def _asked_head(name: str, tasks: Sequence[str], second: str | None) -> tuple[HeadModel, ClassPrediction]:
+    """The head for classes, and what it answers for the text."""
     task = "sequence-classification" if "sequence-classification" in tasks else "next-sentence"
     if task == "next-sentence" and second is None:
         raise TextError(
@@ -213,15 +164,13 @@ def _class(name: str, tasks: Sequence[str], second: str | None, probe: Probe | N
             "sidebar."
         )
     head = models.with_head(name, task)
-    prediction = _prediction(source_key(name), task, text(), second, head)
-    label, measure = _label_and_measure(prediction, output_scoring(head) != "number")
-    return ChosenTarget(f"class:{label}", measure, text(), second)
+    return head, _prediction(source_key(name), task, text(), second, head)
 
 
 def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
     if probe is None:
         raise TextError("There is no probe; train one on the page Predictions, view Train a head.")
-    digest = _digest(probe)
+    digest = probe_digest(probe)
     prediction = _probed(source_key(name), digest, text(), probe)
     label, measure = _label_and_measure(prediction, True)
     return ChosenTarget(f"probe:{label}", measure, text(), None, digest)
@@ -293,19 +242,6 @@ def _label_and_measure(prediction: ClassPrediction, has_probability: bool) -> tu
     words = "Its logit; its probability; or its logit minus the greatest of the other classes."
     measure = choice("Measured by", measures, MEASURE, width="content", help=words)
     return str(label or best), measure
-
-
-def _probe(name: str) -> Probe | None:
-    """The probe of this session, where it was fitted on this model as it is now."""
-    probe = stored(TRAINED_PROBE)
-    if not isinstance(probe, Probe):
-        return None
-    return probe if (probe.model, probe.revision) == (name, source_key(name).revision) else None
-
-
-def _digest(probe: Probe) -> str:
-    facts = (probe.classes, probe.pooling, probe.layer, probe.texts)
-    return sha256(probe.weight.tobytes() + probe.bias.tobytes() + repr(facts).encode()).hexdigest()
 
 
 @cached_by_bytes("Asking the head")

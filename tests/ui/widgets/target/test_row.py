@@ -1,4 +1,7 @@
-"""The choice of a target: what a model offers, what it lacks, and that the number opened is the one chosen."""
+"""The choice of a target: what a model offers, what it lacks, and that the number opened is the one chosen.
+
+Covers `ui/widgets/target/opened.py`.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +43,8 @@ def target_page(name: str, alone: bool) -> None:
 
     from bertviz_core.causes.runs import InterventionRuns
     from ui.widgets.errors import shown_to_user
-    from ui.widgets.target import opened_target, target_row
+    from ui.widgets.target.opened import opened_target
+    from ui.widgets.target.row import target_row
 
     with shown_to_user():
         chosen = target_row(name, alone)

@@ -1,0 +1,1 @@
+"""The number that is looked at on the pages on causes."""

@@ -1,0 +1,134 @@
+"""A target as it is chosen, and what is opened by it: the number itself, the classes of its head or probe."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from bertviz_core.causes.requests import TargetKind, open_target, target_request
+from bertviz_core.causes.targets import Measure, Target, probe_target
+from bertviz_core.causes.words.classes import ClassOutputs, head_classes, probe_classes
+from bertviz_core.errors import TextError
+from bertviz_core.predictions.classes import class_predictions, output_scoring
+from bertviz_core.predictions.labelled.probe import probe_predictions
+from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.predictions.labels import output_names
+from bertviz_core.predictions.results import ClassPrediction
+from ui.cache import models
+from ui.cache.ledgers import source, source_key
+from ui.session import SECOND_TEXT, TRAINED_PROBE, settings, stored
+from ui.widgets.controls import pair
+
+
+class ChosenTarget(NamedTuple):
+    """A target as it is chosen: plain values by which results can be kept."""
+
+    name: str
+    """As bertviz_core.causes.requests has it: "cosine", "class:NAME", "word:WORD@POSITION", "answer"; of a probe
+    "probe:CLASS"."""
+    measure: Measure
+    """Of a class or a probe."""
+    text: str
+    """The text."""
+    pair: str | None
+    """The second text: the cosine's other one, the pair that a head reads, or an answer's context."""
+    probe: str = ""
+    """Digest of the probe; "" for any other target."""
+
+    @property
+    def kind(self) -> TargetKind:
+        """Which kind it is."""
+        return target_request(self.name, has_pair=True).kind
+
+
+def opened_classes(name: str, chosen: ChosenTarget) -> ClassOutputs:
+    """All classes of the head or the probe of a target.
+
+    Raises:
+        BertvizError: as head_classes and probe_classes.
+    """
+    if chosen.kind == "probe":
+        probe = _same_probe(name, chosen)
+        return probe_classes(probe, models.loaded(name), models.tokenizer(name), chosen.text)
+    task = target_request(chosen.name, chosen.pair is not None).task or ""
+    return head_classes(models.with_head(name, task), models.tokens(name, chosen.text, chosen.pair))
+
+
+def opened_target(name: str, chosen: ChosenTarget) -> Target:
+    """The target, on the model that sessions share.
+
+    Raises:
+        BertvizError: as bertviz_core.causes.requests.open_target.
+    """
+    base, tokenizer = models.loaded(name), models.tokenizer(name)
+    if chosen.kind == "probe":
+        probe = _same_probe(name, chosen)
+        label = chosen.name.partition(":")[2]
+        return probe_target(probe, base, tokenizer, chosen.text, label, chosen.measure)
+    task = target_request(chosen.name, chosen.pair is not None).task
+    head = None if task is None else models.with_head(name, task)
+    return open_target(
+        source(name), settings(), chosen.text, chosen.pair, chosen.name, chosen.measure, base=base, head=head
+    )
+
+
+def class_answers(name: str, chosen: ChosenTarget) -> Callable[[], ClassPrediction]:
+    """Asks the head or the probe of a target for all its classes; each call is a run of the model as it is then."""
+    probe = session_probe(name)
+    if probe is not None and chosen.kind == "probe":
+        return lambda: probe_predictions(probe, models.loaded(name), models.tokenizer(name), (chosen.text,))[0]
+    head = models.with_head(name, target_request(chosen.name, chosen.pair is not None).task or "")
+    return lambda: class_predictions(head, [models.tokens(name, chosen.text, chosen.pair)])[0]
+
+
+def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
+    """The classes of which a head or a probe names one for each text; () for any other target."""
+    probe = session_probe(name)
+    if chosen.kind == "probe":
+        return () if probe is None else probe.classes
+    if chosen.kind != "class":
+        return ()
+    head = models.with_head(name, "sequence-classification")
+    return output_names(head, int(head.model.config.num_labels))[0] if output_scoring(head) == "softmax" else ()
+
+
+def list_answers(name: str, chosen: ChosenTarget, texts: Sequence[str]) -> Callable[[], list[str]]:
+    """Asks the head or the probe of a target for the class of each text; each call runs the model as it is then."""
+    probe, base, tokenizer = session_probe(name), models.loaded(name), models.tokenizer(name)
+    if probe is not None and chosen.kind == "probe":
+        return lambda: [_best(each) for each in probe_predictions(probe, base, tokenizer, texts)]
+    head, tokens = (
+        models.with_head(name, "sequence-classification"),
+        [models.tokens(name, each, None) for each in texts],
+    )
+    return lambda: [_best(each) for each in class_predictions(head, tokens)]
+
+
+def _best(prediction: ClassPrediction) -> str:
+    return prediction.labels[prediction.best]
+
+
+def second_text() -> str:
+    """The second text of the sidebar; an example where there is none."""
+    return pair() or SECOND_TEXT
+
+
+def session_probe(name: str) -> Probe | None:
+    """The probe of this session, where it was fitted on this model as it is now."""
+    probe = stored(TRAINED_PROBE)
+    if not isinstance(probe, Probe):
+        return None
+    return probe if (probe.model, probe.revision) == (name, source_key(name).revision) else None
+
+
+def _same_probe(name: str, chosen: ChosenTarget) -> Probe:
+    """The probe that was chosen, where the session still has it."""
+    probe = session_probe(name)
+    if probe is None or probe_digest(probe) != chosen.probe:
+        raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
+    return probe
+
+
+def probe_digest(probe: Probe) -> str:
+    """What tells one probe from another, as hexadecimal digits."""
+    facts = (probe.classes, probe.pooling, probe.layer, probe.texts)
+    return sha256(probe.weight.tobytes() + probe.bias.tobytes() + repr(facts).encode()).hexdigest()
