@@ -92,7 +92,7 @@ def target_row(name: str, alone: bool = False, row: DeltaGenerator | None = None
     Raises:
         BertvizError: the target cannot be asked for, in one sentence.
     """
-    offered, probe = _offered(name, alone), _probe(name)
+    offered, probe = _offered(name, alone), session_probe(name)
     if stored(TARGET) not in (None, *offered.kinds):
         store(TARGET, None)
     with st.container(horizontal=True, vertical_alignment="bottom") if row is None else row:
@@ -119,7 +119,7 @@ def class_row(name: str) -> tuple[ChosenTarget, ClassPrediction, bool] | None:
     Raises:
         BertvizError: the head cannot be asked, in one sentence.
     """
-    offered, probe = _offered(name, False), _probe(name)
+    offered, probe = _offered(name, False), session_probe(name)
     kinds = tuple(kind for kind in ("class", "probe") if kind in offered.kinds)
     if not kinds:
         return None
@@ -134,30 +134,30 @@ def class_row(name: str) -> tuple[ChosenTarget, ClassPrediction, bool] | None:
     return ChosenTarget(f"class:{best}", "logit", text(), pair()), answer, output_scoring(head) != "number"
 
 
-def opened_classes(name: str, chosen: ChosenTarget) -> ClassOutputs:
-    """All classes of the head or the probe of a target.
+def opened_classes(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> ClassOutputs:
+    """All classes of the head or the probe of a target; a job, which knows no session, gives the session's probe.
 
     Raises:
         BertvizError: as head_classes and probe_classes.
     """
     if chosen.kind == "probe":
-        probe = _same_probe(name, chosen)
-        return probe_classes(probe, models.loaded(name), models.tokenizer(name), chosen.text)
+        same = _same_probe(chosen, probe or session_probe(name))
+        return probe_classes(same, models.loaded(name), models.tokenizer(name), chosen.text)
     task = target_request(chosen.name, chosen.pair is not None).task or ""
     return head_classes(models.with_head(name, task), models.tokens(name, chosen.text, chosen.pair))
 
 
-def opened_target(name: str, chosen: ChosenTarget) -> Target:
-    """The target, on the model that sessions share.
+def opened_target(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> Target:
+    """The target, on the model that sessions share; a job, which knows no session, gives the session's probe.
 
     Raises:
         BertvizError: as bertviz_core.causes.requests.open_target.
     """
     base, tokenizer = models.loaded(name), models.tokenizer(name)
     if chosen.kind == "probe":
-        probe = _same_probe(name, chosen)
+        same = _same_probe(chosen, probe or session_probe(name))
         label = chosen.name.partition(":")[2]
-        return probe_target(probe, base, tokenizer, chosen.text, label, chosen.measure)
+        return probe_target(same, base, tokenizer, chosen.text, label, chosen.measure)
     task = target_request(chosen.name, chosen.pair is not None).task
     head = None if task is None else models.with_head(name, task)
     return open_target(
@@ -167,7 +167,7 @@ def opened_target(name: str, chosen: ChosenTarget) -> Target:
 
 def class_answers(name: str, chosen: ChosenTarget) -> Callable[[], ClassPrediction]:
     """Asks the head or the probe of a target for all its classes; each call is a run of the model as it is then."""
-    probe = _probe(name)
+    probe = session_probe(name)
     if probe is not None and chosen.kind == "probe":
         return lambda: probe_predictions(probe, models.loaded(name), models.tokenizer(name), (chosen.text,))[0]
     head = models.with_head(name, target_request(chosen.name, chosen.pair is not None).task or "")
@@ -197,7 +197,7 @@ def _offered(name: str, alone: bool) -> _Offered:
     told = []
     if len(kinds) == 1 and reason:
         told.append(f"{', '.join(NEEDS.values()).capitalize()} would need a task head: {reason}.")
-    if _probe(name) is None:
+    if session_probe(name) is None:
         told.append("A probe becomes a target once you train it on the page Predictions, view Train a head.")
     else:
         kinds.append("probe")
@@ -292,7 +292,7 @@ def _label_and_measure(prediction: ClassPrediction, has_probability: bool) -> tu
     return str(label or best), measure
 
 
-def _probe(name: str) -> Probe | None:
+def session_probe(name: str) -> Probe | None:
     """The probe of this session, where it was fitted on this model as it is now."""
     probe = stored(TRAINED_PROBE)
     if not isinstance(probe, Probe):
@@ -300,9 +300,8 @@ def _probe(name: str) -> Probe | None:
     return probe if (probe.model, probe.revision) == (name, source_key(name).revision) else None
 
 
-def _same_probe(name: str, chosen: ChosenTarget) -> Probe:
+def _same_probe(chosen: ChosenTarget, probe: Probe | None) -> Probe:
     """The probe that was chosen, where the session still has it."""
-    probe = _probe(name)
     if probe is None or _digest(probe) != chosen.probe:
         raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
     return probe
