@@ -15,6 +15,7 @@ from bertviz_core.causes.words.pairs import FIRST_NODES as PAIR_NODES
 from bertviz_core.causes.words.pairs import pair_ledger
 from bertviz_core.causes.words.results import ClassShares, PairLedger, Replacement, ShareMethod, WordCurves, WordShares
 from bertviz_core.errors import Progress
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.trace.results import Tokens
 from ui.cache import models
@@ -25,7 +26,7 @@ from ui.cache.ledgers import source, source_key
 from ui.session import settings
 from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_cost
-from ui.widgets.target.opened import ChosenTarget, opened_classes, opened_target
+from ui.widgets.target.opened import ChosenTarget, opened_classes, opened_target, session_probe
 
 SHORT = 512
 """Work of more steps waits for its turn."""
@@ -72,11 +73,11 @@ def shares(name: str, chosen: ChosenTarget, asked: ShareRequest) -> WordShares:
     Raises:
         BertvizError: as leave_one_out, integrated_gradients and open_target.
     """
-    tokens = read(name, chosen)
+    tokens, probe = read(name, chosen), session_probe(name)
     rows = {"leave-one-out": len(tokens), "integrated-gradients": FIRST_NODES * BACKWARD, "gradient-x-input": BACKWARD}
 
     def work(tell: Progress) -> WordShares:
-        return _shares(name, chosen, asked, tell)
+        return _shares(name, chosen, probe, asked, tell)
 
     steps = len(tokens) if asked.method == "leave-one-out" else FIRST_NODES
     return _awaited("shares", name, (chosen, asked), work, steps, (tokens, rows[asked.method]))
@@ -88,12 +89,12 @@ def curves(name: str, chosen: ChosenTarget, methods: tuple[ShareMethod, ...], wh
     Raises:
         BertvizError: as word_curves and shares.
     """
-    tokens = read(name, chosen)
+    tokens, probe = read(name, chosen), session_probe(name)
     rows = (RANDOM_ORDERS + 2 * len(methods)) * min(MOST_STEPS, len(tokens))
 
     def work(tell: Progress) -> WordCurves:
-        found = [_shares(name, chosen, ShareRequest(method, whole_words, "mask"), tell) for method in methods]
-        return word_curves(opened_target(name, chosen), models.tokenizer(name), found, tell=tell)
+        found = [_shares(name, chosen, probe, ShareRequest(method, whole_words, "mask"), tell) for method in methods]
+        return word_curves(opened_target(name, chosen, probe), models.tokenizer(name), found, tell=tell)
 
     return _awaited("curves", name, (chosen, methods, whole_words), work, rows, (tokens, rows))
 
@@ -104,10 +105,10 @@ def classes(name: str, chosen: ChosenTarget, asked: ClassRequest) -> ClassShares
     Raises:
         BertvizError: as class_shares and opened_classes.
     """
-    tokens = read(name, chosen)
+    tokens, probe = read(name, chosen), session_probe(name)
 
     def work(tell: Progress) -> ClassShares:
-        found = opened_classes(name, chosen)
+        found = opened_classes(name, chosen, probe)
         labels, measure, whole_words, replacement = asked
         return class_shares(found, models.tokenizer(name), labels, measure, whole_words, replacement, tell)
 
@@ -139,8 +140,8 @@ def read(name: str, chosen: ChosenTarget) -> Tokens:
     return models.tokens(name, chosen.text, None if chosen.kind == "cosine" else chosen.pair)
 
 
-def _shares(name: str, chosen: ChosenTarget, asked: ShareRequest, tell: Progress) -> WordShares:
-    target, tokenizer = opened_target(name, chosen), models.tokenizer(name)
+def _shares(name: str, chosen: ChosenTarget, probe: Probe | None, asked: ShareRequest, tell: Progress) -> WordShares:
+    target, tokenizer = opened_target(name, chosen, probe), models.tokenizer(name)
     if asked.method == "leave-one-out":
         return leave_one_out(target, tokenizer, asked.whole_words, asked.replacement, tell)
     limit = settings().max_gradient_bytes

@@ -40,30 +40,30 @@ class ChosenTarget(NamedTuple):
         return target_request(self.name, has_pair=True).kind
 
 
-def opened_classes(name: str, chosen: ChosenTarget) -> ClassOutputs:
-    """All classes of the head or the probe of a target.
+def opened_classes(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> ClassOutputs:
+    """All classes of the head or the probe of a target; a job, which knows no session, gives the session's probe.
 
     Raises:
         BertvizError: as head_classes and probe_classes.
     """
     if chosen.kind == "probe":
-        probe = _same_probe(name, chosen)
-        return probe_classes(probe, models.loaded(name), models.tokenizer(name), chosen.text)
+        same = _same_probe(chosen, probe or session_probe(name))
+        return probe_classes(same, models.loaded(name), models.tokenizer(name), chosen.text)
     task = target_request(chosen.name, chosen.pair is not None).task or ""
     return head_classes(models.with_head(name, task), models.tokens(name, chosen.text, chosen.pair))
 
 
-def opened_target(name: str, chosen: ChosenTarget) -> Target:
-    """The target, on the model that sessions share.
+def opened_target(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> Target:
+    """The target, on the model that sessions share; a job, which knows no session, gives the session's probe.
 
     Raises:
         BertvizError: as bertviz_core.causes.requests.open_target.
     """
     base, tokenizer = models.loaded(name), models.tokenizer(name)
     if chosen.kind == "probe":
-        probe = _same_probe(name, chosen)
+        same = _same_probe(chosen, probe or session_probe(name))
         label = chosen.name.partition(":")[2]
-        return probe_target(probe, base, tokenizer, chosen.text, label, chosen.measure)
+        return probe_target(same, base, tokenizer, chosen.text, label, chosen.measure)
     task = target_request(chosen.name, chosen.pair is not None).task
     head = None if task is None else models.with_head(name, task)
     return open_target(
@@ -120,9 +120,8 @@ def session_probe(name: str) -> Probe | None:
     return probe if (probe.model, probe.revision) == (name, source_key(name).revision) else None
 
 
-def _same_probe(name: str, chosen: ChosenTarget) -> Probe:
+def _same_probe(chosen: ChosenTarget, probe: Probe | None) -> Probe:
     """The probe that was chosen, where the session still has it."""
-    probe = session_probe(name)
     if probe is None or probe_digest(probe) != chosen.probe:
         raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
     return probe
