@@ -16,6 +16,7 @@ from benchmarks import (
     sentences,
     server,
     trace,
+    words,
 )
 from benchmarks.timing import Row, table
 
@@ -27,6 +28,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     sentences.rows,
     predictions.rows,
     causes.rows,
+    words.rows,
     server.rows,
     layers.rows,
     predictions_page.rows,
