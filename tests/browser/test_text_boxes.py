@@ -20,7 +20,7 @@ from bertviz_core.figures.base.export import font_face
 from bertviz_core.figures.base.style import FAMILY, WIDE, theme_named
 from bertviz_core.models.catalog.bundled import SPLADE
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
-from tests.pages.labels import QUESTION, save_heads
+from tests.pages.labels import LABELLED, QUESTION, save_heads
 from ui.session import TEACHING_SIZES
 
 pytestmark = pytest.mark.browser
@@ -37,6 +37,7 @@ TEXTS = {
 SENTENCES = (*TEXTS.values(), "One river.", "Two rivers.")
 PAGE_TEXTS: dict[str, tuple[str, ...]] = {
     "models": TEACHING_SIZES,
+    "effect-spread": SENTENCES[:3],
     **dict.fromkeys(("blocks", "map", "pooling-maps", "poolings", "query", "sentences", "vectors"), SENTENCES),
     "probe": ("river\tOne river.", "bank\tOne bank.", "river\tTwo rivers.", "bank\tTwo banks."),
     "confusion": ("sport\tHe ran in the rain.", "weather\tA storm is near.", "a label with a long name\tWater boils."),
@@ -69,10 +70,11 @@ NEEDED = {
     "corpus-probe": ("probe_labels", "topic"),
 }
 """Figure -> setting that it cannot do without."""
-PAIRED = ("term-score", "effects", "removal", "word-shares", "word-bars", "word-curves", "word-pairs")
+PAIRED = ("term-score", "effects", "effect-spread", "removal", "word-shares", "word-bars", "word-curves", "word-pairs")
 """Figures of two texts."""
 WORD_HEAD = ("masked-text", "masked-words", "surprise", "lens", "terms", "term-score")
 LABEL_HEADS = {
+    "accuracy": "classes",
     "answer-map": "answers",
     "answers": "answers",
     "answers-change": "answers",
@@ -109,6 +111,8 @@ def inputs(
 def label_inputs(name: str, text: str) -> FigureInputs:
     """What the figures of a head that labels are made of; an answer is sought in the text."""
     model, change = LABEL_HEADS[name], name.endswith("-change")
+    if name == "accuracy":
+        return inputs(LABELLED, (("count", "2"),), model)
     if model == "answers":
         edited = (("edited_pair", f"{text} {TEXTS['short']}"),) if change else ()
         return inputs((QUESTION,), edited, model, text)
