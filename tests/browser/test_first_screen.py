@@ -12,8 +12,10 @@ from bertviz_core.cli.figure.registry import PAGES
 from tests.browser.conftest import until
 
 pytestmark = pytest.mark.browser
-FIGURES = ".stPlotlyChart, .st-key-attention_heads, .st-key-architecture_tree, .st-key-corpus_plane, .stDataFrame"
-"""What answers a page's question: a chart, the view of attention, the tree of modules, a corpus' map, its rows."""
+DRAWN = ".stPlotlyChart, .st-key-attention_heads, .st-key-architecture_tree, .st-key-corpus_plane, .stDataFrame"
+FIGURES = f"{DRAWN}, .st-key-words_no_classes"
+"""What answers a page's question: a chart, the view of attention, the tree of modules, a corpus' map, its rows; and the
+sentence that says how a model comes by classes."""
 LOWEST_START = 330
 """Pixels from the top of the window at which the figure begins at the latest."""
 WINDOWS = ((1400, 900), (1366, 768))

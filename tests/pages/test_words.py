@@ -172,9 +172,9 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
     at = shown(view="Classes", model="three", classes_by=measure, words_classes_table="true", units="tokens")
     frame, clean = folded(at, "words_classes"), numbers(())
     labels = [f"LABEL_{place}" for place in np.argsort(-clean)]
-    assert list(frame.columns) == ["word", "positions", *(f"share: {label}" for label in labels)]
+    assert list(frame.columns) == ["word", "position", *(f"share: {label}" for label in labels)]
     for _, row in frame.iterrows():
-        expected = clean - numbers((int(row["positions"]),))
+        expected = clean - numbers((int(row["position"]),))
         np.testing.assert_allclose([row[f"share: LABEL_{place}"] for place in range(3)], expected, atol=1e-5)
     np.testing.assert_array_equal(charts(at)["words_classes"]["data"][0]["z"], frame[frame.columns[2:]])
     best = frame.loc[frame[f"share: {labels[0]}"].idxmax(), "word"]

@@ -77,7 +77,7 @@ def shares_frame(result: WordShares) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "word": result.words,
-            "positions": [", ".join(map(str, places)) for places in result.positions],
+            "position": [places[0] for places in result.positions],
             "tokens": [" ".join(tokens[place] for place in places) for places in result.positions],
             "share": result.shares.astype(float),
         }
@@ -128,12 +128,15 @@ def curves_frame(result: WordCurves) -> pd.DataFrame:
 def classes_view() -> None:
     """Words by classes, and the strongest word for and against each."""
     name = model_name()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         found = class_row(name)
-        if found is None:
+    if found is None:
+        with st.container(key="words_no_classes"):
             st.info(texts.NO_CLASSES)
-            return
-        chosen, answer, has_probability = found
+        return
+    chosen, answer, has_probability = found
+    with row:
         measure = controls.class_measure(has_probability)
         whole_words = controls.whole_words()
         replacement = controls.replacement()
@@ -169,7 +172,7 @@ def _for_and_against(result: ClassShares, place: int) -> str:
 def classes_frame(result: ClassShares) -> pd.DataFrame:
     """Every word in the order of the text, with its share in each class."""
     columns: dict[str, object] = {"word": result.words}
-    columns["positions"] = [", ".join(map(str, places)) for places in result.positions]
+    columns["position"] = [places[0] for places in result.positions]
     return pd.DataFrame(columns | {f"share: {label}": result.shares[:, i] for i, label in enumerate(result.labels)})
 
 
