@@ -15,12 +15,13 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceCl
 
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.sources import resolve
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, save_heads
-from tests.pages.opened import _decoded, metrics, opened, said, views
-from ui.session import SECOND_TEXT, settings
+from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
+from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.views.causes import cache
 
 TEXT = "I love my pet python."
@@ -272,3 +273,42 @@ def test_right_answers_are_those_of_a_model_without_the_heads(tmp_path: Path, mo
     assert len(shares) == 3
     np.testing.assert_allclose(greedy["y"], shares, atol=1e-6)
     assert "right answers to 4 labelled texts" in str(charts(at)["causes_accuracy"]["layout"]["title"])
+
+
+def test_right_answers_of_a_probe_are_those_of_its_weights_on_pooled_states() -> None:
+    weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
+    source = resolve(DEFAULT_MODEL, settings())
+    probe = Probe(
+        DEFAULT_MODEL,
+        source.revision,
+        "mean",
+        6,
+        ("no", "yes"),
+        weight,
+        np.zeros(2, np.float32),
+        "mine",
+        4,
+        0,
+        0.5,
+        0.1,
+    )
+    sentences = ("The bank raised its rates.", "My pet is asleep.", "It rained all night.", "We won the match.")
+    at = AppTest.from_file(str(SHELL), default_timeout=120)
+    at.switch_page("../pages/causes.py")
+    at.session_state[TRAINED_PROBE] = probe
+    lines = [f"{text}\t{label}" for text, label in zip(sentences, ("no", "yes", "no", "yes"), strict=True)]
+    address = {"view": "Many sentences", "target": "probe", "effect_list": "my own list", "count": "1"}
+    at.query_params.update({**address, "effect_sentences": "\n".join(lines)})
+    at.run()
+    assert not at.exception
+    assert not at.error
+    tokenizer, model = AutoTokenizer.from_pretrained(source.folder), AutoModel.from_pretrained(source.folder).eval()
+    answers = []
+    for text in sentences:
+        with torch.no_grad():
+            states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        answers.append(("no", "yes")[int((weight @ states.mean(dim=0).numpy()).argmax())])
+    right = np.mean([answer == label for answer, label in zip(answers, ("no", "yes", "no", "yes"), strict=True)])
+    for curve in charts(at)["causes_accuracy"]["data"]:
+        if curve.get("name"):
+            assert curve["y"][0] == pytest.approx(right)

@@ -185,6 +185,24 @@ def test_words_by_classes_are_runs_of_the_head_of_transformers(
     assert "choose at least one" in said(one.error[0].value)
 
 
+@pytest.mark.parametrize(("view", "key"), [("Words", "words_shares"), ("Curves", "words_curves")])
+def test_a_probe_of_the_session_is_a_target_of_other_views(view: str, key: str) -> None:
+    weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
+    revision = resolve(DEFAULT_MODEL, settings()).revision
+    probe = Probe(
+        DEFAULT_MODEL, revision, "mean", 6, ("no", "yes"), weight, np.zeros(2, np.float32), "mine", 4, 0, 1, 0
+    )
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page("../pages/words.py")
+    at.session_state[TRAINED_PROBE] = probe
+    at.query_params.update({"view": view, "target": "probe", "target_class": "yes"})
+    at.run()
+    assert not at.exception
+    assert not at.error
+    assert key in charts(at)
+    assert "by a probe on after layer 5" in str(charts(at))
+
+
 def test_words_by_the_classes_of_a_probe_of_the_session() -> None:
     weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
     bias = np.array([0.5, -0.5], dtype=np.float32)
