@@ -141,8 +141,9 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811  # a fixture
-    save_tiny_head("bert", "sequence-classification", models_dir / "classes", num_labels=3)
+def _corpora(corpora: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    models: Path = request.getfixturevalue("models_dir")
+    save_tiny_head("bert", "sequence-classification", models / "classes", num_labels=3)
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)

@@ -245,7 +245,6 @@ def test_what_a_killed_writer_left_is_used_or_removed(
     assert store.notices == ()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are POSIX'")
 def test_a_full_disk_is_told_once_and_what_was_kept_stays(tmp_path: Path) -> None:
     put(SentenceStore(tmp_path, 10**9), range(5))
     command = [sys.executable, "-c", WRITER, str(tmp_path), "0", "3", "4096"]
