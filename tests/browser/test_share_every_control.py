@@ -1,6 +1,7 @@
 """All controls of a view set to something else: the shared link shows the same in a fresh browser."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
@@ -78,6 +79,16 @@ def untouched(main: Locator, selector: str, done: set[str]) -> Iterator[tuple[Lo
             return
 
 
+def unfold(page: Page, box: Locator) -> None:
+    """Show the list of a box; an answer of the server that comes just then folds it, and one asks again."""
+    for milliseconds in (3_000, 6_000, 12_000):
+        box.press("ArrowDown")
+        with suppress(AssertionError):
+            expect(page.get_by_role("option").first).to_be_visible(timeout=milliseconds)
+            return
+    raise AssertionError(f"the list of {box} stays folded")
+
+
 def change_all(page: Page) -> set[str]:
     """Set every control of the page to something else, as a reader would; names of those changed."""
     main, done = page.get_by_test_id("stMain"), set[str]()
@@ -85,8 +96,7 @@ def change_all(page: Page) -> set[str]:
         each.get_by_role("radio").and_(page.locator("[aria-checked=false]")).last.click()
         settled(page)
     for each, _ in untouched(main, "[role=combobox]:not([type=hidden])", done):
-        each.press("ArrowDown")
-        expect(page.get_by_role("option").first).to_be_visible()
+        unfold(page, each)
         for key in ("ArrowDown", "Enter", "Escape"):
             page.keyboard.press(key)
         settled(page)
