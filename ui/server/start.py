@@ -10,6 +10,7 @@ from bertviz_core.models.device import AUTO, chosen_device, device_kind, device_
 from bertviz_core.models.sources import HUB_NAME, resolve
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
+from ui.server.preload import strangers_may_come
 
 if sys.platform != "win32":
     import resource
@@ -17,6 +18,10 @@ if sys.platform != "win32":
 GIB = 1024**3
 BASE_BYTES, RUN_BYTES = 640 * 1024**2, GIB
 """Measured: Python with torch, transformers and every page; estimated: the run that goes on (docs/deployment.md)."""
+TRIAL_BYTES, TOKENIZER_BYTES = 400 * 1024**2, 100 * 1024**2
+"""Measured: a process that has tried a stranger's model, one that holds its tokenizer; both stay for the next."""
+TOKENIZERS_BESIDE = 2
+"""Processes of tokenizers beyond the most that read at once (docs/deployment.md, "Memory")."""
 LEAST_BYTES = 512 * 1024**2
 """Resident memory below which not even the first pages come."""
 LEAST_ADDRESS_BYTES, LEAST_DATA_BYTES = 4 * GIB, 5 * GIB // 2
@@ -112,6 +117,7 @@ def memory_parts(settings: Settings) -> dict[str, int]:
         "runs kept": settings.max_trace_bytes,
         "results": settings.max_cache_bytes,
         "reading of uploads": settings.child_bytes * settings.max_children,
+        **({"processes of strangers' models": isolated} if (isolated := _isolated_nbytes(settings)) else {}),
         "the run that goes on": RUN_BYTES,
         **({"vectors, kept in memory": settings.max_store_bytes} if _is_memory(settings.vector_store_dir) else {}),
     }
@@ -120,6 +126,13 @@ def memory_parts(settings: Settings) -> dict[str, int]:
 def _models_nbytes(settings: Settings) -> int:
     """Bytes that models may take together, where they run; one always may be loaded."""
     return max(settings.max_loaded_bytes, settings.max_model_bytes)
+
+
+def _isolated_nbytes(settings: Settings) -> int:
+    """Bytes that the processes take as a rule in which models of strangers are tried and their texts tokenized."""
+    if not (settings.isolate_models and strangers_may_come(settings)):
+        return 0
+    return settings.max_children * TRIAL_BYTES + (settings.max_children + TOKENIZERS_BESIDE) * TOKENIZER_BYTES
 
 
 def _is_memory(folder: Path) -> bool:

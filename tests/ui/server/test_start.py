@@ -103,6 +103,18 @@ def test_limits_beyond_the_memory_are_told_in_one_line_with_their_sum(monkeypatc
     assert notice.endswith("\n")
 
 
+def test_processes_of_strangers_models_count_where_there_may_be_some(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    settings = replace(SETTINGS, isolate_models=True, max_children=3, allow_hub=False, models_dir=tmp_path)
+    # 3 that try and 5 that tokenize, at 400 and 100 MiB: docs/deployment.md, "Memory".
+    assert start.memory_parts(settings)["processes of strangers' models"] == 1700 * 1024**2
+    for without in ({"isolate_models": False}, {"models_dir": tmp_path / "absent"}):
+        assert "processes of strangers' models" not in start.memory_parts(replace(settings, **without))
+    assert "processes of strangers' models" in start.memory_parts(
+        replace(settings, models_dir=tmp_path / "absent", allow_hub=True)
+    )
+
+
 def test_vectors_kept_on_a_tmpfs_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text("/dev/sda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/sdb /tmp/disk xfs rw 0 0\n\n")
