@@ -38,7 +38,8 @@ class Job(Generic[T]):
         self._work, self._turn = work, turn
         self._stop, self._ended = Event(), Event()
         self._began = self._finished = perf_counter()
-        self._before: int | None = None
+        self._before: tuple[int, float] | None = None
+        """Steps that were done when this part of the work was first told of, and when that was."""
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
@@ -59,8 +60,11 @@ class Job(Generic[T]):
 
     @property
     def rate(self) -> float:
-        """Steps per second so far, without those that were done before, such as vectors from the store."""
-        return (self.done - (self._before or 0)) / max(self.seconds, 1e-6)
+        """Steps per second of this part, without those that were done before, such as vectors from the store."""
+        if self._before is None:
+            return 0.0
+        before, at = self._before
+        return (self.done - before) / max((self._finished if self._ended.is_set() else perf_counter()) - at, 1e-6)
 
     @property
     def seconds_left(self) -> float | None:
@@ -69,7 +73,9 @@ class Job(Generic[T]):
 
     def _tell(self, done: int, total: int) -> None:
         if self._before is None:
-            self._before = done
+            self._before = done, self._began
+        elif total != self.total or done < self.done:  # texts are run, then heads are fitted to them
+            self._before = done, perf_counter()
         self.done, self.total = done, total
         if self._stop.is_set():
             raise SupersededError

@@ -95,6 +95,30 @@ def test_what_was_done_before_it_began_is_no_part_of_the_rate() -> None:
     assert ended(job).rate * job.seconds < 101
 
 
+def test_a_second_part_of_the_work_has_a_rate_of_its_own() -> None:
+    begun, go = Event(), Event()
+
+    def work(tell: Progress) -> SentenceVectors:
+        for done in (0, 500):
+            tell(done, 500)
+        for done in (1, 3):
+            tell(done, 70)
+        begun.set()
+        assert go.wait(WAIT_S)
+        return made()
+
+    job = Job(500, work, None)
+    job.start()
+    assert begun.wait(WAIT_S)
+    assert (job.done, job.total) == (3, 70)
+    assert job.rate > 0
+    left = job.seconds_left
+    assert left is not None
+    assert left > 0
+    go.set()
+    assert ended(job).state == "done"
+
+
 def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:
     board, work = JobBoard(10, size, ByteCache(ROOM)), Held()
     job = board.start("k", 3, work)

@@ -46,12 +46,14 @@ def awaited(
 
 
 def progress_words(job: Job[Any], noun: str) -> str:
-    """How far a job is, at what rate, and what is left."""
+    """How far a job is, and, once there is a rate, how fast it goes and what is left."""
     if job.state == "waiting":
         return "Waiting for another list to be finished."
-    left = job.seconds_left
-    rest = f", about {duration(left)} left" if left is not None else ""
-    return f"{job.done:,} of {job.total:,} {noun}, {job.rate:,.0f} per second{rest}"
+    done, left = f"{job.done:,} of {job.total:,} {noun}", job.seconds_left
+    if left is None:
+        return done
+    about = "about " if left >= 1 else ""
+    return f"{done}, {job.rate:,.{int(job.rate < 10)}f} per second, {about}{duration(left)} left"
 
 
 def _wait(job: Job[Any], noun: str, patience_s: float) -> None:
