@@ -187,6 +187,13 @@ def test_texts_of_unequal_length_are_refused_by_the_patch_alone(view: str) -> No
         assert "change a word for one of as many pieces" in errors[0]
 
 
+def test_a_long_text_is_quoted_by_its_beginning() -> None:
+    at = shown(view="Patch", text="The river is long. " * 40, pair="A river.")
+    (error,) = [said(each.value) for each in at.error]
+    assert "“The river is long. The river is long. The river is long. The…" in error
+    assert len(error) < 400
+
+
 def test_a_gradient_that_needs_too_much_memory_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000000")
     at = shown(text="One more python, please.")

@@ -8,13 +8,16 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.causes.results import Patches
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.maps import patched_heads_figure, patched_states_figure
-from bertviz_core.text import counted, decimals, escape_controls
+from bertviz_core.text import counted, decimals, escape_controls, shortened
 from ui.cache import models
 from ui.views.causes import cache, controls, texts
 from ui.widgets.controls import pair
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target.opened import ChosenTarget
+
+QUOTED = 60
+"""Characters of a text that stand in a sentence about it."""
 
 
 def patch_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
@@ -23,9 +26,9 @@ def patch_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     first, second = models.tokens(name, chosen.text, None), models.tokens(name, other, None)
     if len(first) != len(second):
         raise TextError(
-            f"The texts have {counted(len(first), 'token')} and {counted(len(second), 'token')}: “{chosen.text}” and "
-            f"“{other}”. Only texts of equally many can be patched, position by position; change a word for one of as "
-            "many pieces."
+            f"The texts have {counted(len(first), 'token')} and {counted(len(second), 'token')}: "
+            f"“{shortened(chosen.text, QUOTED)}” and “{shortened(other, QUOTED)}”. "
+            "Only texts of equally many can be patched, position by position; change a word for one of as many pieces."
         )
     patches = cache.patched(name, chosen, other)
     with row:
