@@ -52,7 +52,7 @@ def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] |
 
 def effects_limit(comparison: EffectComparison) -> float:
     """End of the scale on which the effects of all heads can be read, a round number."""
-    return round_limit(max(float(np.nanmax(np.abs(each.heads))) for each in comparison.effects))
+    return round_limit(max(float(np.nanmax(np.abs(each.heads), initial=0)) for each in comparison.effects))
 
 
 def _beyond(comparison: EffectComparison) -> bool:
