@@ -10,6 +10,7 @@ from bertviz_core.causes.requests import open_target
 from bertviz_core.causes.states import direction_target, file_direction, state_target
 from bertviz_core.errors import TextError
 from bertviz_core.models.sources import folder_source
+from bertviz_core.text import decimals
 from tests.causes.test_targets import CLASSES, clean, own_run
 from tests.helpers.tiny_heads import SETTINGS, save_tiny_head, tiny_head
 from tests.helpers.tiny_models import HIDDEN, PAIR, TEXT
@@ -31,7 +32,7 @@ def test_a_projection_is_the_dot_product_with_the_unit_vector(entry: int) -> Non
     state = own_run(own, target).hidden_states[entry][0, 4].numpy()
     assert clean(target)[0] == pytest.approx(float(state @ vector / np.linalg.norm(vector)), abs=1e-5)
     assert target.last_state == (entry == 3)
-    assert f"its own length is {np.linalg.norm(vector):.2f}"[:26] in target.notices[-1]
+    assert f"its own length is {decimals(float(np.linalg.norm(vector)))}" in target.notices[-1]
 
 
 def test_two_texts_and_a_file_name_a_direction(tmp_path: Path) -> None:
@@ -39,14 +40,13 @@ def test_two_texts_and_a_file_name_a_direction(tmp_path: Path) -> None:
     source = folder_source("tiny", folder)
     named = open_target(source, SETTINGS, TEXT, None, f"direction:2,3,{TEXT} -> {PAIR}")
     tokenizer, model = tiny_head("bert", "sequence-classification", **CLASSES)[1].tokenizer, named.loaded.model
-    means = []
-    for text in (TEXT, PAIR):
-        with torch.no_grad():
-            states = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[2][0]
-        means.append(states.mean(dim=0).numpy())
-        alone = states if text == TEXT else alone
-    way = means[1] - means[0]
-    expected = float(alone[3].numpy() @ way / np.linalg.norm(way))
+    with torch.no_grad():
+        states = [
+            model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[2][0].numpy()
+            for text in (TEXT, PAIR)
+        ]
+    way = states[1].mean(axis=0) - states[0].mean(axis=0)
+    expected = float(states[0][3] @ way / np.linalg.norm(way))
     assert clean(named)[0] == pytest.approx(expected, abs=1e-5)
     file = tmp_path / "way.npy"
     np.save(file, way * 7)
