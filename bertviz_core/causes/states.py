@@ -101,17 +101,17 @@ def direction_target(
     check_place("hidden state", layer, loaded.num_hidden_layers + 1)
     check_place("token", position, len(tokens))
     wide = np.asarray(direction, dtype=np.float64)
-    length, said = float(np.linalg.norm(wide)), quoted(escape_controls(name), 60)
+    length, said = float(np.linalg.norm(wide)), _said(name)
     if not np.isfinite(length) or length == 0:
-        raise TextError(f"The vector of {said} has length {length}, so no direction; give another.")
+        raise TextError(f"A direction is needed, and {said} has length {length}; give another.")
     unit = torch.tensor(wide / length, dtype=torch.float32, device=loaded.device)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         state = _state(loaded, layer, inputs, lengths)
         if state.shape[-1] != len(unit):
             raise TextError(
-                f"The vector of {said} has {len(unit):,} numbers, a hidden state of {loaded.name!r} {state.shape[-1]:,}"
-                "; give one of this model."
+                f"A hidden state of {loaded.name!r} has {state.shape[-1]:,} numbers, {said} has {len(unit):,}; give "
+                "one of this model."
             )
         return state[:, position].float() @ unit
 
@@ -123,7 +123,7 @@ def direction_target(
         title=f"projection of token {position}, {state_name(layer)}, on {said}",
         unit="(no unit)",
         layer=layer,
-        notices=(f"The direction {said} is scaled to length 1; its own length is {decimals(length)}.",),
+        notices=(f"Scaled to length 1: {said}; its own length is {decimals(length)}.",),
     )
 
 
@@ -162,6 +162,12 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "fiu":
         raise TextError(f"{asked} is no vector of numbers; {form}")
     return np.array(found, dtype=np.float64)
+
+
+def _said(name: str) -> str:
+    """Where a direction is from, in a sentence."""
+    first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
+    return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
 
 
 def _state(

@@ -148,6 +148,8 @@ def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatc
     known = ~np.isnan(values)
     assert known.any(axis=1).tolist() == [True] * 4 + [False] * 2
     assert not known[:, HEADS + 2 :].any()
+    marks = [each for each in charts(partly)["causes_effects_so_far"]["layout"]["shapes"] if each["type"] == "rect"]
+    assert [each["x0"] < HEADS for each in marks] == [True]
     np.testing.assert_array_equal(values[known], cells(end, "causes_effects")[known])
     assert "rows so far" not in told(end)
     assert not np.isnan(cells(end, "causes_effects")[:, :HEADS]).any()

@@ -53,7 +53,8 @@ def progress_words(job: Job[Any], noun: str) -> str:
         return "Waiting for another list to be finished."
     left = job.seconds_left
     rest = f", about {duration(left)} left" if left is not None else ""
-    return f"{job.done:,} of {job.total:,} {noun}, {job.rate:,.0f} per second{rest}"
+    rate = f"{job.rate:,.0f}" if job.rate >= 1 else f"{job.rate:.1f}"
+    return f"{job.done:,} of {job.total:,} {noun}, {rate} per second{rest}"
 
 
 def _wait(job: Job[Any], noun: str, patience_s: float) -> None:

@@ -101,7 +101,8 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
         )
         line = {"color": theme.text, "width": 2}
         x, y = across + place[1], down + place[0]
-        figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
+        if not np.isnan(each.heads[place]):
+            figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
     figure.update_traces(
         selector={"type": "heatmap"},
         customdata=hovered.tolist(),
