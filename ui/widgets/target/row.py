@@ -22,7 +22,7 @@ from bertviz_core.predictions.labels import NEXT_SENTENCE
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.predictions.words import predicted_words
-from bertviz_core.text import counted, escape_controls
+from bertviz_core.text import counted, escape_controls, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.cache import models
@@ -39,6 +39,8 @@ TARGET, MEASURE, CLASS, AT, WORD = "target", "measure", "target_class", "target_
 LAYER, DIMENSION = "target_layer", "target_dimension"
 OF, CLASSES_OF = "classes_of", {"class": "the head", "probe": "the probe"}
 """Name in the address, and kind of target -> whose classes they are."""
+MOST_SAID = 120
+"""Characters of the second text that the line below the controls repeats."""
 CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
 FROM, TO = "direction_from", "direction_to"
 """Names in the address of the two texts of a direction, which are typed, too."""
@@ -89,9 +91,9 @@ def target_row(
         chosen = _CHOSEN[kind](name, offered.tasks, None if alone else pair(), probe)
     if chosen.kind == "cosine":
         example = ", an example: write your own under **Second text**" if pair() is None else ""
+        other = escape_markdown(shortened(chosen.pair or "", MOST_SAID))
         st.caption(
-            f"Target: the cosine of the text's sentence vector with that of “{escape_markdown(chosen.pair or '')}”"
-            f"{example}. {offered.missing}"
+            f"Target: the cosine of the text's sentence vector with that of “{other}”{example}. {offered.missing}"
         )
     elif offered.missing:
         st.caption(offered.missing)
