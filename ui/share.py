@@ -22,8 +22,8 @@ WORDS_OF_PAGE = {
     "representations": ("word", "first", "second"),
     "sentences": ("sentences", "query_sentence"),
     "corpus": ("corpus_query", "where"),
-    "causes": ("target_word", "effect_sentences"),
-    "words": ("target_word",),
+    "causes": ("target_word", "direction_from", "direction_to", "effect_sentences"),
+    "words": ("target_word", "direction_from", "direction_to"),
     "predictions": ("compare", "edited", "edited_pair", "labelled_texts", "many_texts"),
 }
 """Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""

@@ -5,7 +5,8 @@ the first term of the change in the gate, -output * d target / d output (Michel 
 absolute value and the mean over examples). The three disagree, so none of them is "the importance".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -29,6 +30,7 @@ def part_effects(
     tell: Progress | None = None,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+    seen: Callable[[PartEffects], None] | None = None,
 ) -> PartEffects:
     """The change of a target with each head, feed-forward block and layer, one at a time.
 
@@ -41,6 +43,7 @@ def part_effects(
         tell: called as tell(layers done, layers); what it raises (SupersededError) ends the work.
         max_batch_bytes: about how many bytes a batch may take.
         max_gradient_bytes: about how many bytes the run with gradients may take.
+        seen: called after every layer with the effects so far, NaN where none is measured yet.
 
     Raises:
         TextError: the run with gradients would take more, or as the target.
@@ -53,28 +56,84 @@ def part_effects(
     ):
         raise ValueError(f"{kind} with means of {means.model if means is not None else 'nothing'}")
     runs = InterventionRuns(target, max_batch_bytes)
+
+    def found(heads: Any, feed_forward: Any, layers: Any) -> PartEffects:
+        return PartEffects(
+            model=target.loaded.name,
+            target=target.name,
+            title=target.title,
+            unit=target.unit,
+            kind=kind,
+            tokens=target.tokens,
+            clean=runs.clean,
+            heads=heads,
+            feed_forward=feed_forward if runs.parts.feed_forward else None,
+            layers=layers if runs.parts.layers else None,
+            reference="" if means is None else reference_phrase(means),
+            shared=runs.shares,
+            seconds=perf_counter() - started,
+            notices=target.notices,
+        )
+
     if kind == "gradient":
-        heads, feed_forward, layers = _estimated(runs, max_gradient_bytes)
+        estimated = found(*_estimated(runs, max_gradient_bytes))
         if tell is not None:
             tell(runs.layers, runs.layers)
-    else:
-        heads, feed_forward, layers = _measured(runs, means, tell)
-    return PartEffects(
-        model=target.loaded.name,
-        target=target.name,
-        title=target.title,
-        unit=target.unit,
-        kind=kind,
-        tokens=target.tokens,
-        clean=runs.clean,
-        heads=heads,
-        feed_forward=feed_forward if runs.parts.feed_forward else None,
-        layers=layers if runs.parts.layers else None,
-        reference="" if means is None else reference_phrase(means),
-        shared=runs.shares,
-        seconds=perf_counter() - started,
-        notices=target.notices,
-    )
+        return estimated
+
+    def layer_done(done: int, *so_far: Any) -> None:
+        if seen is not None:
+            seen(found(*(each.copy() for each in so_far)))
+        if tell is not None:
+            tell(done, runs.layers)
+
+    return found(*_measured(runs, means, layer_done))
+
+
+def all_effects(
+    target: Target,
+    kinds: Sequence[EffectKind],
+    means: PartMeans | None = None,
+    tell: Progress | None = None,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    max_gradient_bytes: int = MAX_GRADIENT_BYTES,
+    seen: Callable[[EffectComparison], None] | None = None,
+) -> EffectComparison:
+    """The effects of several kinds, one kind after the other, and how far they agree on the heads.
+
+    Args:
+        target: the number.
+        kinds: what stands in a part's place.
+        means: for "mean", what part_means found.
+        tell: called as tell(layers done, layers of all kinds); what it raises (SupersededError) ends the work.
+        max_batch_bytes: about how many bytes a batch may take.
+        max_gradient_bytes: about how many bytes the run with gradients may take.
+        seen: called after every layer with the effects so far, NaN where none is measured yet.
+
+    Raises:
+        BertvizError: as part_effects.
+    """
+    done: list[PartEffects] = []
+
+    def layer_done(layer: int, layers: int) -> None:
+        if tell is not None:
+            tell(len(done) * layers + layer, len(kinds) * layers)
+
+    def so_far(effects: PartEffects) -> None:
+        if seen is not None:
+            seen(compared([*done, effects, *(_unknown(effects, later) for later in kinds[len(done) + 1 :])]))
+
+    for kind in kinds:
+        mean = means if kind == "mean" else None
+        done.append(part_effects(target, kind, mean, layer_done, max_batch_bytes, max_gradient_bytes, so_far))
+    return compared(done)
+
+
+def _unknown(like: PartEffects, kind: EffectKind) -> PartEffects:
+    """Effects of another kind, of which none is measured yet."""
+    blank = [None if each is None else np.full_like(each, np.nan) for each in (like.feed_forward, like.layers)]
+    heads = np.full_like(like.heads, np.nan)
+    return replace(like, kind=kind, heads=heads, feed_forward=blank[0], layers=blank[1])
 
 
 def reference_phrase(means: PartMeans) -> str:
@@ -83,10 +142,10 @@ def reference_phrase(means: PartMeans) -> str:
 
 
 def compared(effects: Sequence[PartEffects]) -> EffectComparison:
-    """Effects of several kinds on one target, and how far they agree on the heads."""
+    """Effects of several kinds on one target, and how far they agree on the heads that all of them know."""
     rows = np.stack([each.heads.ravel() for each in effects]).astype(np.float64)
     known = rows[:, ~np.isnan(rows).any(axis=0)]
-    centred = known - known.mean(axis=1, keepdims=True)
+    centred = known - known.sum(axis=1, keepdims=True) / max(1, known.shape[1])
     norms = np.sqrt((centred**2).sum(axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
         correlations = (centred @ centred.T) / (norms[:, None] * norms)
@@ -122,8 +181,8 @@ def effect_spread(effects: Iterable[PartEffects]) -> EffectSpread:
     )
 
 
-def _measured(runs: InterventionRuns, means: PartMeans | None, tell: Progress | None) -> tuple[Any, Any, Any]:
-    """Effects of the heads, the feed-forward blocks and the layers, layer by layer."""
+def _measured(runs: InterventionRuns, means: PartMeans | None, layer_done: Callable[..., None]) -> tuple[Any, Any, Any]:
+    """Effects of the heads, the feed-forward blocks and the layers, layer by layer; each layer is told with them."""
     heads = np.full((runs.layers, max(runs.head_counts)), np.nan, dtype=np.float32)
     feed_forward, layers = (np.full(runs.layers, np.nan, dtype=np.float32) for _ in range(2))
     for layer, count in enumerate(runs.head_counts):
@@ -138,8 +197,7 @@ def _measured(runs: InterventionRuns, means: PartMeans | None, tell: Progress | 
         heads[layer, :count] = effects[:count]
         feed_forward[layer] = effects[count] if runs.parts.feed_forward else np.nan
         layers[layer] = effects[-1] if runs.parts.layers else np.nan
-        if tell is not None:
-            tell(layer + 1, runs.layers)
+        layer_done(layer + 1, heads, feed_forward, layers)
     return heads, feed_forward, layers
 
 

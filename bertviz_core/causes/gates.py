@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bertviz_core.causes.interventions import Intervention
+from bertviz_core.causes.inside.interventions import Intervention
 from bertviz_core.causes.results import PartMeans
 
 if TYPE_CHECKING:

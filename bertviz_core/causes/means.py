@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.causes.interventions import Intervention, intervening
-from bertviz_core.causes.parts import model_parts
+from bertviz_core.causes.inside.interventions import Intervention, intervening
+from bertviz_core.causes.inside.parts import model_parts
 from bertviz_core.causes.results import PartMeans
 from bertviz_core.errors import Progress, TextError, UnsupportedModelError
 from bertviz_core.models.families import family

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertviz_core.causes.interventions import Intervention
+from bertviz_core.causes.inside.interventions import Intervention
 from bertviz_core.causes.results import Patches
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.errors import Progress, TextError

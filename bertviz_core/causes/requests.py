@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from bertviz_core.causes.states import BETWEEN, direction_target, file_direction, state_target, text_direction
 from bertviz_core.causes.targets import (
     MEASURES,
     Measure,
@@ -11,7 +12,6 @@ from bertviz_core.causes.targets import (
     class_target,
     cosine_target,
     probe_target,
-    state_target,
     word_target,
 )
 from bertviz_core.errors import TextError
@@ -26,11 +26,11 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 
-TargetKind = Literal["cosine", "class", "word", "answer", "probe", "state"]
+TargetKind = Literal["cosine", "class", "word", "answer", "probe", "state", "direction"]
 KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 FORMS = (
-    "cosine (with a second text), class:NAME, word:WORD@POSITION, answer, answer:FIRST-LAST, probe:FILE[@CLASS] or "
-    "state:ENTRY,TOKEN,DIMENSION"
+    "cosine (with a second text), class:NAME, word:WORD@POSITION, answer, answer:FIRST-LAST, probe:FILE[@CLASS], "
+    "state:ENTRY,TOKEN,DIMENSION, direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
 )
 """How a target is written."""
 
@@ -40,7 +40,7 @@ class TargetRequest(NamedTuple):
 
     kind: TargetKind
     argument: str = ""
-    """Name of the class, the word, or the probe's file and class; "" where there is none."""
+    """Name of the class, the word, the probe's file and class, or the direction; "" where there is none."""
     places: tuple[int, ...] = ()
     """The word's position, the answer's first and last token, or a hidden state's entry, token and dimension."""
 
@@ -83,6 +83,13 @@ def _request(kind: str, rest: str) -> TargetRequest | None:
     if kind == "state":
         places = _numbers(rest, ",")
         return TargetRequest("state", "", places) if len(places) == 3 else None
+    if kind == "direction":
+        entry, _, behind = rest.partition(",")
+        token, _, direction = behind.partition(",")
+        places = _numbers(f"{entry},{token}", ",")
+        first, arrow, second = direction.partition(BETWEEN)
+        named = bool(first.strip() and (second.strip() or not arrow))
+        return TargetRequest("direction", direction, places) if len(places) == 2 and named else None
     if kind == "class" and rest:
         return TargetRequest("class", rest)
     return TargetRequest("probe", rest) if kind == "probe" and rest else None
@@ -131,6 +138,8 @@ def open_target(
     if request.kind == "state":
         layer, position, dimension = request.places
         return state_target(loaded, tokenizer, text, pair, layer, position, dimension)
+    if request.kind == "direction":
+        return _of_direction(request, loaded, tokenizer, text, pair)
     head = load_head(source, settings, request.task, loaded) if head is None else head
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None
@@ -152,27 +161,41 @@ def _of_probe(
     request: TargetRequest, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, measure: Measure
 ) -> Target:
     """The target of a probe's class; without a class that which the probe gives to the text."""
-    path, label = request.argument, ""
-    if not Path(path).is_file():
-        path, _, label = request.argument.rpartition("@")
-    probe = probe_of_file(path or request.argument)
+    probe, label = named_probe(request.argument)
     if not label:
         prediction = probe_predictions(probe, loaded, tokenizer, [text])[0]
         label = prediction.labels[int(prediction.logits.argmax())]
     return probe_target(probe, loaded, tokenizer, text, label, measure)
 
 
-def probe_of_file(path: str) -> Probe:
-    """The probe of a file that Save the probe wrote.
+def _of_direction(
+    request: TargetRequest, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None
+) -> Target:
+    """The projection on the way from one text to another, or on the vector of a file."""
+    (layer, position), (first, arrow, second) = request.places, request.argument.partition(BETWEEN)
+    if arrow:
+        name = f"{first.strip()}{BETWEEN}{second.strip()}"
+        direction = text_direction(loaded, tokenizer, first.strip(), second.strip(), layer)
+    else:
+        name, direction = request.argument, file_direction(request.argument)
+    return direction_target(loaded, tokenizer, text, pair, layer, position, direction, name)
+
+
+def named_probe(argument: str) -> tuple[Probe, str]:
+    """The probe of FILE or FILE@CLASS, as Save the probe wrote it, and the class; "" where none is named.
 
     Raises:
         TextError: there is no such file.
         CheckpointError: it holds no probe.
     """
+    path, label = argument, ""
+    if not Path(path).is_file():
+        path, _, label = argument.rpartition("@")
+    path = path or argument
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         raise TextError(
             f"The probe {quoted(escape_controls(path), 60)} cannot be read; give the file that Save the probe wrote."
         ) from error
-    return read_probe(Path(path).name, data)
+    return read_probe(Path(path).name, data), label

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.causes.gates import Gated, GateRows, joined, open_gates
-from bertviz_core.causes.interventions import Intervention, intervening
-from bertviz_core.causes.parts import Parts, model_parts
+from bertviz_core.causes.inside.interventions import Intervention, intervening
+from bertviz_core.causes.inside.parts import Parts, model_parts
 from bertviz_core.causes.results import PartMeans
 from bertviz_core.causes.targets import Target
 from bertviz_core.errors import BertvizError, Progress, TextError, UnsupportedModelError

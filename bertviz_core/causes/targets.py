@@ -21,7 +21,7 @@ from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import plan_vectors, sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import escape_controls, quoted
-from bertviz_core.trace.forward import forward, hidden_states
+from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import ModelRow, model_inputs, reset_model_state
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.placed_words import word_id_at
@@ -43,7 +43,7 @@ class Target:
 
     name: str
     """As it is asked for: "cosine", "class:NAME", "word:WORD@POSITION", "answer:FIRST-LAST",
-    "probe:FILE" or "state:ENTRY,TOKEN,DIMENSION"."""
+    "probe:FILE", "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
     title: str
     """What the number is, for titles."""
     unit: str
@@ -93,7 +93,7 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
         vectors = plan_vectors(loaded, plan, inputs, lengths, skipped)[:, : plan.truncate_dim]
         return torch.nn.functional.cosine_similarity(vectors, fixed[None], dim=1)
 
-    return _target(
+    return made_target(
         loaded,
         tokens,
         values,
@@ -102,51 +102,6 @@ def cosine_target(loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair
         unit="cosine",
         layer=plan.layer,
         notices=other.notices,
-    )
-
-
-def state_target(
-    loaded: LoadedModel,
-    tokenizer: TextTokenizer,
-    text: str,
-    pair: str | None,
-    layer: int,
-    position: int,
-    dimension: int,
-) -> Target:
-    """One number of one hidden state, as it is.
-
-    Args:
-        loaded: the model.
-        tokenizer: its tokenizer.
-        text: the text.
-        pair: the second text, or None.
-        layer: entry of the hidden states; 0 is the embedding output.
-        position: token.
-        dimension: of its vector.
-
-    Raises:
-        TextError: there is no such entry, token or dimension.
-        BertvizError: the model gives no hidden states.
-    """
-    tokens = tokenize(tokenizer, text, pair)
-    _check_place("hidden state", layer, loaded.num_hidden_layers + 1)
-    _check_place("token", position, len(tokens))
-
-    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
-        reset_model_state(loaded.model, max(lengths))
-        state = hidden_states(loaded, forward(loaded, inputs, output_hidden_states=True))[layer]
-        _check_place("dimension", dimension, state.shape[-1])
-        return state[:, position, dimension].float()
-
-    return _target(
-        loaded,
-        tokens,
-        values,
-        name=f"state:{layer},{position},{dimension}",
-        title=f"dimension {dimension} of token {position}, {state_name(layer)}",
-        unit="(no unit)",
-        layer=layer,
     )
 
 
@@ -174,7 +129,7 @@ def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure =
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         return class_number(_head_output(head, inputs, lengths)["logits"], place, measure, scoring)
 
-    return _target(
+    return made_target(
         head,
         tokens,
         values,
@@ -200,7 +155,7 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
         UnsupportedModelError: the head is of another task.
     """
     word_head = WordHead(head)
-    _check_place("token", position, len(tokens))
+    check_place("token", position, len(tokens))
     word_id = word_id_at(tokenizer, tokens, word, position)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
@@ -209,7 +164,7 @@ def word_target(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens, word:
         logits = word_head.logits_unlocked(output, word_head.states(output)[:, position])
         return logits.log_softmax(dim=-1)[:, word_id]
 
-    return _target(
+    return made_target(
         head,
         tokens,
         values,
@@ -253,7 +208,7 @@ def answer_target(
         return score.float()
 
     said = " ".join(tokens.tokens[first : last + 1])
-    return _target(
+    return made_target(
         head,
         tokens,
         values,
@@ -296,7 +251,7 @@ def probe_target(
         logits = plan_vectors(loaded, plan, inputs, lengths) @ weight.T + bias
         return class_number(logits, place, measure, "softmax")
 
-    return _target(
+    return made_target(
         loaded,
         tokens,
         values,
@@ -308,7 +263,7 @@ def probe_target(
     )
 
 
-def _target(
+def made_target(
     of: LoadedModel | HeadModel,
     tokens: Tokens,
     values: Values,
@@ -337,7 +292,12 @@ def _target(
     )
 
 
-def _check_place(what: str, number: int, count: int) -> None:
+def check_place(what: str, number: int, count: int) -> None:
+    """Refuse what does not exist.
+
+    Raises:
+        TextError: there is no such place.
+    """
     if not 0 <= number < count:
         raise TextError(f"There is no {what} {number}; here are {what}s 0 to {count - 1}.")
 

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.causes.effects import compared, effect_spread, part_effects
+from bertviz_core.causes.effects import all_effects, compared, effect_spread, part_effects
 from bertviz_core.causes.gates import Gated, head_gates
 from bertviz_core.causes.means import part_means, reference_texts
+from bertviz_core.causes.results import EffectComparison
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import Target, class_target, word_target
 from bertviz_core.errors import SupersededError, TextError
+from bertviz_core.figures.predictions.causes.maps import effect_columns
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_causes import ATTENDING, cut_head, opened, plain_value, tiny_runs, tiny_target
@@ -124,6 +126,24 @@ def test_kinds_are_compared_and_texts_averaged() -> None:
     assert np.isnan(effect_spread(each[:1]).spread).all()
     with pytest.raises(TextError, match="no text"):
         effect_spread([])
+
+
+def test_what_is_seen_on_the_way_is_a_part_of_the_end() -> None:
+    target, kinds = tiny_target("bert"), ("zero", "mean", "gradient")
+    means = part_means(*opened("bert"))
+    told: list[tuple[int, int]] = []
+    seen: list[EffectComparison] = []
+    end = all_effects(target, kinds, means, lambda *step: told.append(step), seen=seen.append)
+    assert told == [(1, 9), (2, 9), (3, 9), (4, 9), (5, 9), (6, 9), (9, 9)]
+    cells = [np.stack([effect_columns(each)[0] for each in comparison.effects]) for comparison in (*seen, end)]
+    for place, found in enumerate(cells[:-1]):
+        assert tuple(each.kind for each in seen[place].effects) == kinds
+        known = ~np.isnan(found)
+        assert known.all(axis=2).ravel().tolist() == [row <= place for row in range(9)]
+        np.testing.assert_array_equal(found[known], cells[-1][known])
+    assert len(seen) == 6
+    assert not np.isnan(cells[-1]).any()
+    np.testing.assert_array_equal(end.effects[1].heads, part_effects(target, "mean", means).heads)
 
 
 def test_what_is_too_large_or_not_wanted_ends() -> None:

@@ -1,6 +1,7 @@
 """Gates: what they take away is what zeroed weights take away, in every family that attends; a row of ones is nothing.
 
-Covers `bertviz_core/causes/interventions.py`, `bertviz_core/causes/parts.py` and `bertviz_core/causes/runs.py`.
+Covers `bertviz_core/causes/inside/interventions.py`, `bertviz_core/causes/inside/parts.py` and
+`bertviz_core/causes/runs.py`.
 """
 
 import threading

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.causes.interventions import Intervention
+from bertviz_core.causes.inside.interventions import Intervention
 from bertviz_core.causes.patches import Donor, Patched, patches
 from bertviz_core.errors import SupersededError, TextError
 from bertviz_core.trace.run import RUN_LOCK

@@ -23,6 +23,8 @@ from tests.helpers.tiny_models import PAIR, TEXT
         ("answer:3-5", True, TargetRequest("answer", "", (3, 5)), "question-answering"),
         ("probe:a.zip@joy", False, TargetRequest("probe", "a.zip@joy"), None),
         ("state:6,0,99", False, TargetRequest("state", "", (6, 0, 99)), None),
+        ("direction:6,0,a, b->c", False, TargetRequest("direction", "a, b->c", (6, 0)), None),
+        ("direction:6,0,way.npy", False, TargetRequest("direction", "way.npy", (6, 0)), None),
     ],
 )
 def test_a_name_is_read(name: str | None, pair: bool, request_: TargetRequest, task: str | None) -> None:
@@ -43,6 +45,9 @@ def test_a_name_is_read(name: str | None, pair: bool, request_: TargetRequest, t
         ("word:bank@x", True, "is no target"),
         ("answer:3", True, "is no target"),
         ("state:6,0", False, "is no target"),
+        ("direction:6,0,", False, "is no target"),
+        ("direction:6,0,a->", False, "is no target"),
+        ("direction:6,way.npy", False, "is no target"),
         ("joy\u202e", True, r"'joyU\+202E' is no target"),
     ],
 )

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from bertviz_core.causes.states import direction_target, state_target
 from bertviz_core.causes.targets import (
     Target,
     answer_target,
     class_target,
     cosine_target,
     probe_target,
-    state_target,
     word_target,
 )
 from bertviz_core.errors import TextError
@@ -126,14 +126,6 @@ def test_a_probe_is_its_weights_times_the_pooled_states() -> None:
     assert probe_target(replace(probe, layer=3), head.base, tokenizer, TEXT, "b").last_state
 
 
-@pytest.mark.parametrize("entry", [0, 2, 3])
-def test_a_hidden_state_is_the_number_that_the_model_gives_there(entry: int) -> None:
-    head, tokenizer, own = tiny_head("bert", "sequence-classification", **CLASSES)
-    target = state_target(head.base, tokenizer, TEXT, None, entry, 4, 7)
-    assert clean(target)[0] == pytest.approx(float(own_run(own, target).hidden_states[entry][0, 4, 7]), abs=1e-6)
-    assert target.last_state == (entry == 3)
-
-
 def targets() -> dict[str, Callable[[], Target]]:
     classes, tokenizer, _ = tiny_head("bert", "sequence-classification", **CLASSES)
     words, word_tokenizer, _ = tiny_head("bert", "masked-lm")
@@ -144,6 +136,9 @@ def targets() -> dict[str, Callable[[], Target]]:
         "answer": lambda: answer_target(answers, answer_tokenizer, TEXT, PAIR, (9, 10)),
         "cosine": lambda: cosine_target(words.base, word_tokenizer, TEXT, PAIR, SentencePlan("mean")),
         "state": lambda: state_target(words.base, word_tokenizer, TEXT, None, 2, 3, 5),
+        "direction": lambda: direction_target(
+            words.base, word_tokenizer, TEXT, None, 2, 3, np.arange(HIDDEN, dtype=np.float32), "own"
+        ),
         "pooler": lambda: cosine_target(classes.base, tokenizer, TEXT, PAIR, SentencePlan("pooler")),
     }
 

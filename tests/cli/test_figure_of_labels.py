@@ -5,15 +5,22 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
+from bertviz_core.models.sources import resolve
+from bertviz_core.predictions.labelled.probe import probe_bytes
+from bertviz_core.predictions.labelled.results import Probe
 from tests.cli.conftest import Command
-from tests.pages.labels import CONTEXT, FIGURES, QUESTION, TEXT, save_heads
-from tests.pages.opened import _decoded, opened
+from tests.helpers.tiny_models import HIDDEN
+from tests.pages.labels import CONTEXT, FIGURES, LABELLED, NAMES, QUESTION, TEXT, save_heads
+from tests.pages.opened import SHELL, _decoded, opened
+from ui.session import TRAINED_PROBE, settings
 from ui.views.causes import cache as causes_cache
 from ui.views.words import cache as words_cache
 
@@ -35,6 +42,45 @@ def test_a_file_has_the_picture_of_the_page(
 ) -> None:
     model, texts, address = FIGURES[words]
     name, *options = shlex.split(words)
+    taken = written(monkeypatch)
+    done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
+    assert done.returncode == 0, done.stderr
+    at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=texts[0], **address)
+    assert same_picture(at, name, taken[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "address"),
+    [
+        ("accuracy", "--set target=probe:{} --set count=2", {"view": "Many sentences", "count": "2"}),
+        ("effect-spread", "--set target=probe:{}@entailment", {"view": "Many sentences", "target_class": "entailment"}),
+        ("word-classes", "--set target=probe:{}", {"view": "Classes"}),
+        ("effects", "--set target=probe:{} --set measure=margin", {"view": "Effects", "measure": "margin"}),
+    ],
+)
+def test_a_file_of_a_probe_has_the_picture_of_the_page(
+    name: str, options: str, address: dict[str, str], command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(0)
+    weight, bias = draw.normal(size=(3, HIDDEN)).astype(np.float32), draw.normal(size=3).astype(np.float32)
+    revision = resolve("words", settings()).revision
+    probe = Probe("words", revision, "mean", 2, NAMES, weight, bias, "own.csv", 30, 0, 0.8, 0.05)
+    file = tmp_path / "probe.zip"
+    file.write_bytes(probe_bytes(probe))
+    listed = LABELLED if address["view"] == "Many sentences" else (TEXT,)
+    taken = written(monkeypatch)
+    done = command("figure", name, "words", *listed, *shlex.split(options.format(file)), "-o", str(tmp_path / "a.svg"))
+    assert done.returncode == 0, done.stderr
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    at.switch_page(f"../pages/{all_figures()[name].chart.partition('_')[0]}.py")
+    at.session_state[TRAINED_PROBE] = probe
+    typed = {"effect_list": "my own list", "effect_sentences": "\n".join(LABELLED)}
+    at.query_params.update({"model": "words", "text": TEXT, "target": "probe", **typed, **address})
+    assert same_picture(at.run(), name, taken[0])
+
+
+def written(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
+    """The pictures that the command makes files of; no page says that it takes long."""
     taken: list[FigureSpec] = []
 
     def keep(ending: str, picture: Any, *_: Any) -> bytes:
@@ -42,16 +88,18 @@ def test_a_file_has_the_picture_of_the_page(
         return b"kept"
 
     monkeypatch.setattr(figure_command, "file_content", keep)
-    done = command("figure", name, model, *texts, *options, "-o", str(tmp_path / "a.svg"))
-    assert done.returncode == 0, done.stderr
     for cache in (causes_cache, words_cache):
         monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
-    at = opened(all_figures()[name].chart.partition("_")[0], model=model, text=texts[0], **address)
+    return taken
+
+
+def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:
+    """Whether the page shows the picture that a file was made of."""
     assert not at.exception
     (chart,) = (each for each in at.get("plotly_chart") if each.proto.id.endswith(f"-{all_figures()[name].chart}"))
-    shown, written = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(taken[0].drawn(LIGHT).to_json()))
-    parts = [json.dumps([each["data"], each["layout"]], sort_keys=True) for each in (shown, written)]
-    assert parts[0] == parts[1]
+    shown, taken = _decoded(json.loads(chart.proto.spec)), _decoded(json.loads(picture.drawn(LIGHT).to_json()))
+    parts = [json.dumps([each["data"], each["layout"]], sort_keys=True) for each in (shown, taken)]
+    return parts[0] == parts[1]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +112,8 @@ def test_a_file_has_the_picture_of_the_page(
         (f"next-sentence pretraining '{TEXT}' --task next-sentence", "give the second text"),
         (f"tags classes '{TEXT}'", "asks for token-classification"),
         (f"answer-map answers '{QUESTION}' --pair '{CONTEXT}' --set window=7", "There is no window=7"),
+        (f"effect-spread words '{TEXT}' '{QUESTION}' --set target=probe:nowhere.zip", "nowhere.zip' cannot be read"),
+        (f"accuracy classes '{LABELLED[0]}' '{LABELLED[1]}' --set target=cosine", "is of all classes"),
     ],
 )
 def test_what_is_missing_is_one_sentence(words: str, told: str, command: Command, tmp_path: Path) -> None:

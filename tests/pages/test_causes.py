@@ -5,6 +5,7 @@ Covers `pages/causes.py`, `ui/views/causes/*.py`, `bertviz_core/cli/figure/input
 
 import json
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,13 @@ from bertviz_core.text import decimals
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
+from ui.cache.jobs import Job
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.views.causes import cache
 
 TEXT = "I love my pet python."
 LAYERS, HEADS, SIZE = 6, 12, 32
+WAIT_S = 60
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +104,67 @@ def test_the_map_has_the_effects_of_a_model_without_each_head() -> None:
     rows = at.dataframe[0].value
     assert len(rows) == LAYERS * (HEADS + 2)
     assert rows["taken away"].abs().is_monotonic_decreasing
+
+
+class Gate:
+    """Where work is held."""
+
+    def __init__(self) -> None:
+        self.reached, self.go = Event(), Event()
+        self.count = self.at = 0
+
+    def pages(self, at: int, monkeypatch: pytest.MonkeyPatch, **address: str) -> tuple[AppTest, AppTest]:
+        """The page while the work is held at its partial result of this number, and at the end."""
+        self.at = at
+        shown(**address)
+        assert self.reached.wait(WAIT_S)
+        partly = shown(**address)
+        self.go.set()
+        monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+        return partly, shown(**address)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """Work that stops where it has shown so many partial results, until it is let go."""
+    held, show = Gate(), Job.show
+
+    def shown_and_held(job: Job[Any], so_far: Any) -> None:
+        show(job, so_far)
+        held.count += 1
+        if held.count == held.at:
+            held.reached.set()
+            assert held.go.wait(WAIT_S)
+
+    monkeypatch.setattr(Job, "show", shown_and_held)
+    monkeypatch.setattr(cache, "PATIENCE_S", 0.0)
+    return held
+
+
+def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    partly, end = gate.pages(4, monkeypatch, text="Rows that are done are drawn.")
+    values = cells(partly, "causes_effects_so_far")
+    assert "4 of 18 rows so far." in told(partly)
+    known = ~np.isnan(values)
+    assert known.any(axis=1).tolist() == [True] * 4 + [False] * 2
+    assert not known[:, HEADS + 2 :].any()
+    marks = [each for each in charts(partly)["causes_effects_so_far"]["layout"]["shapes"] if each["type"] == "rect"]
+    assert [each["x0"] < HEADS for each in marks] == [True]
+    np.testing.assert_array_equal(values[known], cells(end, "causes_effects")[known])
+    assert "rows so far" not in told(end)
+    assert not np.isnan(cells(end, "causes_effects")[:, :HEADS]).any()
+
+
+def test_sentences_that_are_done_are_averaged_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ("It rained for days.", "She reads a book.", "Nobody called.")
+    address = {"view": "Many sentences", "effect_list": "my own list"}
+    partly, end = gate.pages(1, monkeypatch, effect_sentences="\n".join(lines), **address)
+    assert "2 of 3 sentences so far." in told(partly)
+    alone = shown(effect_sentences="\n".join(lines[:2]), **address)
+    first, whole = ([each["z"] for each in charts(at)["causes_spread"]["data"]] for at in (alone, end))
+    seen = [each["z"] for each in charts(partly)["causes_spread_so_far"]["data"]]
+    np.testing.assert_array_equal(seen[0], first[0])
+    assert not np.array_equal(first[0], whole[0])
 
 
 def test_a_chosen_head_is_marked_told_and_linked() -> None:

@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from bertviz_core.models.sources import resolve
+from bertviz_core.predictions.labelled.probe import probe_bytes
+from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.text import decimals
 from tests.pages.labels import NAMES, save_heads
-from tests.pages.opened import metrics, opened
+from tests.pages.opened import SHELL, metrics, opened
 from tests.pages.test_causes import HEADS, cells, charts
+from ui.session import TRAINED_PROBE, settings
 from ui.views.causes import cache
 
 OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank lends."}
@@ -66,3 +72,24 @@ def test_the_code_of_right_answers_gives_their_shares(tmp_path: Path, monkeypatc
     shares = names["accuracy_curves"](names["runs"], 2, names["answers"], names["listed"].labels, names["means"])
     np.testing.assert_allclose(shares[0].values[0], lines_drawn["greedy"], atol=1e-6)
     np.testing.assert_allclose(shares[2].values.mean(axis=0), lines_drawn["random, mean of 20 orders"], atol=1e-6)
+
+
+def test_the_code_of_a_probes_right_answers_gives_their_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.chdir(tmp_path)
+    weight = np.random.default_rng(1).normal(size=(2, 384)).astype(np.float32)
+    revision, bias = resolve(DEFAULT_MODEL, settings()).revision, np.zeros(2, np.float32)
+    probe = Probe(DEFAULT_MODEL, revision, "mean", 6, ("no", "yes"), weight, bias, "mine", 4, 0, 0.5, 0.1)
+    (tmp_path / "probe.zip").write_bytes(probe_bytes(probe))
+    at = AppTest.from_file(str(SHELL), default_timeout=120)
+    at.switch_page("../pages/causes.py")
+    at.session_state[TRAINED_PROBE] = probe
+    lines = "The bank raised its rates.\tno\nMy pet is asleep.\tyes\nIt rained all night.\tno"
+    address = {"view": "Many sentences", "target": "probe", "effect_list": "my own list", "count": "1"}
+    at.query_params.update({**address, "effect_sentences": lines, "causes_accuracy_explained": "true"})
+    at.run()
+    assert not at.exception
+    names = run(at.code[0].value)
+    shares = names["accuracy_curves"](names["runs"], 1, names["answers"], names["listed"].labels, names["means"])
+    lines_drawn = {each.get("name"): each["y"] for each in charts(at)["causes_accuracy"]["data"]}
+    np.testing.assert_allclose(shares[0].values[0], lines_drawn["greedy"], atol=1e-6)

@@ -88,6 +88,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("causes", {"changed_head": "layer 2, head 7"}, {}),
     ("causes", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
     ("causes", {"target": "state", "target_layer": "after layer 2", "target_at": 3, "target_dimension": 7}, {}),
+    ("causes", {"target": "direction", "target_at": 3}, {"direction_from": "Bad.", "direction_to": "Good."}),
     ("causes", {"view": "Several heads", "count": 3, "removed_for": "its mean"}, {}),
     (
         "causes",

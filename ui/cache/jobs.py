@@ -9,7 +9,7 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Generic, Literal, TypeVar
 
-from bertviz_core.errors import BertvizError, BusyError, Progress, SupersededError
+from bertviz_core.errors import BertvizError, BusyError, SupersededError
 from ui.cache.byte_cache import ByteCache
 
 State = Literal["waiting", "running", "done", "stopped", "failed"]
@@ -21,12 +21,13 @@ TURN_S = 0.1
 class Job(Generic[T]):
     """One piece of work of countable steps, such as sentences or bytes."""
 
-    def __init__(self, total: int, work: Callable[[Progress], T], turn: "Lock | None", given_nbytes: int = 0) -> None:
+    def __init__(self, total: int, work: "Callable[[Job[T]], T]", turn: "Lock | None", given_nbytes: int = 0) -> None:
         """A job that has not begun.
 
         Args:
             total: steps in all.
-            work: makes the result; what it is given must be called with (done, total) and may raise.
+            work: makes the result; it is given the job, which must be called with (done, total) and may raise, and to
+                which it may show what there is so far.
             turn: held while the job runs; None for a short one.
             given_nbytes: bytes of what it works on.
         """
@@ -35,6 +36,7 @@ class Job(Generic[T]):
         self.state: State = "waiting"
         self.error: Exception | None = None
         self.result: T | None = None
+        self.so_far: T | None = None
         self._work, self._turn = work, turn
         self._stop, self._ended = Event(), Event()
         self._began = self._finished = perf_counter()
@@ -71,7 +73,12 @@ class Job(Generic[T]):
         """What it will still take at this rate; None before there is one."""
         return (self.total - self.done) / self.rate if self.rate else None
 
-    def _tell(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int) -> None:
+        """As a Progress of the work: how far it is.
+
+        Raises:
+            SupersededError: the job is to end.
+        """
         if self._before is None:
             self._before = done, self._began
         elif total != self.total or done < self.done:  # texts are run, then heads are fitted to them
@@ -80,13 +87,17 @@ class Job(Generic[T]):
         if self._stop.is_set():
             raise SupersededError
 
+    def show(self, so_far: T) -> None:
+        """The result as far as it is known, for those who wait; it is let go when the job is done."""
+        self.so_far = so_far
+
     def _run(self) -> None:
         try:
             self._take_turn()
             try:
                 self.state, self._began = "running", perf_counter()
-                self.result = self._work(self._tell)
-                self.done, self.state = self.total, "done"
+                self.result = self._work(self)
+                self.done, self.so_far, self.state = self.total, None, "done"
             finally:
                 if self._turn:
                     self._turn.release()
@@ -131,7 +142,7 @@ class JobBoard(Generic[T]):
         with self._lock:
             return self._find(key)
 
-    def start(self, key: str, total: int, work: Callable[[Progress], T], given_nbytes: int = 0) -> Job[T]:
+    def start(self, key: str, total: int, work: Callable[[Job[T]], T], given_nbytes: int = 0) -> Job[T]:
         """The job of this key, begun if there is none.
 
         Args:
@@ -144,8 +155,8 @@ class JobBoard(Generic[T]):
             BusyError: what other jobs still work on leaves no room for it.
         """
 
-        def work_and_keep(tell: Progress) -> T:
-            result = work(tell)
+        def work_and_keep(job: Job[T]) -> T:
+            result = work(job)
             with self._lock:
                 self._finished.put((self, key), started, self._nbytes(result))
                 if self._jobs.get(key) is started:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from bertviz_core.causes.interventions import Intervention, intervening
+from bertviz_core.causes.inside.interventions import Intervention, intervening
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import cosine_target
 from bertviz_core.causes.words.results import PairLedger

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.causes.interventions import intervening
+from bertviz_core.causes.inside.interventions import intervening
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import cosine_target
 from bertviz_core.causes.words.pairs import TOLERANCE, _State, pair_ledger

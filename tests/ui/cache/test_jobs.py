@@ -131,6 +131,27 @@ def test_a_stopped_job_ends_at_its_next_batch_and_can_begin_anew() -> None:
     assert ended(board.start("k", 3, at_once)).state == "done"
 
 
+def test_what_there_is_so_far_is_seen_until_the_job_is_done_and_after_a_stop() -> None:
+    begun, go, part = Event(), Event(), made(1)
+
+    def work(job: Job[SentenceVectors]) -> SentenceVectors:
+        job.show(part)
+        begun.set()
+        assert go.wait(WAIT_S)
+        job(1, 3)
+        return made()
+
+    board = JobBoard(10, size, ByteCache(ROOM))
+    jobs = [board.start(key, 3, work) for key in ("stopped", "done")]
+    assert begun.wait(WAIT_S)
+    assert jobs[0].so_far is part
+    assert jobs[0].result is None
+    jobs[0].stop()
+    go.set()
+    assert [ended(job).state for job in jobs] == ["stopped", "done"]
+    assert [job.so_far for job in jobs] == [part, None]
+
+
 def test_long_jobs_take_turns_and_short_ones_do_not_wait() -> None:
     board, work = JobBoard(2, size, ByteCache(ROOM)), Held()
     long = board.start("long", 3, work)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from bertviz_core.causes.effects import compared, effect_spread, gradient_nbytes, part_effects
+from bertviz_core.causes.effects import all_effects, effect_spread, gradient_nbytes, part_effects
 from bertviz_core.causes.gates import head_gates
 from bertviz_core.causes.means import part_means, reference_texts
 from bertviz_core.causes.patches import patches
@@ -26,6 +26,7 @@ from bertviz_core.causes.results import (
     EffectKind,
     EffectSpread,
     JointRemoval,
+    PartEffects,
     PartMeans,
     Patches,
     RemovalCurve,
@@ -41,7 +42,7 @@ from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import ledgers, models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
-from ui.cache.jobs import JobBoard
+from ui.cache.jobs import Job, JobBoard
 from ui.cache.ledgers import SourceKey, source_key
 from ui.session import settings
 from ui.widgets.lists.progress import awaited
@@ -63,8 +64,10 @@ def jobs() -> JobBoard[Any]:
     return JobBoard(SHORT, held_nbytes, results())
 
 
-def effects(name: str, chosen: ChosenTarget, kinds: tuple[EffectKind, ...]) -> EffectComparison:
-    """The effects of every part, of each kind; the page ends here until they are there.
+def effects(
+    name: str, chosen: ChosenTarget, kinds: tuple[EffectKind, ...], draw: Callable[[EffectComparison], None]
+) -> EffectComparison:
+    """The effects of every part, of each kind; the page ends here until they are there, and draws those that are.
 
     Raises:
         BertvizError: as part_effects and open_target.
@@ -73,15 +76,12 @@ def effects(name: str, chosen: ChosenTarget, kinds: tuple[EffectKind, ...]) -> E
     before = len(reference_texts())
     total = before + layers * len(kinds)
 
-    def work(target: Target, tell: Progress) -> EffectComparison:
-        means, found = _means(name, target, tokenizer, _after(tell, 0, total)), []
-        for place, kind in enumerate(kinds):
-            done = _after(tell, before + place * layers, total)
-            mean = means if kind == "mean" else None
-            found.append(part_effects(target, kind, mean, done, limits.max_batch_bytes, limits.max_gradient_bytes))
-        return compared(found)
+    def work(target: Target, job: Job[EffectComparison]) -> EffectComparison:
+        means, done = _means(name, target, tokenizer, _after(job, 0, total)), _after(job, before, total)
+        bounds = limits.max_batch_bytes, limits.max_gradient_bytes
+        return all_effects(target, kinds, means, done, *bounds, job.show)
 
-    return _awaited("effects", name, chosen, kinds, work, total, _rows(name, len(kinds)))
+    return _awaited("effects", name, chosen, kinds, work, total, _rows(name, len(kinds)), draw)
 
 
 def joint(name: str, chosen: ChosenTarget, places: tuple[Place, ...], kind: EffectKind) -> JointRemoval:
@@ -138,8 +138,14 @@ def patched(name: str, chosen: ChosenTarget, other: str) -> Patches:
     return _awaited("patches", name, chosen, other, work, layers, layers * (len(tokens) + head_count(name)))
 
 
-def spread(name: str, chosen: ChosenTarget, texts: tuple[str, ...], kind: EffectKind) -> EffectSpread:
-    """Mean and standard deviation of each head's effect over texts.
+def spread(
+    name: str,
+    chosen: ChosenTarget,
+    texts: tuple[str, ...],
+    kind: EffectKind,
+    draw: Callable[[EffectSpread], None],
+) -> EffectSpread:
+    """Mean and standard deviation of each head's effect over texts; until all are run, over the first of them.
 
     Raises:
         BertvizError: as part_effects and open_target.
@@ -148,15 +154,18 @@ def spread(name: str, chosen: ChosenTarget, texts: tuple[str, ...], kind: Effect
     before = len(reference_texts()) if kind == "mean" else 0
     steps = before + layers * len(texts)
 
-    def work(targets: Sequence[Target], tell: Progress) -> EffectSpread:
-        means = _means(name, targets[0], tokenizer, _after(tell, 0, steps)) if kind == "mean" else None
-        return effect_spread(
-            part_effects(target, kind, means, _after(tell, before + place * layers, steps), limits.max_batch_bytes)
-            for place, target in enumerate(targets)
-        )
+    def work(targets: Sequence[Target], job: Job[EffectSpread]) -> EffectSpread:
+        means = _means(name, targets[0], tokenizer, _after(job, 0, steps)) if kind == "mean" else None
+        found: list[PartEffects] = []
+        for target in targets:
+            done = _after(job, before + len(found) * layers, steps)
+            found.append(part_effects(target, kind, means, done, limits.max_batch_bytes))
+            if len(found) > 1:
+                job.show(effect_spread(found))
+        return effect_spread(found)
 
     asked = [chosen._replace(text=text) for text in texts]
-    return _awaited_list("spread", name, asked, kind, work, steps, _rows(name, len(texts)))
+    return _awaited_list("spread", name, asked, kind, work, steps, _rows(name, len(texts)), draw)
 
 
 def accuracy(
@@ -247,9 +256,10 @@ def _awaited(
     name: str,
     chosen: ChosenTarget,
     more: object,
-    work: Callable[[Target, Progress], T],
+    work: Callable[[Target, Job[T]], T],
     steps: int,
     rows: int,
+    draw: Callable[[T], None] | None = None,
 ) -> T:
     """The result of a job; a long one begins when the reader agrees. The target is opened here, where the session is.
 
@@ -261,8 +271,9 @@ def _awaited(
         work: makes it.
         steps: that the work tells.
         rows: about how many runs of the text it takes.
+        draw: shows the result as far as it is known.
     """
-    return _awaited_list(what, name, [chosen], more, lambda targets, tell: work(targets[0], tell), steps, rows)
+    return _awaited_list(what, name, [chosen], more, lambda targets, job: work(targets[0], job), steps, rows, draw)
 
 
 def _awaited_list(
@@ -270,9 +281,10 @@ def _awaited_list(
     name: str,
     chosen: Sequence[ChosenTarget],
     more: object,
-    work: Callable[[Sequence[Target], Progress], T],
+    work: Callable[[Sequence[Target], Job[T]], T],
     steps: int,
     rows: int,
+    draw: Callable[[T], None] | None = None,
 ) -> T:
     """As _awaited, of the targets of several texts; what it takes is estimated by the longest of them."""
     facts = (what, source_key(name), *chosen, more)
@@ -282,5 +294,5 @@ def _awaited_list(
         longest = max((read(name, each) for each in chosen), key=len)
         agreed_cost(models.loaded(name), longest, rows)
         job = jobs().start(key, steps, partial(work, [opened_target(name, each) for each in chosen]))
-    result: T = awaited(jobs, key, job, "steps", PATIENCE_S)
+    result: T = awaited(jobs, key, job, "steps", PATIENCE_S, draw=draw)
     return result

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,7 +16,7 @@ from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.session import store, stored
 from ui.views.causes import cache, controls, texts
-from ui.widgets.figure_block import figure_block, numbers_table
+from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.target.opened import ChosenTarget
 
@@ -31,7 +32,7 @@ SEEN = "causes_cell_seen"
 def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     """The map of all three, the list, how far they agree, and one head."""
     kinds = _kinds(name, chosen)
-    comparison = cache.effects(name, chosen, kinds)
+    comparison = cache.effects(name, chosen, kinds, _so_far)
     first = comparison.effects[0]
     _take_cell(cell_click(KEY), first)
     with row:
@@ -62,6 +63,13 @@ def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         )
         for notice in first.notices:
             st.caption(escape_markdown(notice))
+
+
+def _so_far(comparison: EffectComparison) -> None:
+    """The map with the rows that are done, the others empty."""
+    known = [~np.isnan(each.heads).all(axis=1) for each in comparison.effects]
+    chart(effects_figure(comparison), f"{KEY}_so_far")
+    st.caption(f"{sum(int(rows.sum()) for rows in known)} of {sum(map(len, known))} rows so far.")
 
 
 def _kinds(name: str, chosen: ChosenTarget) -> tuple[EffectKind, ...]:

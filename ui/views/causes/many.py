@@ -1,6 +1,7 @@
 """Many sentences: mean and spread of each head's effect over a list, and the right answers to it as heads go."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from bertviz_core.predictions.labelled.results import LabelledTexts
 from bertviz_core.text import counted, decimals
 from ui.views.causes import cache, controls, texts
 from ui.views.causes.several import curve_frame
-from ui.widgets.figure_block import figure_block
+from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target.opened import ChosenTarget, list_classes
 
@@ -34,7 +35,7 @@ def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         return
     for notice in listed.notices:
         st.caption(escape_markdown(notice))
-    spread = cache.spread(name, chosen, listed.texts, kind)
+    spread = cache.spread(name, chosen, listed.texts, kind, partial(_so_far, len(listed.texts)))
     words = figure_block(
         effect_spread_figure(spread),
         f"spread {kind} {name}",
@@ -48,6 +49,12 @@ def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         source = f"drawn from the example set *{EXAMPLE_SET}* with seed 0" if count is not None else "of your own list"
         st.caption(f"{counted(spread.texts, 'sentence')} {source}, each in the place of the text in the sidebar.")
     _right_answers(name, chosen, listed, kind)
+
+
+def _so_far(texts: int, spread: EffectSpread) -> None:
+    """The maps over the sentences that are done."""
+    chart(effect_spread_figure(spread), "causes_spread_so_far")
+    st.caption(f"{spread.texts} of {counted(texts, 'sentence')} so far.")
 
 
 def spread_frame(spread: EffectSpread) -> pd.DataFrame:

@@ -21,6 +21,7 @@ def awaited(
     noun: str,
     patience_s: float,
     resume: Resume | None = None,
+    draw: Callable[[T], None] | None = None,
 ) -> T:
     """The result of a job; while there is none the page shows how far it is, and ends there.
 
@@ -31,6 +32,7 @@ def awaited(
         noun: what it counts, such as "sentences".
         patience_s: seconds for which the page waits without a way to end the work.
         resume: called with the key before a stopped job begins again.
+        draw: shows the result as far as it is known, where the work shows it; each second, and after a stop.
 
     Raises:
         BertvizError: the job's own.
@@ -40,7 +42,7 @@ def awaited(
         board().forget(key)
         raise job.error
     if job.result is None:
-        _watch(board, key, noun, resume)
+        _watch(board, key, noun, resume, draw)
         st.stop()
     return job.result
 
@@ -69,7 +71,13 @@ def _wait(job: Job[Any], noun: str, patience_s: float) -> None:
 
 
 @st.fragment(run_every=POLL_S)
-def _watch(board: Callable[[], JobBoard[Any]], key: str, noun: str, resume: Resume | None) -> None:
+def _watch(
+    board: Callable[[], JobBoard[Any]],
+    key: str,
+    noun: str,
+    resume: Resume | None,
+    draw: Callable[[T], None] | None,
+) -> None:
     """How far a job is; looked at again each second, whatever page its reader comes from."""
     job = board().find(key)
     if job is None or job.state in ("done", "failed"):
@@ -78,10 +86,13 @@ def _watch(board: Callable[[], JobBoard[Any]], key: str, noun: str, resume: Resu
         kept = " What is computed is kept." if resume is not None else ""
         st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{kept}", icon=":material/stop_circle:")
         st.button("Go on", type="primary", key="resume_job", on_click=_again, args=(board, key, resume))
-        return
-    st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
-    st.caption("This goes on when you look at another page, and its result is kept for the next time.")
-    st.button("Cancel", key="stop_job", on_click=job.stop)
+    else:
+        st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
+        st.caption("This goes on when you look at another page, and its result is kept for the next time.")
+        st.button("Cancel", key="stop_job", on_click=job.stop)
+    so_far = job.so_far
+    if draw is not None and so_far is not None:
+        draw(so_far)
 
 
 def _again(board: Callable[[], JobBoard[Any]], key: str, resume: Resume | None) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.requests import TargetKind
+from bertviz_core.causes.states import BETWEEN
 from bertviz_core.causes.targets import MEASURES, Measure
 from bertviz_core.errors import CheckpointError, MissingFilesError, TextError, UnsupportedModelError
 from bertviz_core.hidden_states.results import state_name
@@ -21,7 +22,7 @@ from bertviz_core.predictions.labels import NEXT_SENTENCE
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.predictions.words import predicted_words
-from bertviz_core.text import counted, escape_controls
+from bertviz_core.text import counted, escape_controls, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.cache import models
@@ -38,8 +39,15 @@ TARGET, MEASURE, CLASS, AT, WORD = "target", "measure", "target_class", "target_
 LAYER, DIMENSION = "target_layer", "target_dimension"
 OF, CLASSES_OF = "classes_of", {"class": "the head", "probe": "the probe"}
 """Name in the address, and kind of target -> whose classes they are."""
+MOST_SAID = 120
+"""Characters of the second text that the line below the controls repeats."""
 CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
-KINDS_HELP = "The number whose changes are measured. State: one number of one token's hidden state."
+FROM, TO = "direction_from", "direction_to"
+"""Names in the address of the two texts of a direction, which are typed, too."""
+KINDS_HELP = (
+    "The number whose changes are measured. State: one number of one token's hidden state. Direction: how far that "
+    "state lies on the way from one text to another."
+)
 LIKELIEST = ""
 """What is chosen where the class is the one that the model itself names."""
 KIND_OF_TASK: dict[str, TargetKind] = {
@@ -83,9 +91,9 @@ def target_row(
         chosen = _CHOSEN[kind](name, offered.tasks, None if alone else pair(), probe)
     if chosen.kind == "cosine":
         example = ", an example: write your own under **Second text**" if pair() is None else ""
+        other = escape_markdown(shortened(chosen.pair or "", MOST_SAID))
         st.caption(
-            f"Target: the cosine of the text's sentence vector with that of “{escape_markdown(chosen.pair or '')}”"
-            f"{example}. {offered.missing}"
+            f"Target: the cosine of the text's sentence vector with that of “{other}”{example}. {offered.missing}"
         )
     elif offered.missing:
         st.caption(offered.missing)
@@ -142,7 +150,7 @@ def _offered(name: str, alone: bool, of_list: bool) -> _Offered:
         told.append("A probe becomes a target once you train it on the page Predictions, view Train a head.")
     else:
         kinds.append("probe")
-    return _Offered((*kinds, "state"), tasks, " ".join(told))
+    return _Offered((*kinds, "state", "direction"), tasks, " ".join(told))
 
 
 def _cosine(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
@@ -204,17 +212,43 @@ def _answer(name: str, tasks: Sequence[str], second: str | None, probe: Probe | 
 
 
 def _state(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    layer, place = _state_place(name, second)
+    dimension = st.number_input("Dimension", 0, None, 0, 1, key=DIMENSION, width=NUMBER_WIDTH, **BOUND)
+    return ChosenTarget(f"state:{layer},{place},{dimension}", "logit", text(), second)
+
+
+def _direction(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
+    layer, place = _state_place(name, second)
+    help = "A text; the direction goes from its mean hidden state to that of the other, and has length 1."
+    ends = []
+    for label, key, example in (("From", FROM, "It is bad."), ("To", TO, "It is good.")):
+        typed = st.text_input(label, key=key, placeholder=example, help=help, persist_state="session", width=WORD_WIDTH)
+        ends.append((typed or "").strip() or example)
+    if BETWEEN in ends[0]:
+        raise TextError(f"The text From has {BETWEEN!r} in it, which parts the two texts; write it without.")
+    return ChosenTarget(f"direction:{layer},{place},{BETWEEN.join(ends)}", "logit", text(), second)
+
+
+def _state_place(name: str, second: str | None) -> tuple[int, int]:
+    """A hidden state: its entry and its token."""
     tokens, last = models.tokens(name, text(), second), models.loaded(name).num_hidden_layers
     names = {state_name(entry): entry for entry in range(last + 1)}
     if stored(LAYER) not in (None, *names):
         store(LAYER, None)
     layer = st.selectbox("Hidden state", list(names), last, key=LAYER, width=STATE_WIDTH, **BOUND)
     place = token_select("Position", tokens, AT, longest_piece(tokens), "The token whose vector it is in.")
-    dimension = st.number_input("Dimension", 0, None, 0, 1, key=DIMENSION, width=NUMBER_WIDTH, **BOUND)
-    return ChosenTarget(f"state:{names[layer]},{place},{dimension}", "logit", text(), second)
+    return names[layer], place
 
 
-_CHOSEN = {"cosine": _cosine, "class": _class, "word": _word, "answer": _answer, "probe": _of_probe, "state": _state}
+_CHOSEN = {
+    "cosine": _cosine,
+    "class": _class,
+    "word": _word,
+    "answer": _answer,
+    "probe": _of_probe,
+    "state": _state,
+    "direction": _direction,
+}
 """Kind -> its own controls in the row, and what they say."""
 
 

@@ -2,11 +2,11 @@
 
 from functools import cached_property
 
-from bertviz_core.causes.effects import compared, effect_spread, part_effects
+from bertviz_core.causes.effects import all_effects, effect_spread, part_effects
 from bertviz_core.causes.means import part_means
 from bertviz_core.causes.patches import patches
 from bertviz_core.causes.removal import accuracy_curves, removal_curves
-from bertviz_core.causes.requests import open_target, probe_of_file, target_request
+from bertviz_core.causes.requests import named_probe, open_target, target_request
 from bertviz_core.causes.results import (
     EFFECT_KINDS,
     EffectComparison,
@@ -17,7 +17,7 @@ from bertviz_core.causes.results import (
     RemovalCurve,
 )
 from bertviz_core.causes.runs import InterventionRuns
-from bertviz_core.causes.targets import MEASURES, Target, class_target
+from bertviz_core.causes.targets import MEASURES, Target, class_target, probe_target
 from bertviz_core.causes.words.classes import class_shares, head_classes, probe_classes
 from bertviz_core.causes.words.curves import word_curves
 from bertviz_core.causes.words.gradients import GRADIENT_METHODS
@@ -36,8 +36,9 @@ from bertviz_core.cli.figure.inputs.runs import RunInputs
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
 from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.labelled.probe import probe_predictions
 from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
-from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.predictions.labelled.results import LabelledTexts, Probe
 from bertviz_core.predictions.loading import load_head, stored_task
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.reading.files import read_sentences
@@ -73,12 +74,7 @@ class CauseInputs(RunInputs):
     def effect_comparison(self) -> EffectComparison:
         """The effects of every part, measured twice and estimated."""
         batch, gradient = self.settings.max_batch_bytes, self.settings.max_gradient_bytes
-        return compared(
-            [
-                part_effects(self.target, kind, self.part_means if kind == "mean" else None, None, batch, gradient)
-                for kind in EFFECT_KINDS
-            ]
-        )
+        return all_effects(self.target, EFFECT_KINDS, self.part_means, None, batch, gradient)
 
     @cached_property
     def removal_curves(self) -> tuple[RemovalCurve, ...]:
@@ -125,23 +121,41 @@ class CauseInputs(RunInputs):
 
     @cached_property
     def accuracy_curves(self) -> tuple[RemovalCurve, ...]:
-        """The share of right answers of the model's own head for classes, as heads go."""
+        """The share of right answers of the model's own head, or of --set target=probe:FILE, as heads go."""
         texts = [text for text, label in zip(self._listed.texts, self._listed.labels, strict=True) if label]
         labels = [label for label in self._listed.labels if label]
         if not labels:
             raise TextError("This figure counts right answers; give each text its label behind a tab.")
-        head = load_head(self.source, self.settings, "sequence-classification", self.loaded)
-        tokens = [tokenize(self.tokenizer, text) for text in texts]
-        runs = [
-            InterventionRuns(class_target(head, read, label, "margin"), self.settings.max_batch_bytes)
-            for read, label in zip(tokens, labels, strict=True)
-        ]
+        probe = self._probe
+        targets: list[Target]
+        if probe is not None:
+            targets = [
+                probe_target(probe, self.loaded, self.tokenizer, text, label, "margin")
+                for text, label in zip(texts, labels, strict=True)
+            ]
+        else:
+            head = load_head(self.source, self.settings, "sequence-classification", self.loaded)
+            tokens = [tokenize(self.tokenizer, text) for text in texts]
+            targets = [class_target(head, read, label, "margin") for read, label in zip(tokens, labels, strict=True)]
+        runs = [InterventionRuns(target, self.settings.max_batch_bytes) for target in targets]
 
         def answers() -> list[str]:
-            return [each.labels[each.best] for each in class_predictions(head, tokens)]
+            if probe is not None:
+                found = probe_predictions(probe, self.loaded, self.tokenizer, texts)
+            else:
+                found = class_predictions(head, tokens)
+            return [each.labels[each.best] for each in found]
 
         count, limit = self._removed_count(runs[0]), self.settings.max_gradient_bytes
         return accuracy_curves(runs, count, answers, labels, self._in_place, None, limit)
+
+    @property
+    def _probe(self) -> Probe | None:
+        """The probe whose classes are meant, --set target=probe:FILE; None for the model's own head."""
+        kind, _, argument = self.asked.more.get("target", "").partition(":")
+        if kind not in ("", "probe"):
+            raise TextError("This figure is of all classes; leave target out, or give target=probe:FILE.")
+        return named_probe(argument)[0] if kind else None
 
     @cached_property
     def patches(self) -> Patches:
@@ -182,11 +196,8 @@ class CauseInputs(RunInputs):
     def class_shares(self) -> ClassShares:
         """What each word adds to each class: --set target=probe:FILE, classes=A,B, measure=probability."""
         asked, text = self.asked, self.asked.text()
-        kind, _, path = asked.more.get("target", "").partition(":")
-        if kind == "probe":
-            classes = probe_classes(probe_of_file(path), self.loaded, self.tokenizer, text)
-        elif kind:
-            raise TextError("This figure is of all classes; leave target out, or give target=probe:FILE.")
+        if self._probe is not None:
+            classes = probe_classes(self._probe, self.loaded, self.tokenizer, text)
         else:
             head = load_head(self.source, self.settings, asked.task or stored_task(self.source), self.loaded)
             classes = head_classes(head, tokenize(self.tokenizer, text, asked.pair))

@@ -52,7 +52,7 @@ def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] |
 
 def effects_limit(comparison: EffectComparison) -> float:
     """End of the scale on which the effects of all heads can be read, a round number."""
-    return round_limit(max(float(np.nanmax(np.abs(each.heads))) for each in comparison.effects))
+    return round_limit(max(float(np.nanmax(np.abs(each.heads), initial=0)) for each in comparison.effects))
 
 
 def _beyond(comparison: EffectComparison) -> bool:
@@ -101,7 +101,8 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
         )
         line = {"color": theme.text, "width": 2}
         x, y = across + place[1], down + place[0]
-        figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
+        if not np.isnan(each.heads[place]):
+            figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
     figure.update_traces(
         selector={"type": "heatmap"},
         customdata=hovered.tolist(),

@@ -112,7 +112,7 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     "accuracy",
     "causes_accuracy",
     "the share of right answers to labelled texts as heads are removed (TEXT, tab, label; by default the example set)",
-    ("count", "effect_count", "removed_for"),
+    ("target", "count", "effect_count", "removed_for"),
 )
 def accuracy_figure(accuracy_curves: Sequence[RemovalCurve]) -> FigureSpec:
     """The share of right answers as heads go, in several orders; a random one as the band of its orders.

@@ -65,9 +65,9 @@ def classes_map(result: ClassShares, title: str, theme: Theme) -> go.Figure:
     values = [decimals(float(value), 3) for value in result.clean]
     room = theme.pixels - BESIDE
     upright = any(text_width(text, TEXT_SIZE) > room / len(labels) - 8 for text in (*result.labels, *values))
-    # Upright, the value stands first: what has no room is cut at the end.
+    # Upright, the value stands first: what has no room is cut at the end, and bold letters with it.
     heads = [
-        f"<b>{value}</b> {label}" if upright else f"{label}<br><b>{value}</b>"
+        f"{value} {label}" if upright else f"{label}<br><b>{value}</b>"
         for label, value in zip(labels, values, strict=True)
     ]
     around = AROUND + (STANDING if upright else 0)

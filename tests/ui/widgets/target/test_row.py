@@ -102,7 +102,7 @@ def cosine(first: str, second: str) -> float:
 def test_without_a_second_text_the_cosine_is_to_an_example_and_says_so() -> None:
     at = chosen(DEFAULT_MODEL)
     title, unit, value = shown(at)
-    assert (kinds(at), unit) == (["cosine", "state"], "cosine")
+    assert (kinds(at), unit) == (["cosine", "state", "direction"], "cosine")
     assert session.SECOND_TEXT in title
     assert value == pytest.approx(cosine(TEXT, session.SECOND_TEXT), abs=1e-5)
     (line,) = at.caption
@@ -119,7 +119,7 @@ def test_the_second_text_of_the_sidebar_takes_the_examples_place() -> None:
 def test_a_class_is_read_as_its_logit_its_probability_or_its_margin(head_folder: Path) -> None:
     own = logits("classes", head_folder, TEXT)
     best = int(own.argmax())
-    assert kinds(chosen("classes")) == ["cosine", "class", "state"]
+    assert kinds(chosen("classes")) == ["cosine", "class", "state", "direction"]
     title, unit, value = shown(chosen("classes", target="class"))
     assert (title, unit) == (f"logit of '{NAMES[best]}'", "logit")
     assert value == pytest.approx(float(own[best]), abs=1e-5)
@@ -191,13 +191,13 @@ def test_a_probe_of_the_session_is_a_target_on_its_own_model() -> None:
         **facts,
     )
     at = chosen(DEFAULT_MODEL, probe=probe, target="probe", target_class="yes")
-    assert kinds(at) == ["cosine", "probe", "state"]
+    assert kinds(at) == ["cosine", "probe", "state", "direction"]
     base = models.loaded(DEFAULT_MODEL)
     with torch.no_grad():
         inputs = AutoTokenizer.from_pretrained(source.folder)(TEXT, return_tensors="pt")
         mean = base.model(**inputs.to(base.device)).last_hidden_state[0].mean(0).cpu().numpy()
     assert shown(at)[2] == pytest.approx(float(weight[1] @ mean - 0.5), abs=1e-4)
-    assert kinds(chosen(SPLADE, probe=probe)) == ["cosine", "word", "state"]
+    assert kinds(chosen(SPLADE, probe=probe)) == ["cosine", "word", "state", "direction"]
 
 
 def test_a_target_that_the_model_lacks_falls_back_to_one_that_it_has() -> None:

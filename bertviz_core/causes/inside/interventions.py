@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.causes.parts import Parts, is_convolution
+from bertviz_core.causes.inside.parts import Parts, is_convolution
 from bertviz_core.models.recording import changing, present_change
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The places inside a model at which a run is changed."""
