@@ -30,9 +30,8 @@ def open_model(name: str, task: str | None = None) -> "Model":
     Raises:
         BertvizError: there is no such model or task, or it may not be opened here.
     """
-    from bertviz_core.api.model import Model
-
-    return Model(name, task)
+    opened: Model = import_module("bertviz_core.api.model").Model(name, task)
+    return opened
 
 
 def open_corpus(folder: "str | PathLike[str]") -> "OpenedCorpus":
@@ -41,9 +40,8 @@ def open_corpus(folder: "str | PathLike[str]") -> "OpenedCorpus":
     Raises:
         BertvizError: there is no corpus in the folder, or its model may not be opened here.
     """
-    from bertviz_core.api.corpus import opened_corpus
-
-    return opened_corpus(folder)
+    opened: OpenedCorpus = import_module("bertviz_core.api.corpus").opened_corpus(folder)
+    return opened
 
 
 def __getattr__(name: str) -> object:
