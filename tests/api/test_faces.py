@@ -21,6 +21,7 @@ from bertviz_core.cli.output import printable_token
 from bertviz_core.models.sources import bundled_folder
 from tests.api.conftest import Printed
 from tests.pages.opened import _decoded, drawn, metrics, opened
+from tests.pages.test_attention import table_of
 
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
 TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
@@ -40,7 +41,10 @@ def place(in_workplace: Path) -> Path:
 
 ANSWERS: dict[str, Any] = {
     "parameters": (lambda m: m.parameters().to_json(), ()),
-    "load-report": (lambda m: m.load_report("sequence-classification").to_json(), ("--task", "sequence-classification")),
+    "load-report": (
+        lambda m: m.load_report("sequence-classification").to_json(),
+        ("--task", "sequence-classification"),
+    ),
     "tokens": (lambda m: m.tokens(TEXT, PAIR).to_json(), (TEXT, "--pair", PAIR)),
     "hidden": (lambda m: m.trace(TEXT).to_json(layer=2), (TEXT, "--layer", "2")),
     "attention": (lambda m: m.trace(TEXT).to_json(layer=3, head=5), (TEXT, "--layer", "3", "--head", "5")),
@@ -55,7 +59,10 @@ ANSWERS: dict[str, Any] = {
         lambda m: m.sentences([TEXT, PAIR], pooling="cls", layer=2).to_json(),
         (TEXT, PAIR, "--pooling", "cls", "--layer", "2"),
     ),
-    "causes": (lambda m: m.effects(TEXT, PAIR, kind="gradient").to_json(), (TEXT, "--pair", PAIR, "--kind", "gradient")),
+    "causes": (
+        lambda m: m.effects(TEXT, PAIR, kind="gradient").to_json(),
+        (TEXT, "--pair", PAIR, "--kind", "gradient"),
+    ),
     "words": (
         lambda m: m.words(TEXT, PAIR, method="integrated-gradients").to_json(),
         (TEXT, "--pair", PAIR, "--method", "integrated-gradients"),
@@ -94,7 +101,7 @@ def test_json_is_the_command_line_s(asked: str, model: Model, printed: Printed) 
         (SPLADE, "masked-lm", {"mask": [2], "top": 3}, ("--mask", "2", "--top", "3")),
         (SPLADE, "masked-lm", {"view": "surprise"}, ("--view", "surprise")),
         (SPLADE, "masked-lm", {"view": "lens", "top": 2}, ("--view", "lens", "--top", "2")),
-        (SPLADE, "masked-lm", {"view": "terms", "pair": PAIR}, ("--view", "terms", "--pair", PAIR)),
+        (SPLADE, "masked-lm", {"view": "terms", "pair": TEXT}, ("--view", "terms", "--pair", TEXT)),
     ],
 )
 def test_predictions_are_the_command_line_s(
@@ -135,10 +142,12 @@ def on_page(page: str, **query: str) -> Any:
 def test_numbers_and_figures_are_the_page_s(model: Model) -> None:
     ledger = model.parameters()
     assert f"{ledger.total:,}" in metrics(opened("parameters", model=MODEL)).values()
-    assert decoded(model.trace(TEXT).figure("hidden", layer=3)) == on_page(
-        "representations", text=TEXT, layer="3", view="Hidden states"
-    )
-    assert decoded(model.tokens(TEXT).figure()) == on_page("tokens", text=TEXT)
+    values = {"view": "Values", "layer": "embeddings", "from": "7", "window": "32"}
+    run = model.trace(TEXT)
+    shown = on_page("representations", text=TEXT, **values)
+    assert decoded(run.figure("hidden", layer=0, first=7, window=32)) == shown
+    head = table_of(opened("attention", model=MODEL, text=TEXT, layer="2", head="7")).iloc[:, 1:]
+    np.testing.assert_allclose(head, run.attention(2, 7), atol=1e-6)
 
 
 def test_arrays_are_transformers_own(model: Model) -> None:
@@ -255,7 +264,6 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
         (lambda m: open_model("no-such-model"), "no-such-model"),
         (lambda m: open_model(MODEL, "dancing"), "There is no task 'dancing'; choose base"),
         (lambda m: open_model("bert-base-uncased").trace(TEXT), "bert-base-uncased"),
-        (lambda m: m.trace(" "), "blank|empty"),
         (lambda m: m.trace(TEXT).attention(9), "There is no layer '9' in 'all-MiniLM-L6-v2'; give layer 0 to layer 5"),
         (lambda m: m.trace(TEXT).attention(0, 12), "give head 0 to head 11"),
         (lambda m: m.trace(TEXT).figure(layer=9), "give layer 0 to 5"),
