@@ -23,7 +23,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.text import escape_controls, quoted
 
 Data = TypeVar("Data", covariant=True)
-SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 20
+SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 12
 """Lines of a text in a terminal; rows and columns of a table in a notebook."""
 
 
