@@ -1,6 +1,7 @@
 """What the tests of the public interface share: a folder as a user has it, with a classifier and a corpus."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,10 +38,7 @@ def printed(command: Callable[..., Done]) -> Printed:  # noqa: F811
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with models/my-classifier and corpora/news."""
-    import subprocess
-
     place = tmp_path_factory.mktemp("workplace")
-    assert len(NAMES) == 3
     save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
     (place / "corpora").mkdir()
     (place / "news.csv").write_text(NEWS)
