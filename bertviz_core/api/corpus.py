@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.api.drawing import OpenedModel, python_options
-from bertviz_core.api.results.base import Asked, Result
+from bertviz_core.api.results.base import FigureSource, Result
 from bertviz_core.cli.corpus.info import info_json, info_lines
 from bertviz_core.cli.corpus.search import hit_lines, hits_json
 from bertviz_core.corpus.folder import Corpus, open_corpus
@@ -70,10 +70,10 @@ class OpenedCorpus(Result[Corpus]):
         Raises:
             BertvizError: the corpus' model is not here, there is no such column, or `k` is out of range.
         """
-        words, opened = repair_surrogates(text), self._asked.opened
+        words, opened = repair_surrogates(text), self._source.opened
         vector = query_vector(self.data, opened.loaded, opened.tokenizer, opened.source, opened.settings, words)
         hits = search(self.data, words, vector, k, where)
-        return SearchResult(hits, Asked(opened, (words,), made={"corpus": self.data, "corpus_hits": hits}))
+        return SearchResult(hits, FigureSource(opened, (words,), made={"corpus": self.data, "corpus_hits": hits}))
 
     def to_pandas(self) -> pd.DataFrame:
         """A row for each column of the corpus: name, kind."""
@@ -93,4 +93,4 @@ def opened_corpus(folder: "str | PathLike[str]") -> OpenedCorpus:
         BertvizError: there is no corpus, or its model may not be opened.
     """
     corpus = open_corpus(Path(fspath(folder)))
-    return OpenedCorpus(corpus, Asked(OpenedModel(corpus.manifest.model, None), made={"corpus": corpus}))
+    return OpenedCorpus(corpus, FigureSource(OpenedModel(corpus.manifest.model, None), made={"corpus": corpus}))

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.api.drawing import OpenedModel, Option, check_options, drawn, python_options
 from bertviz_core.api.results.answers import PredictionResult
-from bertviz_core.api.results.base import Asked
+from bertviz_core.api.results.base import FigureSource
 from bertviz_core.api.results.causes import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import SentencesResult
@@ -52,9 +52,8 @@ class Model:
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        asked = self._asked()
-        ledger = asked.inputs({}).ledger
-        return ParametersResult(ledger, self._asked(made={"ledger": ledger}))
+        ledger = self._source().inputs({}).ledger
+        return ParametersResult(ledger, self._source(made={"ledger": ledger}))
 
     @python_options()
     def architecture(self) -> ArchitectureResult:
@@ -63,8 +62,8 @@ class Model:
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        architecture = self._asked().inputs({}).architecture
-        return ArchitectureResult(architecture, self._asked(made={"architecture": architecture}))
+        architecture = self._source().inputs({}).architecture
+        return ArchitectureResult(architecture, self._source(made={"architecture": architecture}))
 
     @python_options()
     def load_report(self, task: str | None = None, labels: int | None = None) -> LoadReportResult:
@@ -78,8 +77,8 @@ class Model:
             BertvizError: there is no such task, or the header cannot be read.
         """
         options: dict[str, Option] = {} if labels is None else {"labels": labels}
-        asked = self._asked(task=task or self.task or "base", options=options)
-        return LoadReportResult(asked.inputs({}).report, asked)
+        source = self._source(task=task or self.task or "base", options=options)
+        return LoadReportResult(source.inputs({}).report, source)
 
     @python_options()
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:
@@ -89,7 +88,7 @@ class Model:
             BertvizError: the model has no tokenizer here, or the text is blank or too long.
         """
         tokens = self._opened.tokens(text, pair)
-        return TokensResult(tokens, self._asked((text,), pair, made={"tokens": tokens}))
+        return TokensResult(tokens, self._source((text,), pair, made={"tokens": tokens}))
 
     @python_options()
     def trace(self, text: str, pair: str | None = None) -> TraceResult:
@@ -100,7 +99,7 @@ class Model:
         """
         tokens = self._opened.tokens(text, pair)
         run = trace(self._opened.loaded, tokens)
-        return TraceResult(run, self._asked((text,), pair, made={"tokens": tokens, "trace": run}))
+        return TraceResult(run, self._source((text,), pair, made={"tokens": tokens, "trace": run}))
 
     @python_options()
     def heads(self, layer: int) -> HeadsResult:
@@ -113,8 +112,8 @@ class Model:
             BertvizError: the weights are not here, or there is no such layer.
         """
         number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
-        asked = self._asked(options={"layer": number})
-        return HeadsResult(asked.inputs({}).projections, asked)
+        source = self._source(options={"layer": number})
+        return HeadsResult(source.inputs({}).projections, source)
 
     @python_options()
     def sentences(
@@ -134,8 +133,8 @@ class Model:
             raise TextError("One text came where a list of sentences is meant; give a list, such as [text].")
         given: dict[str, str | int | None] = {"pooling": pooling, "layer": layer}
         options: dict[str, Option] = {name: value for name, value in given.items() if value is not None}
-        vectors = self._asked(tuple(sentences), options=options).inputs({}).vectors
-        return SentencesResult(vectors, self._asked(tuple(sentences), options=options, made={"vectors": vectors}))
+        vectors = self._source(tuple(sentences), options=options).inputs({}).vectors
+        return SentencesResult(vectors, self._source(tuple(sentences), options=options, made={"vectors": vectors}))
 
     @python_options()
     def predict(
@@ -173,7 +172,7 @@ class Model:
             options["mask"] = ",".join(map(str, mask)) or "none"
         if head.task == "token-classification":
             options["joined"] = join
-        return PredictionResult(answered, head, self._asked((text,), pair, head.task, options))
+        return PredictionResult(answered, head, self._source((text,), pair, head.task, options))
 
     @python_options()
     def effects(
@@ -262,17 +261,17 @@ class Model:
             BertvizError: there is no such figure, option or theme, or as the figure's inputs.
         """
         check_options(name, options)
-        return drawn(name, self._asked(texts, pair, options=options).inputs({}), theme, width, height)
+        return drawn(name, self._source(texts, pair, options=options).inputs({}), theme, width, height)
 
-    def _asked(
+    def _source(
         self,
         texts: Sequence[str] = (),
         pair: str | None = None,
         task: str | None = None,
         options: dict[str, Option] | None = None,
         made: dict[str, object] | None = None,
-    ) -> Asked:
-        return Asked(self._opened, texts, pair, task or self.task, options or {}, made or {})
+    ) -> FigureSource:
+        return FigureSource(self._opened, texts, pair, task or self.task, options or {}, made or {})
 
     def _target(self, text: str, pair: str | None, name: str | None, measure: str) -> Target:
         task = target_request(name, pair is not None).task
@@ -283,9 +282,9 @@ class Model:
 
     def _caused(
         self, text: str, pair: str | None, name: str | None, measure: str, target: Target, **made: object
-    ) -> Asked:
+    ) -> FigureSource:
         """What a result about a target is the answer to."""
         options: dict[str, Option] = {"measure": measure}
         if name is not None:
             options["target"] = name
-        return self._asked((text,), pair, options=options, made={"target": target, **made})
+        return self._source((text,), pair, options=options, made={"target": target, **made})

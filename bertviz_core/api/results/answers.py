@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bertviz_core.api.results.base import Asked, Result
+from bertviz_core.api.results.base import FigureSource, Result
 from bertviz_core.cli.predictions.answers import Answered, Prediction, answer_lines
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import (
@@ -36,11 +36,11 @@ FIGURES: Mapping[type, tuple[str, ...]] = {
 class PredictionResult(Result[Prediction]):
     """What a task head says of a text; of which kind `data` is depends on the task."""
 
-    def __init__(self, answered: Answered, head: HeadModel, asked: Asked) -> None:
-        super().__init__(answered.data, asked)
+    def __init__(self, answered: Answered, head: HeadModel, source: FigureSource) -> None:
+        super().__init__(answered.data, source)
         self.figures = ("next-sentence",) if head.task == "next-sentence" else FIGURES[type(answered.data)]
         shown = {name: value for name, value in answered.shown.items() if name != "notices"}
-        self._shown = {"model": asked.opened.name, "task": head.task, "model_class": head.model_class, **shown}
+        self._shown = {"model": source.opened.name, "task": head.task, "model_class": head.model_class, **shown}
         self._notices: tuple[str, ...] = tuple(answered.shown["notices"])
 
     @property

@@ -28,8 +28,8 @@ SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a result is the answer to, from which its figures are made."""
+class FigureSource:
+    """What the figures of a result are made from."""
 
     opened: OpenedModel
     """The model."""
@@ -63,10 +63,10 @@ class Result(ABC, Generic[Data]):
     figures: tuple[str, ...]
     """Names of the figures that can be drawn of it; the first is drawn unless another is named."""
 
-    def __init__(self, data: Data, asked: Asked) -> None:
+    def __init__(self, data: Data, source: FigureSource) -> None:
         self.data: Data = data
         """What the computation handed out: a frozen object of NumPy arrays and names, its fields documented."""
-        self._asked = asked
+        self._source = source
 
     @python_options()
     def figure(
@@ -96,7 +96,7 @@ class Result(ABC, Generic[Data]):
             what = f"There is no figure {quoted(escape_controls(chosen), 40)} of this result"
             raise TextError(f"{what}; choose {', '.join(self.figures)}.")
         check_options(chosen, options)
-        return drawn(chosen, self._asked.inputs(options), theme, width, height)
+        return drawn(chosen, self._source.inputs(options), theme, width, height)
 
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:

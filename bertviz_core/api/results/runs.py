@@ -44,7 +44,7 @@ class TokensResult(Result[Tokens]):
         return frame.astype({"word_ids": "Int64"}) if "word_ids" in frame else frame
 
     def _json(self) -> dict[str, Any]:
-        return {"model": self._asked.opened.name, **tokens_json(self.data)}
+        return {"model": self._source.opened.name, **tokens_json(self.data)}
 
     def _lines(self) -> Sequence[str]:
         return tokens_lines(self.data)

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.api.drawing import python_options
-from bertviz_core.api.results.base import Asked, Result
+from bertviz_core.api.results.base import FigureSource, Result
 from bertviz_core.cli.output import printable_token, table
 from bertviz_core.cli.sentences import similarity_json, similarity_lines
 from bertviz_core.errors import TextError
@@ -23,8 +23,8 @@ class NearestResult(Result[Neighbours]):
 
     figures = ("query",)
 
-    def __init__(self, data: Neighbours, asked: Asked, query: str) -> None:
-        super().__init__(data, asked)
+    def __init__(self, data: Neighbours, source: FigureSource, query: str) -> None:
+        super().__init__(data, source)
         self.query = query
         """What was compared with the list."""
 
@@ -34,14 +34,14 @@ class NearestResult(Result[Neighbours]):
 
     def _json(self) -> dict[str, Any]:
         hits = [
-            {"row": row, "text": self._asked.texts[row], "score": score}
+            {"row": row, "text": self._source.texts[row], "score": score}
             for row, score in zip(self.data.index.tolist(), self.data.score.tolist(), strict=True)
         ]
-        return {"model": self._asked.opened.name, "query": self.query, "hits": hits}
+        return {"model": self._source.opened.name, "query": self.query, "hits": hits}
 
     def _lines(self) -> Sequence[str]:
         rows = [(str(hit["row"]), f"{hit['score']:.4f}", printable_token(hit["text"])) for hit in self._json()["hits"]]
-        first = f"{self._asked.opened.name}: sentences nearest to {printable_token(self.query)!r}"
+        first = f"{self._source.opened.name}: sentences nearest to {printable_token(self.query)!r}"
         return [first, "", *table([("row", "cosine", "sentence"), *rows], "rrl")]
 
 
@@ -74,14 +74,14 @@ class SentencesResult(Result[SentenceVectors]):
         text = repair_surrogates(query).strip()
         if not text or k < 1:
             raise TextError("The query is blank, or k is below 1; give a text to look for, and k from 1.")
-        vector = self._asked.inputs({}).encoded((text,)).vectors[0]
-        asked = Asked(
-            self._asked.opened,
+        vector = self._source.inputs({}).encoded((text,)).vectors[0]
+        source = FigureSource(
+            self._source.opened,
             self.data.sentences,
-            options={**self._asked.options, "query_sentence": text},
-            made=self._asked.made,
+            options={**self._source.options, "query_sentence": text},
+            made=self._source.made,
         )
-        return NearestResult(nearest(vector, self.data.vectors, k), asked, text)
+        return NearestResult(nearest(vector, self.data.vectors, k), source, text)
 
     def to_pandas(self) -> pd.DataFrame:
         """The cosines, a row and a column for each sentence."""
