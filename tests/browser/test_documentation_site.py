@@ -145,9 +145,8 @@ def test_each_answer_and_its_data_have_their_entries(site: Path) -> None:
 def test_it_is_read_and_searched_from_a_folder(site: Path, page: Page) -> None:
     page.goto((site / "index.html").as_uri())
     expect(page.get_by_role("heading", name="Inside BERT", level=1)).to_be_visible()
-    page.get_by_role("textbox", name="Search").fill("value zeroing")
-    expect(page.locator(".md-search-result__link", has_text="zeroing").first).to_be_visible()
-    page.locator(".md-search-result__link", has_text="Attention").first.click()
+    page.get_by_role("textbox", name="Search").press_sequentially("zeroing")
+    page.locator(".md-search-result__link[href*='pages.html'][href*='#attention']").click()
     expect(page.get_by_role("heading", name="Attention", level=2)).to_be_visible()
 
 
