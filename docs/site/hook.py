@@ -16,7 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))  # by hand, so that a site can be built where the library is not installed
+sys.path.insert(0, str(ROOT))  # the repository is not installed
 
 from bertviz_core.figures.base.style import LIGHT  # noqa: E402
 from ui.server.brand import mark  # noqa: E402
@@ -97,26 +97,26 @@ def gallery(section: str) -> str:
     return "\n\n".join(["\n".join(contents), rest, *parts])
 
 
-def documents() -> dict[str, tuple[str, str]]:
-    """Page of the site -> (its text, the repository's folder that its links start from), of all outside docs/."""
+def documents() -> dict[str, str]:
+    """Page of the site -> its text, of all that stands in the repository's own folder."""
     readme = sections((ROOT / "README.md").read_text(encoding="utf-8"))
-    pages = {
-        uri: (f"# {title}\n{re.sub('^##', '#', readme[title], flags=re.MULTILINE)}", "") for title, uri in PARTS.items()
-    }
-    pages[PARTS["Pages"]] = (f"# Pages of the dashboard\n\n{gallery(readme['Pages'])}", "")
-    first = "\n".join(f"## {title}\n{text}" for title, text in readme.items() if title and title not in PARTS)
-    pages[START] = (readme[""] + first, "")
-    return pages | {uri: ((ROOT / name).read_text(encoding="utf-8"), "") for name, uri in OTHERS.items()}
+    raised = {title: re.sub("^##", "#", text, flags=re.MULTILINE) for title, text in readme.items()}
+    pages = {uri: f"# {title}\n{raised[title]}" for title, uri in PARTS.items()}
+    pages[PARTS["Pages"]] = f"# Pages of the dashboard\n\n{gallery(readme['Pages'])}"
+    rest = (f"## {title}\n{text}" for title, text in readme.items() if title and title not in PARTS)
+    pages[START] = readme[""] + "\n".join(rest)
+    return pages | {uri: (ROOT / name).read_text(encoding="utf-8") for name, uri in OTHERS.items()}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what stands outside docs/: README, changelog, mark, typeface, and files that documents link to."""
     made = documents()
-    here = [(file.content_string, "docs") for file in files.documentation_pages()]
-    for path in {path for text, origin in [*made.values(), *here] for path in carried(text, origin)}:
+    texts = [(text, "") for text in made.values()]
+    texts += [(file.content_string, "docs") for file in files.documentation_pages()]
+    for path in {path for text, origin in texts for path in carried(text, origin)}:
         files.append(File.generated(config, f"files/{path}", abs_src_path=str(ROOT / path)))
-    for uri, (text, origin) in made.items():
-        files.append(File.generated(config, uri, content=linked(text, origin)))
+    for uri, text in made.items():
+        files.append(File.generated(config, uri, content=linked(text, "")))
     files.append(File.generated(config, "site/source_sans.woff2", abs_src_path=str(ROOT / TYPEFACE)))
     files.append(File.generated(config, "site/mark.svg", content=mark(LIGHT)))
     return files

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import get_args
 
@@ -102,6 +103,26 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
 def test_what_is_loaded_from_elsewhere_is_seen(name: str, text: str, address: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     assert lost(tmp_path / name) == [address]
+
+
+@pytest.mark.parametrize(
+    ("text", "origin", "expected"),
+    [
+        ("[docs/deployment.md](docs/deployment.md#gpu)", "", "[Deployment](deployment.md#gpu)"),
+        ("[settings](../README.md#configuration)", "docs", "[settings](configuration.md)"),
+        ("[run](../README.md#run-it)", "docs", "[run](index.md#run-it)"),
+        ("[a](../ui/lessons/tokens.yaml)", "docs", "[a](files/ui/lessons/tokens.yaml)"),
+        ("[![alt](docs/images/a.webp)](docs/images/a.webp)", "", "[![alt](images/a.webp)](images/a.webp)"),
+        ("[a](https://example.org/docs/a.md) [b](#b)", "docs", "[a](https://example.org/docs/a.md) [b](#b)"),
+    ],
+)
+def test_links_of_the_repository_lead_to_the_site(text: str, origin: str, expected: str) -> None:
+    spec = spec_from_file_location("hook", ROOT / "docs" / "site" / "hook.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    assert hook.linked(text, origin) == expected
 
 
 def test_each_page_of_the_dashboard_has_its_place_and_picture(site: Path) -> None:
