@@ -5,7 +5,8 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test check fuzz families audit sbom bench bench-corpus load load-replicas faults image-test
+.PHONY: help setup run test check fuzz families audit sbom bench bench-corpus load load-replicas faults \
+	image-test docs screenshots
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
@@ -20,6 +21,8 @@ help:
 	@echo "make load   25 visitors for a minute on one instance, twice; 100 on three behind nginx; prints the tables"
 	@echo "make faults break things around a running instance and print what its readers saw"
 	@echo "make image-test  build the image without Docker and check it, its proxy and its sign-in (root, Debian)"
+	@echo "make docs   build the documentation site into site/, which opens from that folder"
+	@echo "make screenshots  take the pictures of docs/images again"
 	@echo "make setup  only make .venv with everything the others need"
 
 setup: .venv/ready
@@ -68,6 +71,12 @@ faults: .venv/bench
 
 image-test: .venv/ready
 	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" tests/image/build_and_check.sh $(BIN)/python
+
+docs: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+screenshots: .venv/ready
+	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m tests.helpers.screenshots
 
 # Three stamps: what serving needs, what tests need (with the former, at once), what benchmarks need on top of that.
 # Byte code is written by all processors at once, pip would use one; a package's templates need be no valid Python.

@@ -96,12 +96,13 @@ def cold_server(tmp_path: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     """The Chromium named by CHROMIUM, the system's, or the one that playwright installed."""
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=_chromium(playwright), args=list(ARGUMENTS))
+        found = playwright.chromium.launch(executable_path=chromium(playwright), args=list(ARGUMENTS))
         yield found
         found.close()
 
 
-def _chromium(playwright: Playwright) -> str:
+def chromium(playwright: Playwright) -> str:
+    """Path of a Chromium that is here: CHROMIUM's, the system's, or playwright's own."""
     for path in (os.environ.get("CHROMIUM"), shutil.which("chromium"), playwright.chromium.executable_path):
         if path and Path(path).exists():
             return path

@@ -95,6 +95,7 @@ class PieceLengths:
     characters: tuple[int, ...]
     """Their characters."""
 ''',
+    "docs/images/pictures.yaml": "lengths:\n  title: Lengths\n  alt: A bar for each token\n",
     "docs/glossary.md": "| piece | a word or a part of one that stands in the vocabulary |\n",
 }
 """Path -> what is written at its end."""

@@ -1,0 +1,127 @@
+"""Makes the documentation site of the texts that are there: README by sections, the pages with pictures, the changelog.
+
+mkdocs calls the functions named on_...; nothing is written twice, and a link that works in the repository works here.
+"""
+
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # the repository is not installed
+
+from bertviz_core.figures.base.style import LIGHT  # noqa: E402
+from ui.server.brand import mark  # noqa: E402
+
+START = "index.md"
+PARTS = {
+    "Pages": "pages.md",
+    "Command line": "command-line.md",
+    "Configuration": "configuration.md",
+    "Where things are": "where-things-are.md",
+}
+"""Section of README -> the page that it is; all others stand on the first page, in README's order."""
+OTHERS = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+"""Documents beside README -> their pages."""
+TYPEFACE = "bertviz_core/figures/base/fonts/source_sans.woff2"
+LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<path>[^)#\s]+)(?P<fragment>#[^)\s]*)?\)")
+NAMED = re.compile(r"\[(?P<path>[\w./-]+\.md)\](?=\((?P=path)[#)])")
+"""The words of a link that names a document by its path."""
+ROW = re.compile(r"^\| (?P<title>[^|]+?) \| (?P<question>[^|]+?) \| (?P<shows>.+?) \|$", re.MULTILINE)
+
+
+def sections(readme: str) -> dict[str, str]:
+    """Title -> text of README's sections without their headings; what stands before the first has no title."""
+    first, *rest = re.split(r"^## ", readme, flags=re.MULTILINE)
+    return {"": first} | {part.partition("\n")[0]: part.partition("\n")[2] for part in rest}
+
+
+def anchor(title: str) -> str:
+    """The address of a heading inside its page."""
+    return re.sub(r"[^\w]+", "-", title.lower()).strip("-")
+
+
+def place(path: str, fragment: str) -> str:
+    """Where the site has a file of the repository; what is no document is carried along as it is."""
+    if path == "README.md":
+        page = {anchor(title): uri for title, uri in PARTS.items()}.get(fragment.removeprefix("#"))
+        return page or f"{START}{fragment}"
+    known = OTHERS.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else f"files/{path}")
+    return known + fragment
+
+
+def linked(markdown: str, origin: str) -> str:
+    """The text with its links as the site has them; origin is the repository's folder that they start from."""
+
+    def there(link: re.Match[str]) -> str:
+        return f"]({place(posixpath.normpath(posixpath.join(origin, link['path'])), link['fragment'] or '')})"
+
+    def words(link: re.Match[str]) -> str:
+        return f"[{Path(link['path']).stem.replace('-', ' ').capitalize()}]"
+
+    return LINK.sub(there, NAMED.sub(words, markdown))
+
+
+def carried(markdown: str, origin: str) -> Iterator[str]:
+    """Files of the repository that a text links to and that are no documents."""
+    for link in LINK.finditer(markdown):
+        whole = posixpath.normpath(posixpath.join(origin, link["path"]))
+        if place(whole, "").startswith("files/"):
+            yield whole
+
+
+def gallery(section: str) -> str:
+    """The pages of the dashboard: each row of README's table becomes a section with its picture."""
+    pictures: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docs/images/pictures.yaml").read_text("utf-8"))
+    named = {picture["title"]: (name, picture) for name, picture in pictures.items()}
+    rows = [row.groupdict() for row in ROW.finditer(section)][2:]
+    contents, parts = [], []
+    for row in rows:
+        title, question = row["title"], row["question"]
+        name, picture = named[title]
+        points = "\n".join(f"* {point[0].upper()}{point[1:]}" for point in row["shows"].split("; "))
+        contents.append(f"* [{title}](#{anchor(title)}): {question}")
+        parts.append(
+            f"## {title}\n\n{question}\n{{ .question }}\n\n"
+            f"[![{picture['alt']}](docs/images/{name}.webp){{ loading=lazy }}](docs/images/{name}.webp)\n\n{points}\n"
+        )
+    rest = section[section.rindex("|\n") + 2 :].strip()
+    return "\n\n".join(["\n".join(contents), rest, *parts])
+
+
+def documents() -> dict[str, str]:
+    """Page of the site -> its text, of all that stands in the repository's own folder."""
+    readme = sections((ROOT / "README.md").read_text(encoding="utf-8"))
+    raised = {title: re.sub("^##", "#", text, flags=re.MULTILINE) for title, text in readme.items()}
+    pages = {uri: f"# {title}\n{raised[title]}" for title, uri in PARTS.items()}
+    pages[PARTS["Pages"]] = f"# Pages of the dashboard\n\n{gallery(readme['Pages'])}"
+    rest = (f"## {title}\n{text}" for title, text in readme.items() if title and title not in PARTS)
+    pages[START] = readme[""] + "\n".join(rest)
+    return pages | {uri: (ROOT / name).read_text(encoding="utf-8") for name, uri in OTHERS.items()}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what stands outside docs/: README, changelog, mark, typeface, and files that documents link to."""
+    made = documents()
+    texts = [(text, "") for text in made.values()]
+    texts += [(file.content_string, "docs") for file in files.documentation_pages()]
+    for path in {path for text, origin in texts for path in carried(text, origin)}:
+        files.append(File.generated(config, f"files/{path}", abs_src_path=str(ROOT / path)))
+    for uri, text in made.items():
+        files.append(File.generated(config, uri, content=linked(text, "")))
+    files.append(File.generated(config, "site/source_sans.woff2", abs_src_path=str(ROOT / TYPEFACE)))
+    files.append(File.generated(config, "site/mark.svg", content=mark(LIGHT)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The links of a document in docs/ as the site has them."""
+    return markdown if page.file.generated_by else linked(markdown, "docs")
