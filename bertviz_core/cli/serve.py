@@ -16,15 +16,15 @@ PLACES = (LIBRARY / "_dashboard" / "app.py", LIBRARY.parent / "app.py")
 """The server's entry: as installed from a wheel, and beside the library in the source tree."""
 NEEDED = ("streamlit", "starlette", "yaml")
 """What the extra `dashboard` brings."""
-HANDED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+OPTIONS_HELP = "Handed on to Streamlit's server, such as --server.address 0.0.0.0."
 
 
-@app.command(context_settings=HANDED_ON)
+@app.command(context_settings={"ignore_unknown_options": True})
 def serve(
-    context: typer.Context,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 8501 where none is named.")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port to listen on, if not 8501.")] = None,
+    options: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS OF STREAMLIT]", help=OPTIONS_HELP)] = None,
 ) -> None:
-    """Serve the dashboard; further options are Streamlit's, such as --server.address 0.0.0.0."""
+    """Serve the dashboard."""
     lacking = [name for name in NEEDED if find_spec(name) is None]
     if lacking:
         raise BertvizError(
@@ -34,5 +34,5 @@ def serve(
     script = next((place for place in PLACES if place.exists()), PLACES[0])
     own = [] if port is None else ["--server.port", str(port)]
     # Settings that hold for the dashboard stand beside the script, in .streamlit, where Streamlit looks for them.
-    sys.argv = ["streamlit", "run", str(script), *own, *context.args]
+    sys.argv = ["streamlit", "run", str(script), *own, *(options or ())]
     runpy.run_module("streamlit", run_name="__main__")
