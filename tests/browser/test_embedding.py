@@ -3,6 +3,7 @@
 Covers `ui/components/share_link/__init__.py`.
 """
 
+import re
 import threading
 from collections.abc import Iterator
 from html import unescape
@@ -80,7 +81,7 @@ class Tags(HTMLParser):
 def code_of(page: Page) -> str:
     page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
     field = page.get_by_role("textbox", name="Code of a frame with this view")
-    expect(field).to_be_visible()
+    expect(field).to_have_value(re.compile("^<iframe "))
     return field.input_value()
 
 
@@ -103,7 +104,7 @@ def test_the_code_is_one_frame_whatever_is_typed(page: Page, embedded: str, host
     page.get_by_text("Include the text").click()
     field = page.get_by_role("textbox", name="Code of a frame with this view")
     expect(field).not_to_have_value(plain)
-    expect(page.get_by_text(f"The frame works on pages of {host.origin}.")).to_be_visible()
+    expect(page.get_by_text("The frame works on pages of http")).to_be_visible()
     parts = Tags(field.input_value())
     ((tag, attributes),) = parts.found
     assert (tag, parts.text, attributes["title"]) == ("iframe", "", "Inside BERT: Tokens")

@@ -27,7 +27,8 @@ button { cursor: pointer; background: var(--st-background-color); }
 button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 input:focus-visible, button:focus-visible { outline: none; box-shadow: 0 0 0 2px var(--st-primary-color); }
 .share + .share { margin-top: 0.75rem; }
-p { margin: 0.25rem 0 0; font-size: 0.875rem; min-height: 1.3em; }
+p { margin: 0; font-size: 0.875rem; }
+p:not(:empty) { margin-top: 0.25rem; }
 """
 _LINK_CSS = """
 a { font-size: 0.875rem; line-height: 2.5rem; color: var(--st-link-color); white-space: nowrap; }
