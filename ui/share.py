@@ -123,9 +123,8 @@ def frame_words(ancestors: Sequence[str]) -> str:
     others = [escape_markdown(each) for each in ancestors if each not in ("'self'", "'none'")]
     if others:
         return f"The frame works on pages of {', '.join(others)}."
-    whose = "its own pages alone" if "'self'" in ancestors else "no page"
     return (
-        f"The frame works on {whose}: whoever runs this server can name other sites in `INSIDE_BERT_FRAME_ANCESTORS`."
+        "This server lets no other site show the frame; whoever runs it can name some in `INSIDE_BERT_FRAME_ANCESTORS`."
     )
 
 

@@ -241,8 +241,8 @@ def test_the_text_is_in_the_link_only_when_asked() -> None:
 @pytest.mark.parametrize(
     ("ancestors", "words"),
     [
-        (("'self'",), "The frame works on its own pages alone: whoever runs this server can name"),
-        (("'none'",), "The frame works on no page: whoever runs this server can name"),
+        (("'self'",), "This server lets no other site show the frame"),
+        (("'none'",), "This server lets no other site show the frame"),
         (("'self'", "https://*.lms.example"), "The frame works on pages of https://*.lms.example."),
     ],
 )
