@@ -4,14 +4,14 @@ Every control that is bound to the address is in the link by itself. What a read
 logs of every server on its way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from ui import session
 from ui.address import whole
-from ui.components.share_link import share_link
+from ui.components.share_link import share_link, whole_view_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.file_theme import FILES, chosen_theme, take_theme
@@ -46,12 +46,13 @@ DEFAULTS = {
 KEPT = (*TEXTS, *(key for keys in WORDS_OF_PAGE.values() for key in keys))
 """Keys of what a reader typed, which the tab keeps over a reload."""
 LINKED = "texts_of_a_link"
-"""Key of the session: names of the texts that a link brought."""
+"""Key of the session: the texts that a link brought, by name."""
 
 
 def take_from_address() -> None:
     """What a link carries besides text and pair is taken once; the address keeps none of it after that."""
-    session.store(LINKED, {*session.stored(LINKED, ()), *(key for key in KEPT if key in st.query_params)})
+    brought = {key: st.query_params[key] for key in KEPT if key in st.query_params}
+    session.store(LINKED, {**session.stored(LINKED, {}), **brought})
     if FILES in st.query_params:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]
@@ -65,18 +66,31 @@ def take_from_address() -> None:
 
 
 @st.fragment
-def share_button(page: str) -> None:
+def share_button(page: str, title: str) -> None:
     """The button; what is behind it is made when it is opened.
 
     Args:
         page: name of the page that is shown.
+        title: what it is called.
     """
     with st.popover("Share", type="tertiary", key="share_open", on_change="rerun") as place:
         if place.open:
-            _panel(page)
+            _panel(page, title)
 
 
-def _panel(page: str) -> None:
+def whole_view(page: str) -> None:
+    """In a frame: the link that opens what it shows as a page of its own, with the texts that the frame's link brought.
+
+    What was typed in the frame is left out, since no one asked for it to be in an address.
+
+    Args:
+        page: name of the page that is shown.
+    """
+    brought = session.stored(LINKED, {})
+    whole_view_link([(key, value) for key, value in _words(page) if brought.get(key) == value], "whole_view")
+
+
+def _panel(page: str, title: str) -> None:
     st.markdown("This link shows the same page, model and settings in another browser.")
     asked = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
     carried = list(_words(page)) if asked else []
@@ -88,7 +102,8 @@ def _panel(page: str) -> None:
         )
         carried = []
     files = chosen_theme()
-    share_link([*([(FILES, files)] if files else []), *carried], "share_link")
+    share_link([*([(FILES, files)] if files else []), *carried], f"Inside BERT: {title}", "share_link")
+    st.caption(frame_words(session.settings().frame_ancestors))
     if asked:
         st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
     else:
@@ -97,6 +112,20 @@ def _panel(page: str) -> None:
         held = session.stored("sentence_file")
         words = f"The file {escape_markdown(held[0])} is" if held else "An uploaded file is"
         st.caption(f"{words} no part of a link: whoever opens it is asked for the file, and then sees the same view.")
+
+
+def frame_words(ancestors: Sequence[str]) -> str:
+    """Whose pages may show the dashboard in a frame, in Markdown.
+
+    Args:
+        ancestors: `INSIDE_BERT_FRAME_ANCESTORS`, as a content security policy says it.
+    """
+    others = [escape_markdown(each) for each in ancestors if each not in ("'self'", "'none'")]
+    if others:
+        return f"The frame works on pages of {', '.join(others)}."
+    return (
+        "This server lets no other site show the frame; whoever runs it can name some in `INSIDE_BERT_FRAME_ANCESTORS`."
+    )
 
 
 def _words(page: str) -> Iterator[tuple[str, str]]:

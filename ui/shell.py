@@ -19,7 +19,8 @@ from ui.widgets.view_and_layer import reads_text, take_former_names
 
 theme = theme_named(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(theme), layout="wide")
-st.logo(brand.logo(theme), icon_image=brand.mark(theme), size="large")
+if not st.context.is_embedded:
+    st.logo(brand.logo(theme), icon_image=brand.mark(theme), size="large")
 
 groups = {
     "What it is": [
@@ -56,23 +57,38 @@ pages = {each.url_path or "overview": each for group in groups.values() for each
 tour.follow_address(here, pages)
 take_former_names(here)
 share.take_from_address()
-with st.sidebar, shown_to_user():
-    page_links(
-        [
-            (section, [PageLink(each.title, each.url_path, each.icon[10:-1], each is page) for each in entries])
-            for section, entries in groups.items()
-        ],
-        "pages",
-        again,
-    )
-    with st.container(horizontal=True, gap="xsmall"):
-        with st.container(width="content"):  # a fragment alone would take all the room that its row has left
-            share.share_button(here)
-        tour.lessons_button()
-        glossary(here)
+
+
+def model_and_text() -> None:
+    """Which model reads which text, for every page."""
     model_select()
     controls.text_inputs(reads_text(here))
-    tour.keep_texts()
+
+
+if st.context.is_embedded:  # another site's page shows this one in a frame: the view, and the way to all of it
+    with st.container(horizontal=True, gap="xsmall", key="frame_bar"), shown_to_user():
+        with st.popover("Model and text" if reads_text(here) else "Model", type="tertiary"):
+            model_and_text()
+        share.whole_view(here)
+        if again:
+            page_links([], "pages", again)
+else:
+    with st.sidebar, shown_to_user():
+        page_links(
+            [
+                (section, [PageLink(each.title, each.url_path, each.icon[10:-1], each is page) for each in entries])
+                for section, entries in groups.items()
+            ],
+            "pages",
+            again,
+        )
+        with st.container(horizontal=True, gap="xsmall"):
+            with st.container(width="content"):  # a fragment alone would take all the room that its row has left
+                share.share_button(here, page.title)
+            tour.lessons_button()
+            glossary(here)
+        model_and_text()
+        tour.keep_texts()
 session.store(session.PIXELS, page_width())
 if again:
     st.stop()  # the browser opens the whole address now

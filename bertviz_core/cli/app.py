@@ -12,7 +12,7 @@ from bertviz_core.cli.options import app
 from bertviz_core.errors import BertvizError
 
 COMMANDS = {
-    "parameters": "parameters",
+    "parameters": "checkpoints.parameters",
     "load-report": "checkpoints.load_report",
     "tokens": "text",
     "hidden": "text",
@@ -27,6 +27,7 @@ COMMANDS = {
     "word-pairs": "predictions.word_pairs",
     "corpus": "corpus",
     "figure": "figure.command",
+    "serve": "serve",
 }
 """Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""
 
@@ -60,6 +61,13 @@ def main() -> None:
     if code == INTERRUPTED:
         _end_interrupted(command in ("embed", "corpus"))
     sys.exit(code)
+
+
+def inside_bert() -> None:
+    """The installed command `inside-bert`: the command line; without a command it serves the dashboard."""
+    if not sys.argv[1:] or (sys.argv[1].startswith("-") and sys.argv[1] != "--help"):
+        sys.argv.insert(1, "serve")
+    main()
 
 
 def _refused(sentence: str) -> int:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,17 @@ expect.set_options(timeout=WAIT_MS)
 
 
 @contextmanager
-def serving(home: Path, script: str = "app.py") -> Iterator[str]:
-    """Address of a dashboard (or another script) of its own that answers, with an empty home and without the Hub."""
+def serving(
+    home: Path, script: str = "app.py", *, command: Sequence[str | Path] = (), settings: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Address of a dashboard (or another script) of its own that answers, with an empty home and without the Hub.
+
+    Args:
+        home: where it finds nothing.
+        script: what is served from the source tree.
+        command: what is run instead, in the home; it takes the options of Streamlit's server.
+        settings: environment variables besides.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -44,11 +53,15 @@ def serving(home: Path, script: str = "app.py") -> Iterator[str]:
         key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "STREAMLIT_"))
     }
     environment |= {"HOME": str(home), "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_MODELS_DIR": str(home / "models")}
-    environment["INSIDE_BERT_CORPORA_DIR"] = str(home / "corpora")
-    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
+    environment |= {"INSIDE_BERT_CORPORA_DIR": str(home / "corpora"), **(settings or {})}
+    words = [*(command or (sys.executable, "-m", "streamlit", "run", script)), "--server.port", str(port)]
     with open(home / "server.log", "wb") as log:
         server = subprocess.Popen(
-            [*command, "--server.address", "127.0.0.1"], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
+            [*words, "--server.address", "127.0.0.1"],
+            cwd=home if command else ROOT,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
         try:
             _wait_for_health(url, server, home / "server.log")

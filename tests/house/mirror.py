@@ -48,7 +48,7 @@ def gone(root: Path) -> list[str]:
 
 def strays(root: Path) -> list[str]:
     """Folders of tests that mirror no folder of the sources and are none of those beside them."""
-    beside = {"browser", "fuzz", "helpers", "house", "image"}
+    beside = {"browser", "fuzz", "helpers", "house", "image", "package"}
     folders = {path.parent.relative_to(root / "tests") for path in (root / "tests").rglob("test_*.py")}
     return sorted(
         folder.as_posix()

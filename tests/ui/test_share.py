@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
-from tests.pages.opened import opened
+from tests.pages.opened import opened, said
 from ui import session, share
 from ui.views.causes import cache as causes_cache
 from ui.views.corpus import cache
@@ -237,6 +237,18 @@ def test_the_text_is_in_the_link_only_when_asked() -> None:
     assert "left out, since addresses end in logs" in " ".join(each.value for each in at.caption)
     assert carried(at, include=True) == list(PAIR.items())
     assert "Addresses end in the logs" in " ".join(each.value for each in at.caption)
+
+
+@pytest.mark.parametrize(
+    ("ancestors", "words"),
+    [
+        (("'self'",), "This server lets no other site show the frame"),
+        (("'none'",), "This server lets no other site show the frame"),
+        (("'self'", "https://*.lms.example"), "The frame works on pages of https://*.lms.example."),
+    ],
+)
+def test_the_panel_says_whose_pages_may_show_the_frame(ancestors: tuple[str, ...], words: str) -> None:
+    assert said(share.frame_words(ancestors)).startswith(words)
 
 
 def test_what_everyone_begins_with_is_not_carried() -> None:

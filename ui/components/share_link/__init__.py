@@ -1,13 +1,18 @@
-"""The address of the view that is on the page, to be copied; it is read in the browser, which alone knows it all."""
+"""The address of the view that is on the page, to be copied, to be shown in a frame of another page, or to be opened.
+
+It is read in the browser, which alone knows it all.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
-_HTML = (
+_FIELDS = (
     '<div class="share"><label>Link to this view<input readonly spellcheck="false"></label>'
-    '<button type="button">Copy</button><p role="status"></p></div>'
+    '<button type="button">Copy</button></div>'
+    '<div class="share"><label>Code of a frame with this view<input readonly spellcheck="false"></label>'
+    '<button type="button" aria-label="Copy the code">Copy</button></div><p role="status"></p>'
 )
 _CSS = """
 .share { display: grid; grid-template-columns: 1fr auto; gap: 0.4rem 0.5rem; align-items: end; }
@@ -21,18 +26,43 @@ input { width: 100%; }
 button { cursor: pointer; background: var(--st-background-color); }
 button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 input:focus-visible, button:focus-visible { outline: none; box-shadow: 0 0 0 2px var(--st-primary-color); }
-p { grid-column: 1 / -1; margin: 0; font-size: 0.875rem; min-height: 1.3em; }
+.share + .share { margin-top: 0.75rem; }
+p { margin: 0; font-size: 0.875rem; }
+p:not(:empty) { margin-top: 0.25rem; }
 """
-_component = st.components.v2.component(
-    "share_link", html=_HTML, css=_CSS, js=Path(__file__).with_name("share_link.js").read_text(encoding="utf-8")
+_LINK_CSS = """
+a { font-size: 0.875rem; line-height: 2.5rem; color: var(--st-link-color); white-space: nowrap; }
+a:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; border-radius: 2px; }
+"""
+_HERE = Path(__file__).parent
+_ADDRESS_JS = (_HERE / "address.js").read_text(encoding="utf-8")
+_fields = st.components.v2.component(
+    "share_link", html=_FIELDS, css=_CSS, js=_ADDRESS_JS + (_HERE / "share_link.js").read_text(encoding="utf-8")
+)
+_link = st.components.v2.component(
+    "whole_view",
+    html='<a target="_blank" rel="noopener">Open in Inside BERT ↗</a>',
+    css=_LINK_CSS,
+    js=_ADDRESS_JS + (_HERE / "whole_view.js").read_text(encoding="utf-8"),
 )
 
 
-def share_link(carried: Sequence[tuple[str, str]], key: str) -> None:
-    """The link with its button.
+def share_link(carried: Sequence[tuple[str, str]], title: str, key: str) -> None:
+    """The link and the code of a frame, each with its button.
 
     Args:
-        carried: what it holds besides the address of the page.
-        key: of the field.
+        carried: what they hold besides the address of the page.
+        title: of the frame, for those who do not see it.
+        key: of the fields.
     """
-    _component(key=key, data={"carried": [list(each) for each in carried]}, height="content")
+    _fields(key=key, data={"carried": [list(each) for each in carried], "title": title}, height="content")
+
+
+def whole_view_link(carried: Sequence[tuple[str, str]], key: str) -> None:
+    """The way from a frame to the view in a window of its own.
+
+    Args:
+        carried: what its address holds besides that of the frame.
+        key: of the link.
+    """
+    _link(key=key, data={"carried": [list(each) for each in carried]}, width="content", height="content")

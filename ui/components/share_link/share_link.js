@@ -1,28 +1,39 @@
-// The link to what the page shows now. Controls change the address without a word to this field, so it is read again
-// whenever the field or the button is used.
+// The link to what the page shows now, and the code of a frame with it. Controls change the address without a word to
+// these fields, so it is read again whenever a field or a button is used.
 export default function ({ data, parentElement }) {
-  const field = parentElement.querySelector("input");
+  const [linkPart, framePart] = parentElement.querySelectorAll(".share");
   const status = parentElement.querySelector("[role=status]");
+  offer(linkPart, status, "The link is", () => addressOf(data.carried, false));
+  offer(framePart, status, "The code is", () => frameCode(addressOf(data.carried, true), data.title));
+}
+
+function offer(part, status, subject, words) {
+  const field = part.querySelector("input");
   const refresh = () => {
-    const link = new URL(window.location.href);
-    link.hash = "";
-    for (const [name, value] of data.carried) link.searchParams.set(name, value);
-    if (field.value !== link.href) {
-      field.value = link.href;
-      status.textContent = "";
-    }
+    const now = words();
+    if (field.value === now) return;
+    field.value = now;
+    status.textContent = "";
   };
   refresh();
   field.onfocus = () => { refresh(); field.select(); };
   field.onpointerenter = refresh;
-  parentElement.querySelector("button").onclick = async () => {
+  part.querySelector("button").onclick = async () => {
     refresh();
     field.focus();
     field.select();
     // Without https a browser has no clipboard for pages; what is selected can still be copied by hand.
     const copied = await copy(field.value);
-    status.textContent = copied ? "The link is copied." : "The link is selected: copy it with Ctrl+C, or ⌘C on a Mac.";
+    status.textContent = copied ? `${subject} copied.` : `${subject} selected: copy it with Ctrl+C, or ⌘C on a Mac.`;
   };
+}
+
+// The browser writes the code itself, so that whatever stands in an address is escaped.
+function frameCode(address, title) {
+  const frame = document.createElement("iframe");
+  const said = { src: address, width: 700, height: 700, title, loading: "lazy", style: "border: 0" };
+  for (const [name, value] of Object.entries(said)) frame.setAttribute(name, value);
+  return frame.outerHTML;
 }
 
 async function copy(text) {

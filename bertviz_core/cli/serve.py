@@ -1,0 +1,38 @@
+"""`inside-bert serve`: the dashboard, run by Streamlit's own command line."""
+
+import runpy
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bertviz_core.cli.options import app
+from bertviz_core.errors import BertvizError
+
+LIBRARY = Path(__file__).parents[1]
+PLACES = (LIBRARY / "_dashboard" / "app.py", LIBRARY.parent / "app.py")
+"""The server's entry: as installed from a wheel, and beside the library in the source tree."""
+NEEDED = ("streamlit", "starlette", "yaml")
+"""What the extra `dashboard` brings."""
+OPTIONS_HELP = "Handed on to Streamlit's server, such as --server.address 0.0.0.0."
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def serve(
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port to listen on, if not 8501.")] = None,
+    options: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS OF STREAMLIT]", help=OPTIONS_HELP)] = None,
+) -> None:
+    """Serve the dashboard."""
+    lacking = [name for name in NEEDED if find_spec(name) is None]
+    if lacking:
+        raise BertvizError(
+            f"The dashboard needs packages that are not installed ({', '.join(lacking)}): "
+            "pip install 'inside-bert[dashboard]', or '.[dashboard]' in the source folder."
+        )
+    script = next((place for place in PLACES if place.exists()), PLACES[0])
+    own = [] if port is None else ["--server.port", str(port)]
+    # Settings that hold for the dashboard stand beside the script, in .streamlit, where Streamlit looks for them.
+    sys.argv = ["streamlit", "run", str(script), *own, *(options or ())]
+    runpy.run_module("streamlit", run_name="__main__")

@@ -1,0 +1,70 @@
+"""`inside-bert` and `inside-bert serve`: Streamlit's own command line is asked for the dashboard, or what it lacks."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from bertviz_core.cli import app, serve
+from tests.cli.conftest import Command
+
+ENTRY = str(Path(__file__).parents[2] / "app.py")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What Streamlit's command line is asked for."""
+    calls: list[list[str]] = []
+    monkeypatch.setattr(runpy, "run_module", lambda name, run_name: calls.append([name, run_name, *sys.argv]))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ([], []),
+        (["serve"], []),
+        (["--port", "8600"], ["--server.port", "8600"]),
+        (["serve", "--port", "8600"], ["--server.port", "8600"]),
+        (
+            ["--server.address", "0.0.0.0", "--port", "8600", "--server.baseUrlPath=bert"],
+            ["--server.port", "8600", "--server.address", "0.0.0.0", "--server.baseUrlPath=bert"],
+        ),
+    ],
+)
+def test_it_serves_with_the_options_of_the_server(
+    words: list[str], options: list[str], asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["inside-bert", *words])
+    with pytest.raises(SystemExit) as end:
+        app.inside_bert()
+    assert not end.value.code
+    assert asked == [["streamlit", "__main__", "streamlit", "run", ENTRY, *options]]
+
+
+def test_another_command_is_that_of_the_library(
+    monkeypatch: pytest.MonkeyPatch, asked: list[list[str]], capsys
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["inside-bert", "parameters", "bert-tiny"])
+    with pytest.raises(SystemExit) as end:
+        app.inside_bert()
+    assert not end.value.code
+    assert "4,385,920" in capsys.readouterr().out
+    assert asked == []
+
+
+def test_without_its_packages_one_sentence_says_what_to_install(
+    command: Command, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda name: None if name == "streamlit" else name)
+    done = command("serve")
+    assert (done.returncode, done.stdout, asked) == (2, "", [])
+    assert "(streamlit): pip install 'inside-bert[dashboard]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("port", ["eight", "0", "65536"])
+def test_a_port_is_a_number_that_a_port_can_have(port: str, command: Command, asked: list[list[str]]) -> None:
+    done = command("serve", "--port", port)
+    assert (done.returncode, len(done.stderr.splitlines()), asked) == (2, 1, [])

@@ -1,0 +1,46 @@
+"""The project as pip gets it: a wheel, an sdist, and an environment that has the wheel and not the source tree."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def ran(command: Sequence[str | Path], cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """A command that ends well, away from the source tree and from what is set for these tests."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("INSIDE_BERT_", "PYTHON"))}
+    environment = {**kept, "HOME": str(cwd), "INSIDE_BERT_ALLOW_HUB": "0"}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that the source tree makes."""
+    place = tmp_path_factory.mktemp("wheel")
+    ran([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", place, ROOT], place)
+    return next(place.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new virtual environment with the wheel; what the wheel needs is what these tests run with, by a .pth file."""
+    place = tmp_path_factory.mktemp("environment")
+    ran([sys.executable, "-m", "venv", "--without-pip", place], place)
+    python = place / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python, "install"]
+    ran([*pip, "--no-deps", "--no-index", wheel], place)
+    packages(place).joinpath("tests.pth").write_text(sysconfig.get_path("purelib"))
+    return place
+
+
+def packages(environment: Path) -> Path:
+    """The folder in which an environment keeps its packages."""
+    return next(environment.glob("lib/python3*/site-packages"))

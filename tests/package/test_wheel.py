@@ -1,0 +1,82 @@
+"""What is in the wheel: all of the library and the dashboard under one name, with the pins of requirements.txt."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from bertviz_core import __version__
+from tests.package.conftest import ROOT, packages, ran
+
+DASHBOARD = "bertviz_core/_dashboard"
+PIN = re.compile(r"^[A-Za-z][\w.\[\],-]*==\S+$", re.MULTILINE)
+OF_DASHBOARD = {"streamlit", "starlette", "pyyaml"}
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def pinned(lines: Iterable[str]) -> dict[str, tuple[str, frozenset[str]]]:
+    """Normal name -> version and extras."""
+    wanted = [Requirement(line) for line in lines]
+    return {re.sub(r"[-_.]+", "-", r.name).lower(): (str(r.specifier), frozenset(r.extras)) for r in wanted}
+
+
+def tracked() -> list[str]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "bertviz_core", "ui", "pages"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
+    return [name for name in listed.splitlines() if (ROOT / name).exists()]
+
+
+def test_every_file_of_the_tree_is_in_the_wheel_and_nothing_else(wheel: Path) -> None:
+    names = {name if name.startswith("bertviz_core/") else f"{DASHBOARD}/{name}": name for name in tracked()}
+    for name in ("app.py", ".streamlit/config.toml", "docs/glossary.md"):
+        names[f"{DASHBOARD}/{name}"] = name
+    assert (
+        len({Path(name).suffix for name in names}) >= 10
+    )  # of which pages, styles, scripts, tables, fonts and lessons
+    packed = {name: data for name, data in contents(wheel).items() if ".dist-info/" not in name}
+    assert packed.keys() == names.keys()
+    assert all(data == (ROOT / names[name]).read_bytes() for name, data in packed.items())
+
+
+def test_two_names_are_installed(environment: Path) -> None:
+    here = {path.name for path in packages(environment).iterdir() if path.suffix != ".pth"}
+    assert here == {"bertviz_core", f"inside_bert-{__version__}.dist-info"}
+
+
+def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    ran([sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, ROOT], tmp_path)
+    assert contents(next(tmp_path.glob("*.whl"))) == contents(wheel)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        tops = {name.split("/")[1] for name in archive.getnames()}
+    assert "tests" not in tops
+    assert {"LICENSE", "README.md", "pyproject.toml", "requirements.txt", "constraints.txt"} <= tops
+
+
+@pytest.mark.parametrize(
+    ("extra", "file", "some"),
+    [
+        ("", "requirements.txt", lambda name: name not in OF_DASHBOARD),
+        ("dashboard", "requirements.txt", lambda name: name in OF_DASHBOARD),
+        ("cluster", "requirements-cluster.txt", lambda name: name == "ray"),
+        ("umap", "requirements-dev.txt", lambda name: name == "umap-learn"),
+    ],
+)
+def test_what_is_asked_for_is_pinned_as_in_the_files(wheel: Path, extra: str, file: str, some) -> None:
+    metadata = next(data for name, data in contents(wheel).items() if name.endswith("METADATA"))
+    asked = message_from_bytes(metadata).get_all("Requires-Dist", [])
+    marker = f"extra == '{extra}'"
+    own = [line.partition(";")[0] for line in asked if (marker in line if extra else "extra ==" not in line)]
+    pins = pinned(PIN.findall((ROOT / file).read_text(encoding="utf-8")))
+    assert pinned(own) == {name: pin for name, pin in pins.items() if some(name)}
+    assert own
