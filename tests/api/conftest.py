@@ -1,0 +1,65 @@
+"""What the tests of the public interface share: a folder as a user has it, with a classifier and a corpus."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Done, command  # noqa: F401  # a fixture of the tests here, too
+from tests.helpers.tiny_heads import save_tiny_head
+from tests.pages.labels import NAMES, named
+
+NEWS = """text,topic
+The cat sleeps on the sofa.,home
+Interest rates rose again.,economy
+A kitten naps on the couch.,home
+The striker scored twice.,sport
+Banks raised the price of credit.,economy
+"""
+Printed = Callable[..., Any]
+
+
+@pytest.fixture
+def printed(command: Callable[..., Done]) -> Printed:  # noqa: F811
+    """The object that a command prints with --json."""
+
+    def call(*arguments: str) -> Any:
+        done = command(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with models/my-classifier and corpora/news."""
+    import subprocess
+
+    place = tmp_path_factory.mktemp("workplace")
+    assert len(NAMES) == 3
+    save_tiny_head("bert", "sequence-classification", place / "models" / "my-classifier", **named(*NAMES))
+    (place / "corpora").mkdir()
+    (place / "news.csv").write_text(NEWS)
+    embed = ("corpus", "embed", "all-MiniLM-L6-v2", "news.csv", "-o", "corpora/news")
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-m", "bertviz_core", *embed],
+        cwd=place,
+        env={"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+@pytest.fixture
+def in_workplace(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, with the tests running in it and the Hub switched off."""
+    monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "0")
+    monkeypatch.chdir(workplace)
+    return workplace

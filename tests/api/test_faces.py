@@ -1,0 +1,294 @@
+"""The same question has the same answer in Python, on the command line and on the page; a figure is the page's.
+
+Covers `bertviz_core/api/drawing.py`, `bertviz_core/api/results/*.py`, `bertviz_core/api/corpus.py`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+import torch
+from safetensors.numpy import load_file
+from transformers import AutoModel, AutoTokenizer
+
+from bertviz_core import BertvizError, Model, open_corpus, open_model
+from bertviz_core.api.results.base import Result
+from bertviz_core.cli.output import printable_token
+from bertviz_core.models.sources import bundled_folder
+from tests.api.conftest import Printed
+from tests.pages.opened import _decoded, drawn, metrics, opened
+
+MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
+TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
+PET = "I love my pet python."
+HOSTILE = "<b onclick=alert(1)>x</b> $a$ *y*"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return open_model(MODEL)
+
+
+@pytest.fixture(autouse=True)
+def place(in_workplace: Path) -> Path:
+    return in_workplace
+
+
+ANSWERS: dict[str, Any] = {
+    "parameters": (lambda m: m.parameters().to_json(), ()),
+    "load-report": (lambda m: m.load_report("sequence-classification").to_json(), ("--task", "sequence-classification")),
+    "tokens": (lambda m: m.tokens(TEXT, PAIR).to_json(), (TEXT, "--pair", PAIR)),
+    "hidden": (lambda m: m.trace(TEXT).to_json(layer=2), (TEXT, "--layer", "2")),
+    "attention": (lambda m: m.trace(TEXT).to_json(layer=3, head=5), (TEXT, "--layer", "3", "--head", "5")),
+    "attention words": (
+        lambda m: m.trace(TEXT).to_json(layer=3, head=5, words=True),
+        (TEXT, "--layer", "3", "--head", "5", "--words"),
+    ),
+    "heads": (lambda m: m.heads(1).to_json(), ("--layer", "1")),
+    "heads weights": (lambda m: m.heads(1).to_json(weights=True), ("--layer", "1", "--weights")),
+    "similarity": (lambda m: m.sentences([TEXT, PAIR]).to_json(), (TEXT, PAIR)),
+    "similarity cls": (
+        lambda m: m.sentences([TEXT, PAIR], pooling="cls", layer=2).to_json(),
+        (TEXT, PAIR, "--pooling", "cls", "--layer", "2"),
+    ),
+    "causes": (lambda m: m.effects(TEXT, PAIR, kind="gradient").to_json(), (TEXT, "--pair", PAIR, "--kind", "gradient")),
+    "words": (
+        lambda m: m.words(TEXT, PAIR, method="integrated-gradients").to_json(),
+        (TEXT, "--pair", PAIR, "--method", "integrated-gradients"),
+    ),
+}
+"""Command -> the same question in Python, and its arguments behind the model."""
+
+
+def same(one: Any, other: Any) -> None:
+    """Two JSON values that are equal, numbers to a millionth."""
+    assert type(one) is type(other) or {type(one), type(other)} == {int, float}
+    if isinstance(one, dict):
+        assert list(one) == list(other)
+        for name in one:
+            same(one[name], other[name])
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for first, second in zip(one, other, strict=True):
+            same(first, second)
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, rel=1e-5, abs=1e-6)
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("asked", ANSWERS)
+def test_json_is_the_command_line_s(asked: str, model: Model, printed: Printed) -> None:
+    ask, arguments = ANSWERS[asked]
+    same(ask(model), printed(asked.partition(" ")[0], MODEL, *arguments))
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "options", "arguments"),
+    [
+        (CLASSIFIER, None, {}, ()),
+        (SPLADE, "masked-lm", {"mask": [2], "top": 3}, ("--mask", "2", "--top", "3")),
+        (SPLADE, "masked-lm", {"view": "surprise"}, ("--view", "surprise")),
+        (SPLADE, "masked-lm", {"view": "lens", "top": 2}, ("--view", "lens", "--top", "2")),
+        (SPLADE, "masked-lm", {"view": "terms", "pair": PAIR}, ("--view", "terms", "--pair", PAIR)),
+    ],
+)
+def test_predictions_are_the_command_line_s(
+    name: str, task: str | None, options: dict[str, Any], arguments: tuple[str, ...], printed: Printed
+) -> None:
+    answer = open_model(name, task).predict(PET, **options)
+    wanted = printed("predict", name, PET, *(("--task", task) if task else ()), *arguments)
+    same(answer.to_json(), wanted)
+    assert isinstance(answer.figure(), go.Figure)
+    assert len(answer.to_pandas()) > 0
+
+
+def test_a_search_is_the_command_line_s(printed: Printed) -> None:
+    news = open_corpus("corpora/news")
+    hits = news.search("money and banks", k=3, where="topic=economy")
+    wanted = printed("corpus", "search", "corpora/news", "money and banks", "-k", "3", "--where", "topic=economy")
+    seconds = {"seconds": 0.0}
+    same({**hits.to_json(), **seconds}, {**wanted, **seconds})
+    same(news.to_json(), printed("corpus", "info", "corpora/news"))
+    assert hits.to_pandas()["topic"].tolist() == ["economy", "economy"]
+    assert (news.rows, news.model, news.vectors.shape) == (5, MODEL, (5, 384))
+    for figure in (hits.figure(), news.figure(), news.figure("corpus-duplicates")):
+        assert isinstance(figure, go.Figure)
+
+
+def decoded(figure: go.Figure) -> Any:
+    """What a figure draws, typed arrays as lists."""
+    found = _decoded(json.loads(figure.to_json()))
+    return json.loads(json.dumps([found["data"], found["layout"]], sort_keys=True))
+
+
+def on_page(page: str, **query: str) -> Any:
+    """What the one chart of a page draws."""
+    found = drawn(opened(page, model=MODEL, **query))
+    return json.loads(json.dumps([found["data"], found["layout"]], sort_keys=True))
+
+
+def test_numbers_and_figures_are_the_page_s(model: Model) -> None:
+    ledger = model.parameters()
+    assert f"{ledger.total:,}" in metrics(opened("parameters", model=MODEL)).values()
+    assert decoded(model.trace(TEXT).figure("hidden", layer=3)) == on_page(
+        "representations", text=TEXT, layer="3", view="Hidden states"
+    )
+    assert decoded(model.tokens(TEXT).figure()) == on_page("tokens", text=TEXT)
+
+
+def test_arrays_are_transformers_own(model: Model) -> None:
+    folder = bundled_folder()
+    own = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        ids = AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
+        outputs = own(**ids, output_attentions=True, output_hidden_states=True)
+    run = model.trace(TEXT)
+    states = np.stack([state[0].numpy() for state in outputs.hidden_states])
+    np.testing.assert_allclose(run.hidden_states, states, atol=1e-5)
+    np.testing.assert_allclose(run.last_hidden_state, outputs.last_hidden_state[0], atol=1e-5)
+    np.testing.assert_allclose(run.pooler_output, outputs.pooler_output[0], atol=1e-5)
+    np.testing.assert_allclose(run.attention(3), outputs.attentions[3][0], atol=1e-5)
+    np.testing.assert_array_equal(run.attention(3, 5), run.attention(3)[5])
+    np.testing.assert_array_equal(run.to_pandas(3, 5), run.attention(3, 5))
+    np.testing.assert_array_equal(run.to_pandas(), run.last_hidden_state)
+    weights = load_file(folder / "model.safetensors")
+    heads = model.heads(2)
+    whole = "encoder.layer.2.attention.self.query.weight"
+    np.testing.assert_array_equal(np.concatenate(heads.query), weights[next(name for name in weights if whole in name)])
+    assert (heads.key.shape, heads.value.shape, heads.output.shape) == ((12, 32, 384), (12, 32, 384), (12, 384, 32))
+
+
+def test_sums_come_out() -> None:
+    bert = open_model("bert-base-uncased").parameters()
+    assert bert.total == sum(bert.components.values()) == bert.to_pandas()["numel"].sum() == 109_482_240
+    sizes = open_model("bert-base-uncased").architecture().to_pandas().set_index("name")["value"]
+    assert (sizes["num_hidden_layers"], sizes["num_attention_heads"], sizes["vocab_size"]) == (12, 12, 30_522)
+    report = open_model(MODEL).load_report("sequence-classification", labels=7)
+    assert report.new == ("classifier.weight", "classifier.bias")
+    assert report.fraction_from_file == pytest.approx(22_713_216 / (22_713_216 + 7 * 384 + 7))
+    assert report.unused == ()
+    assert set(report.to_pandas().query("status == 'new'")["name"]) == set(report.new)
+
+
+def test_shares_and_effects_are_named_as_the_page_names_them(model: Model) -> None:
+    effects, words = model.effects(TEXT, PAIR), model.words(TEXT, PAIR)
+    first = effects.to_pandas().iloc[0]
+    assert effects.heads[int(first["layer"]), int(first["head"])] == pytest.approx(first["effect"])
+    assert abs(first["effect"]) == pytest.approx(np.nanmax(np.abs(effects.heads)))
+    assert effects.clean == pytest.approx(words.clean, abs=1e-5)
+    assert words.to_pandas()["word"].tolist() == list(words.words) == TEXT.split()
+    assert words.shares.shape == (5,)
+    assert effects.feed_forward is not None
+    assert effects.layers is not None
+    assert effects.feed_forward.shape == effects.layers.shape == (6,)
+    labelled = open_model(CLASSIFIER)
+    answer = labelled.predict(PET)
+    assert sum(answer.probabilities.values()) == pytest.approx(1)
+    logit = dict(zip(answer.data.labels, answer.data.logits, strict=True))["neutral"]  # type: ignore[union-attr]  # a classifier
+    assert labelled.effects(PET, target="class:neutral").clean == pytest.approx(logit, abs=1e-5)
+
+
+def test_the_nearest_are_those_with_the_greatest_cosine(model: Model) -> None:
+    sentences = model.sentences(["A cat.", "A stock market.", "A kitten."])
+    nearest = sentences.nearest("A cat.", k=2)
+    np.testing.assert_allclose(nearest.to_pandas()["score"], sentences.similarity[0, [0, 2]], atol=1e-5)
+    assert nearest.to_pandas().index.tolist() == [0, 2]
+    assert nearest.to_json()["hits"][1]["text"] == "A kitten."
+    assert isinstance(nearest.figure(), go.Figure)
+
+
+def results(model: Model) -> list[Result[object]]:
+    """One of every kind."""
+    sentences = model.sentences([HOSTILE, PAIR, TEXT])
+    return [
+        model.parameters(),
+        model.architecture(),
+        model.load_report(),
+        model.tokens(HOSTILE),
+        model.trace(HOSTILE),
+        model.heads(0),
+        sentences,
+        sentences.nearest(HOSTILE),
+        open_model(SPLADE, "masked-lm").predict(HOSTILE),
+        model.effects(HOSTILE, PAIR),
+        model.words(HOSTILE, PAIR),
+        open_corpus("corpora/news").search(HOSTILE),
+        open_corpus("corpora/news"),
+    ]
+
+
+def test_every_result_shows_itself_and_nothing_a_user_wrote_is_read_as_html(model: Model) -> None:
+    for result in results(model):
+        shown = result._repr_html_()
+        assert shown.count("<table") == 1
+        assert "<b " not in shown
+        assert "</b>" not in shown
+        assert "mathjax_ignore" in shown
+        assert len(repr(result).splitlines()) > 3
+        assert isinstance(result.to_pandas(), pd.DataFrame)
+        assert json.loads(json.dumps(result.to_json())) == result.to_json()
+        assert isinstance(result.figure(theme="dark"), go.Figure)
+
+
+@pytest.mark.parametrize("name", ["atlas", "long", "cell", "mix", "norms", "paths", "input", "pooler", "similarity"])
+def test_every_figure_of_a_run_can_be_drawn(name: str, model: Model) -> None:
+    figure = model.trace(TEXT).figure(name, theme="print", width=500, height=300)
+    assert (figure.layout.width, figure.layout.height) == (500, 300)
+    figure.update_layout(title="mine")
+    assert model.trace(TEXT).figure(name).layout.title.text != "mine"
+
+
+def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
+    figure = model.figure("word", "The bank of the river.", "The bank lends money.", word="bank")
+    assert "bank" in figure.layout.title.text
+    assert isinstance(model.figure("parameters", depth=2, form="treemap"), go.Figure)
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda m: open_model("no-such-model"), "no-such-model"),
+        (lambda m: open_model(MODEL, "dancing"), "There is no task 'dancing'; choose base"),
+        (lambda m: open_model("bert-base-uncased").trace(TEXT), "bert-base-uncased"),
+        (lambda m: m.trace(" "), "blank|empty"),
+        (lambda m: m.trace(TEXT).attention(9), "There is no layer '9' in 'all-MiniLM-L6-v2'; give layer 0 to layer 5"),
+        (lambda m: m.trace(TEXT).attention(0, 12), "give head 0 to head 11"),
+        (lambda m: m.trace(TEXT).figure(layer=9), "give layer 0 to 5"),
+        (lambda m: m.trace(TEXT).to_pandas(7), r"give layer 0 \(the embedding output\) to layer 6"),
+        (lambda m: m.trace(TEXT).figure("map"), "no figure 'map' of this result; choose attention"),
+        (lambda m: m.trace(TEXT).figure("atlass"), "no figure 'atlass' of this result"),
+        (lambda m: m.figure("atlass"), "There is no figure 'atlass'; choose overview"),
+        (lambda m: m.trace(TEXT).figure(colour="red"), "has no option 'colour'; those it has: layer"),
+        (lambda m: m.trace(TEXT).figure(theme="pink"), "There is no theme 'pink'; choose light, dark, print"),
+        (lambda m: m.figure("parameters", depth=-1), "depth is '-1'; give a whole number"),
+        (lambda m: m.heads(6), "give layer 0 to layer 5"),
+        (lambda m: m.sentences("one text"), "give a list"),
+        (lambda m: m.sentences([TEXT], pooling="sum"), "There is no pooling 'sum'"),
+        (lambda m: m.sentences([TEXT]).nearest(" "), "The query is blank"),
+        (lambda m: m.predict(TEXT), "no task head"),
+        (lambda m: m.predict(TEXT, view="words", task="masked-lm"), MODEL),
+        (lambda m: m.effects(TEXT), "No target was named"),
+        (lambda m: m.effects(TEXT, PAIR, kind="half"), "There is no kind 'half'; choose zero"),
+        (lambda m: m.words(TEXT, PAIR, method="guess"), "There is no method 'guess'; choose leave-one-out"),
+        (lambda m: open_corpus("no-corpus"), "no-corpus"),
+        (lambda m: open_corpus("corpora/news").search("money", k=0), "1"),
+    ],
+)
+def test_what_a_caller_can_cause_is_one_sentence(ask: Any, told: str, model: Model) -> None:
+    with pytest.raises(BertvizError, match=told) as refused:
+        ask(model)
+    assert "--" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_long_text_is_told_and_a_long_list_is_cut(model: Model) -> None:
+    run = model.trace("word " * 600)
+    assert run.notices
+    assert all(notice in repr(run) for notice in run.notices)
+    assert "more lines" in repr(run)
+    assert printable_token("word") in repr(run)
