@@ -40,7 +40,10 @@ def place(in_workplace: Path) -> Path:
 
 ANSWERS: dict[str, Any] = {
     "parameters": (lambda m: m.parameters().to_json(), ()),
-    "load-report": (lambda m: m.load_report("sequence-classification").to_json(), ("--task", "sequence-classification")),
+    "load-report": (
+        lambda m: m.load_report("sequence-classification").to_json(),
+        ("--task", "sequence-classification"),
+    ),
     "tokens": (lambda m: m.tokens(TEXT, PAIR).to_json(), (TEXT, "--pair", PAIR)),
     "hidden": (lambda m: m.trace(TEXT).to_json(layer=2), (TEXT, "--layer", "2")),
     "attention": (lambda m: m.trace(TEXT).to_json(layer=3, head=5), (TEXT, "--layer", "3", "--head", "5")),
@@ -55,7 +58,10 @@ ANSWERS: dict[str, Any] = {
         lambda m: m.sentences([TEXT, PAIR], pooling="cls", layer=2).to_json(),
         (TEXT, PAIR, "--pooling", "cls", "--layer", "2"),
     ),
-    "causes": (lambda m: m.effects(TEXT, PAIR, kind="gradient").to_json(), (TEXT, "--pair", PAIR, "--kind", "gradient")),
+    "causes": (
+        lambda m: m.effects(TEXT, PAIR, kind="gradient").to_json(),
+        (TEXT, "--pair", PAIR, "--kind", "gradient"),
+    ),
     "words": (
         lambda m: m.words(TEXT, PAIR, method="integrated-gradients").to_json(),
         (TEXT, "--pair", PAIR, "--method", "integrated-gradients"),
