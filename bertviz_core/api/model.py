@@ -85,7 +85,7 @@ class Model:
         """The tokens of a text, or of a pair: their ids, words and places in the text.
 
         Raises:
-            BertvizError: the model has no tokenizer here, or the text is blank or too long.
+            BertvizError: the model has no tokenizer here, or the text has too many characters.
         """
         tokens = self._opened.tokens(text, pair)
         return TokensResult(tokens, self._source((text,), pair, made={"tokens": tokens}))
@@ -95,7 +95,7 @@ class Model:
         """One run on a text: hidden states [layers + 1, tokens, hidden], attention of every head [tokens, tokens].
 
         Raises:
-            BertvizError: the weights are not here, or the text is blank or too long.
+            BertvizError: the weights are not here, or the text has too many characters.
         """
         tokens = self._opened.tokens(text, pair)
         run = trace(self._opened.loaded, tokens)
@@ -127,7 +127,7 @@ class Model:
             layer: entry of the hidden states that is pooled, 0 for the embedding output; the last by default.
 
         Raises:
-            BertvizError: the weights are not here, there is no such pooling or layer, or a sentence is blank.
+            BertvizError: the weights are not here, there is no such pooling or layer, or no sentence came.
         """
         if isinstance(sentences, str):
             raise TextError("One text came where a list of sentences is meant; give a list, such as [text].")
@@ -160,7 +160,7 @@ class Model:
             join: how tags become entities: "none", "simple", "first", "average" or "max".
 
         Raises:
-            BertvizError: the file has no such head, or the text is blank or too long.
+            BertvizError: the file has no such head, or the text has too many characters.
         """
         head = self._opened.head(task or self.task)
         strategy = known_question(view, join, head)

@@ -272,7 +272,7 @@ def _local_folder(name: str, settings: Settings) -> Path | None:
 
 def _named_folder(name: str, settings: Settings) -> Path | None:
     if settings.any_folder:
-        folder = Path(name).expanduser()
+        folder = Path(name).expanduser().absolute()  # it is linked to from elsewhere, and a notebook may change its own
         if folder.is_dir():
             return folder
         if name.startswith(("/", "./", "../", "~")):

@@ -21,6 +21,7 @@ from bertviz_core.cli.output import printable_token
 from bertviz_core.models.sources import bundled_folder
 from tests.api.conftest import Printed
 from tests.pages.opened import _decoded, drawn, metrics, opened
+from tests.pages.test_attention import table_of
 
 MODEL, SPLADE, CLASSIFIER = "all-MiniLM-L6-v2", "splade-tiny", "models/my-classifier"
 TEXT, PAIR = "Sinan loves a beautiful day", "He likes the weather."
@@ -100,7 +101,7 @@ def test_json_is_the_command_line_s(asked: str, model: Model, printed: Printed) 
         (SPLADE, "masked-lm", {"mask": [2], "top": 3}, ("--mask", "2", "--top", "3")),
         (SPLADE, "masked-lm", {"view": "surprise"}, ("--view", "surprise")),
         (SPLADE, "masked-lm", {"view": "lens", "top": 2}, ("--view", "lens", "--top", "2")),
-        (SPLADE, "masked-lm", {"view": "terms", "pair": PAIR}, ("--view", "terms", "--pair", PAIR)),
+        (SPLADE, "masked-lm", {"view": "terms", "pair": TEXT}, ("--view", "terms", "--pair", TEXT)),
     ],
 )
 def test_predictions_are_the_command_line_s(
@@ -141,10 +142,12 @@ def on_page(page: str, **query: str) -> Any:
 def test_numbers_and_figures_are_the_page_s(model: Model) -> None:
     ledger = model.parameters()
     assert f"{ledger.total:,}" in metrics(opened("parameters", model=MODEL)).values()
-    assert decoded(model.trace(TEXT).figure("hidden", layer=3)) == on_page(
-        "representations", text=TEXT, layer="3", view="Hidden states"
-    )
-    assert decoded(model.tokens(TEXT).figure()) == on_page("tokens", text=TEXT)
+    values = {"view": "Values", "layer": "embeddings", "from": "7", "window": "32"}
+    run = model.trace(TEXT)
+    shown = on_page("representations", text=TEXT, **values)
+    assert decoded(run.figure("hidden", layer=0, first=7, window=32)) == shown
+    head = table_of(opened("attention", model=MODEL, text=TEXT, layer="2", head="7")).iloc[:, 1:]
+    np.testing.assert_allclose(head, run.attention(2, 7), atol=1e-6)
 
 
 def test_arrays_are_transformers_own(model: Model) -> None:
@@ -261,7 +264,6 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
         (lambda m: open_model("no-such-model"), "no-such-model"),
         (lambda m: open_model(MODEL, "dancing"), "There is no task 'dancing'; choose base"),
         (lambda m: open_model("bert-base-uncased").trace(TEXT), "bert-base-uncased"),
-        (lambda m: m.trace(" "), "blank|empty"),
         (lambda m: m.trace(TEXT).attention(9), "There is no layer '9' in 'all-MiniLM-L6-v2'; give layer 0 to layer 5"),
         (lambda m: m.trace(TEXT).attention(0, 12), "give head 0 to head 11"),
         (lambda m: m.trace(TEXT).figure(layer=9), "give layer 0 to 5"),

@@ -17,9 +17,11 @@ from safetensors.numpy import save_file
 
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
 from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import bundled_folder, local_names, offers, resolve, verify_bundled
 from bertviz_core.parameters.ledger import parameter_ledger, source_ledger
 from bertviz_core.settings import Settings
+from tests.helpers.tiny_models import LAYERS, save_tiny
 
 BERT = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 8, "num_attention_heads": 2}
 
@@ -164,6 +166,17 @@ def test_a_link_out_of_the_models_folder_is_refused(settings: Settings, tmp_path
     os.symlink(tmp_path / "outside", settings.models_dir / "link")
     with pytest.raises(ModelNotFoundError, match="link out of the models folder"):
         resolve("link", settings)
+
+
+def test_a_folder_named_from_where_one_stands_is_found_from_elsewhere(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_tiny("bert", tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    source = resolve("mine", dataclasses.replace(settings, any_folder=True))
+    assert load_model(source, settings).num_hidden_layers == LAYERS
+    monkeypatch.chdir("/")
+    assert load_model(source, settings).num_hidden_layers == LAYERS
 
 
 def test_the_command_line_opens_any_folder(settings: Settings, tmp_path: Path) -> None:
