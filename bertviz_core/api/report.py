@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 from bertviz_core.api.drawing import OpenedModel
-from bertviz_core.api.results.base import Asked
+from bertviz_core.api.results.base import FigureSource
 from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.cli.figure.report.page import report_page
 from bertviz_core.cli.figure.report.sections import MANY_RUNS, USUAL, known_figures, report_of
 from bertviz_core.errors import Progress
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.trace.results import Trace
+
+__all__ = ["USUAL", "report_figures", "report_file"]
 
 
 def report_figures(quick: bool) -> dict[str, str]:
@@ -50,5 +52,8 @@ def report_file(
         BertvizError: there is no such figure, or none of them can be drawn.
     """
     made: dict[str, object] = {} if run is None else {"tokens": run.tokens, "trace": run}
-    inputs = Asked(opened, (text,) if text.strip() else (), pair, options={"map": "change"}, made=made).inputs({})
+    texts = (text,) if text.strip() else ()
+    inputs = FigureSource(opened, texts, pair, options={"map": "change"}, made=made).inputs({})
+    if run is not None:
+        inputs.texts, inputs.notices = (text, pair), (*run.tokens.notices, *run.notices)
     return report_page(report_of(inputs, known_figures(figures), theme, told, tell), theme).encode("utf-8", "replace")

@@ -4,6 +4,7 @@ from functools import cached_property
 
 from bertviz_core.api import report
 from bertviz_core.api.drawing import OpenedModel
+from bertviz_core.api.report import USUAL
 from bertviz_core.errors import BertvizError, MissingFilesError, Progress
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.models.loading import LoadedModel
@@ -72,7 +73,7 @@ def report_file(
     Raises:
         BertvizError: none of the figures can be drawn.
     """
-    wanted = figures or tuple(each for each in offered(name, text, pair) if each in report.USUAL)
+    wanted = figures or tuple(each for each in offered(name, text, pair) if each in USUAL)
     return _file(source_key(name), text, pair, wanted, not figures, theme, pixels, tell)
 
 

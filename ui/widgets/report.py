@@ -22,6 +22,7 @@ def report_controls() -> None:
 
     st.markdown("**Report**: figures of this model and text in one HTML file that opens without a network.")
     name, text, pair = controls.model_name(), controls.text(), controls.pair()
+    place = st.empty()
     try:
         titles = offered(name, text, pair)
         given = st.multiselect(
@@ -33,7 +34,6 @@ def report_controls() -> None:
             help="Without a choice: from the parameters to the heads, as far as the model and the text have them.",
         )
         asked = (name, text, pair, tuple(given), chosen_theme() or session.theme_name())
-        place = st.empty()
         if st.button("Make the report", key="report_make", icon=":material/description:"):
             session.store(MADE, asked)
         if session.stored(MADE) != asked:
@@ -46,7 +46,8 @@ def report_controls() -> None:
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
         return
-    place.empty()
+    finally:
+        place.empty()
     named = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
     st.download_button(
         f"Save the report, {len(file) / 2**20:.1f} MiB",

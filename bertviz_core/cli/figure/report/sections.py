@@ -39,6 +39,26 @@ USUAL = (
     "word-shares",
 )
 """What a report shows unless it is told otherwise: from the outside in, and only what the model and its texts have."""
+OF_WEIGHTS = frozenset(
+    [
+        "overview",
+        "parameters",
+        "components",
+        "layers",
+        "models",
+        "design",
+        "memory",
+        "load-report",
+        "task-head",
+        "values",
+        "weights",
+        "heads",
+        "matrix",
+        "change",
+        "changes",
+    ]
+)
+"""Figures that no text changes."""
 MANY_RUNS = frozenset(
     (
         "accuracy",
@@ -166,7 +186,8 @@ def _section(inputs: FigureInputs, name: str, theme: Theme) -> ReportSection:
     with quietly():
         spec = declared(*(getattr(inputs, each) for each in declared.inputs))
     figure = spec.drawn(theme)
-    caption = caption_of(figure, spec.caption or spec.title, inputs.models, inputs.texts)
+    texts = () if name in OF_WEIGHTS else inputs.texts
+    caption = caption_of(figure, spec.caption or spec.title, inputs.models, texts)
     return ReportSection(name, spec.title, spec.alt or spec.title, figure, caption, _command(inputs, name))
 
 
