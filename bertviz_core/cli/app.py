@@ -27,6 +27,7 @@ COMMANDS = {
     "word-pairs": "predictions.word_pairs",
     "corpus": "corpus",
     "figure": "figure.command",
+    "report": "figure.report.command",
     "serve": "serve",
 }
 """Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""

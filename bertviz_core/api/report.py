@@ -1,0 +1,59 @@
+"""A report of an opened model: chosen figures of it and of a text in one HTML file that opens without a network."""
+
+from collections.abc import Sequence
+
+from bertviz_core.api.drawing import OpenedModel
+from bertviz_core.api.results.base import FigureSource
+from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.cli.figure.report.page import report_page
+from bertviz_core.cli.figure.report.sections import MANY_RUNS, USUAL, known_figures, report_of
+from bertviz_core.errors import Progress
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.trace.results import Trace
+
+__all__ = ["USUAL", "report_figures", "report_file"]
+
+
+def report_figures(quick: bool) -> dict[str, str]:
+    """Name of each figure that a report may hold -> what it shows; those that it usually holds come first.
+
+    Args:
+        quick: whether those are left out that take more than one run of the model.
+    """
+    known = all_figures()
+    kept = [each for each in known if not each.startswith("corpus-") and not (quick and each in MANY_RUNS)]
+    names = [*(each for each in USUAL if each in kept), *(each for each in kept if each not in USUAL)]
+    return {each: known[each].description.partition(" (")[0] for each in names}
+
+
+def report_file(
+    opened: OpenedModel,
+    text: str,
+    pair: str | None,
+    figures: Sequence[str],
+    theme: Theme,
+    told: bool,
+    tell: Progress | None = None,
+    run: Trace | None = None,
+) -> bytes:
+    """The report as an HTML file.
+
+    Args:
+        opened: the model.
+        text: what it reads; "" for a report on the model alone.
+        pair: a second text of the same input.
+        figures: by their names, in this order.
+        theme: colours, and the width for which figures are drawn.
+        told: whether the report says why a figure is left out.
+        tell: called with figures drawn and their number.
+        run: the model's run on the text, where there is one already.
+
+    Raises:
+        BertvizError: there is no such figure, or none of them can be drawn.
+    """
+    made: dict[str, object] = {} if run is None else {"tokens": run.tokens, "trace": run}
+    texts = (text,) if text.strip() else ()
+    inputs = FigureSource(opened, texts, pair, options={"map": "change"}, made=made).inputs({})
+    if run is not None:
+        inputs.texts, inputs.notices = (text, pair), (*run.tokens.notices, *run.notices)
+    return report_page(report_of(inputs, known_figures(figures), theme, told, tell), theme).encode("utf-8", "replace")

@@ -1,0 +1,203 @@
+"""What a report consists of: facts of the model, and the figures that can be drawn of it, each with its caption."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import plotly.graph_objects as go
+
+from bertviz_core import __version__
+from bertviz_core.cli.figure.inputs import FigureInputs
+from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.errors import BertvizError, Progress, TextError
+from bertviz_core.figures.base.caption import Caption, caption_of
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.models.files import weights_folder
+from bertviz_core.models.safetensors.folder import weights_sha256
+from bertviz_core.models.skeleton import quietly
+from bertviz_core.text import escape_controls, quoted
+
+USUAL = (
+    "overview",
+    "parameters",
+    "layers",
+    "tokens",
+    "norms",
+    "hidden",
+    "similarity",
+    "pooler",
+    "heads",
+    "attention",
+    "atlas",
+    "classes",
+    "tags",
+    "masked-words",
+    "lens",
+    "effects",
+    "word-shares",
+)
+"""What a report shows unless it is told otherwise: from the outside in, and only what the model and its texts have."""
+OF_WEIGHTS = frozenset(
+    [
+        "overview",
+        "parameters",
+        "components",
+        "layers",
+        "models",
+        "design",
+        "memory",
+        "load-report",
+        "task-head",
+        "values",
+        "weights",
+        "heads",
+        "matrix",
+        "change",
+        "changes",
+    ]
+)
+"""Figures that no text changes."""
+MANY_RUNS = frozenset(
+    (
+        "accuracy",
+        "effect-spread",
+        "effects",
+        "patched-heads",
+        "patched-states",
+        "probe",
+        "readings",
+        "removal",
+        "surprise",
+        "word-bars",
+        "word-classes",
+        "word-curves",
+        "word-pairs",
+        "word-shares",
+    )
+)
+"""Figures that take more than one run of the model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportSection:
+    """One figure of a report."""
+
+    name: str
+    """As `figure --list` has it."""
+    title: str
+    alt: str
+    """What is seen, for a reader who does not see it."""
+    figure: go.Figure
+    """Drawn in the report's theme."""
+    caption: Caption
+    command: str
+    """What writes the same figure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """Facts and figures of one model and one text."""
+
+    model: str
+    facts: Mapping[str, str]
+    """What it was made of and with -> the value, in the order in which they stand."""
+    sections: tuple[ReportSection, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Name of a figure -> why it cannot be drawn, in one sentence."""
+    notices: tuple[str, ...] = ()
+    """What a reader must know about the numbers."""
+
+
+def known_figures(names: Sequence[str]) -> tuple[str, ...]:
+    """The figures of these names, or the usual ones where none is named.
+
+    Raises:
+        TextError: there is no such figure, or it shows a corpus.
+    """
+    for name in names:
+        if name not in all_figures() or name.startswith("corpus-"):
+            known = ", ".join(each for each in all_figures() if not each.startswith("corpus-"))
+            raise TextError(f"There is no figure {quoted(escape_controls(name), 40)} for a report; choose {known}.")
+    return tuple(dict.fromkeys(names)) or USUAL
+
+
+def report_of(
+    inputs: FigureInputs, names: Sequence[str], theme: Theme, told: bool, tell: Progress | None = None
+) -> Report:
+    """A report of these figures; the model runs once, whatever the number of figures.
+
+    A figure that the model or its texts cannot have, such as classes of a model without a head, is left out.
+
+    Args:
+        inputs: what figures are made of, on one request.
+        names: as `figure --list` has them.
+        theme: colours, and the width for which figures are drawn.
+        told: whether the report says why a figure is left out; of the usual ones nobody asked for each.
+        tell: called with figures drawn and their number.
+
+    Raises:
+        TextError: not one figure can be drawn, with the reason of the first.
+    """
+    sections, left_out = [], {}
+    for place, name in enumerate(names):
+        if tell is not None:
+            tell(place, len(names))
+        try:
+            sections.append(_section(inputs, name, theme))
+        except BertvizError as error:
+            left_out[name] = str(error)
+    if not sections:
+        raise TextError(next(iter(left_out.values())))
+    if tell is not None:
+        tell(len(names), len(names))
+    notices = tuple(dict.fromkeys(inputs.notices))
+    return Report(inputs.source.name, report_facts(inputs), tuple(sections), left_out if told else {}, notices)
+
+
+def report_facts(inputs: FigureInputs) -> dict[str, str]:
+    """Model, its size, its weights' digest, what it read, and the versions of what computed; all as words."""
+    source, ledger = inputs.source, inputs.ledger
+    facts = {
+        "Model": source.name,
+        "Class": ledger.architecture,
+        "Parameters": f"{ledger.total:,}",
+        "Revision": source.revision,
+    }
+    try:
+        facts["SHA-256 of the weights"] = weights_sha256(weights_folder(source, inputs.settings))
+    except BertvizError:
+        facts["Weights"] = "not on this machine; counts come from the config"
+    for name, text in (
+        ("Text", inputs.asked.texts[0] if inputs.asked.texts else ""),
+        ("Second text", inputs.asked.pair),
+    ):
+        if text:
+            facts[name] = text
+    facts["Made"] = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    made_with = ", ".join(f"{package} {version(package)}" for package in ("torch", "transformers", "plotly"))
+    facts["Made with"] = f"Inside BERT {__version__}, {made_with}"
+    return {name: value for name, value in facts.items() if value}
+
+
+def _section(inputs: FigureInputs, name: str, theme: Theme) -> ReportSection:
+    declared = all_figures()[name]
+    with quietly():
+        spec = declared(*(getattr(inputs, each) for each in declared.inputs))
+    figure = spec.drawn(theme)
+    texts = () if name in OF_WEIGHTS else inputs.texts
+    caption = caption_of(figure, spec.caption or spec.title, inputs.models, texts)
+    return ReportSection(name, spec.title, spec.alt or spec.title, figure, caption, _command(inputs, name))
+
+
+def _command(inputs: FigureInputs, name: str) -> str:
+    asked = inputs.asked
+    options = [
+        *(("--pair", asked.pair) if asked.pair else ()),
+        *(("--layer", asked.layer) if asked.layer else ()),
+        *(("--head", asked.head) if asked.head else ()),
+        *(("--task", asked.task) if asked.task else ()),
+    ]
+    words = ("python", "-m", "bertviz_core", "figure", name, asked.model, *asked.texts, *options, "-o", f"{name}.html")
+    return shlex.join(words)

@@ -1,0 +1,61 @@
+"""The report of a page: made, saved, and opened without a network.
+
+Covers `ui/widgets/report.py`, `ui/cache/report.py`.
+"""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import WAIT_MS, Watch
+
+pytestmark = pytest.mark.browser
+TEXT = "I love <b>my</b> pet python."
+
+
+def panel(page: Page) -> None:
+    """Open what stands behind Share."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
+    expect(page.get_by_role("button", name="Make the report")).to_be_visible(timeout=2 * WAIT_MS)
+
+
+def test_a_report_of_the_text_opens_without_a_network(
+    page: Page, server: str, browser: Browser, tmp_path: Path
+) -> None:
+    page.goto(f"{server}/tokens?text=I+love+%3Cb%3Emy%3C%2Fb%3E+pet+python.")
+    panel(page)
+    page.get_by_role("button", name="Make the report").click()
+    save = page.get_by_role("button", name="Save the report")
+    expect(save).to_be_visible(timeout=4 * WAIT_MS)
+    with page.expect_download() as download:
+        save.click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    assert path.name == "report-all-MiniLM-L6-v2.html"
+    with browser.new_context(offline=True, viewport={"width": 390, "height": 844}) as context:
+        alone = context.new_page()
+        watch = Watch(alone)
+        alone.goto(path.as_uri())
+        expect(alone.locator("section .main-svg").first).to_be_visible()
+        sections = alone.locator("section").count()
+        assert sections >= 10
+        assert alone.locator("section:not(:has(.main-svg))").count() == 0
+        expect(alone.locator("dd", has_text=TEXT)).to_be_visible()
+        assert alone.locator("b").count() == 0
+        assert alone.evaluate("document.documentElement.scrollWidth") == 390
+        assert alone.get_by_role("navigation").get_by_role("link").count() == sections
+        assert not watch.faults()
+
+
+def test_a_model_without_weights_has_a_report_of_its_config(page: Page, server: str) -> None:
+    page.goto(f"{server}/parameters?model=bert-base-uncased")
+    panel(page)
+    page.get_by_role("button", name="Make the report").click()
+    expect(page.get_by_role("button", name="Save the report")).to_be_visible(timeout=4 * WAIT_MS)
+    page.get_by_role("combobox", name="Figures").fill("what one head")
+    page.get_by_role("option", name="what one head looks at", exact=True).click()
+    expect(page.get_by_role("button", name="Save the report")).to_have_count(0)
+    page.get_by_role("button", name="Make the report").click()
+    expect(page.get_by_role("alert").filter(has_text="not on this machine")).to_be_visible(timeout=2 * WAIT_MS)

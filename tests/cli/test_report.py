@@ -1,0 +1,142 @@
+"""A report: what it holds is what the commands print, nothing in it is a tag of a user's, nothing leaves the file.
+
+Covers `bertviz_core/cli/figure/report/*.py`, `bertviz_core/api/report.py`.
+"""
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertviz_core.api.report import report_figures
+from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.cli.figure.report.sections import MANY_RUNS, OF_WEIGHTS, USUAL
+from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from tests.cli.conftest import Command
+
+MODEL, BASE = "all-MiniLM-L6-v2", "bert-base-uncased"
+TEXT = "I love my pet python."
+EVIL = '</script><img src=x onerror=alert(1)> & "python"'
+
+
+class Seen(HTMLParser):
+    """The sections, images' descriptions, facts and addresses of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.sections: list[str] = []
+        self.labels: list[str] = []
+        self.loaded: list[str] = []
+        self.tags: set[str] = set()
+        self.scripts = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        given = dict(attrs)
+        self.tags.add(tag)
+        self.scripts += tag == "script"
+        if tag == "section":
+            self.sections.append(given["id"])
+        if given.get("role") == "img":
+            self.labels.append(given["aria-label"])
+        self.loaded += [given[name] for name in ("src", "href") if name in given and not given[name].startswith("#")]
+
+
+def made(command: Command, path: Path, *arguments: str) -> str:
+    done = command("report", *arguments, "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    return path.read_text(encoding="utf-8")
+
+
+def facts(page: str) -> dict[str, str]:
+    return {name: html.unescape(value) for name, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)}
+
+
+def test_its_facts_are_those_of_the_commands(command: Command, tmp_path: Path) -> None:
+    page = made(command, tmp_path / "r.html", MODEL, TEXT, "--figure", "parameters", "--figure", "attention")
+    told = facts(page)
+    ledger = json.loads(command("parameters", MODEL, "--json").stdout)
+    assert told["Parameters"] == f"{ledger['total']:,}" == "22,713,216"
+    assert told["Class"] == "BertModel"
+    assert told["SHA-256 of the weights"] == BUNDLED[MODEL].digests[WEIGHTS]
+    assert told["Text"] == TEXT
+    assert "torch 2.13.0" in told["Made with"]
+    seen = Seen(page)
+    assert seen.sections == ["parameters", "attention"]
+    assert all(f"Model: {MODEL}" in label for label in seen.labels)
+    assert [TEXT in label for label in seen.labels] == [False, True]
+
+
+def test_the_command_in_it_draws_the_same_figure(command: Command, tmp_path: Path) -> None:
+    page = made(command, tmp_path / "r.html", MODEL, TEXT, "--figure", "attention", "--layer", "3", "--head", "5")
+    (line,) = re.findall(r"<code>(.*?)</code>", page)
+    expected = f"python -m bertviz_core figure attention {MODEL} '{TEXT}' --layer 3 --head 5 -o attention.html"
+    assert html.unescape(line) == expected
+    alone = tmp_path / "attention.html"
+    options = ("--layer", "3", "--head", "5", "-o", str(alone))
+    assert command("figure", "attention", MODEL, TEXT, *options).returncode == 0
+    drawn = re.compile(r'"z":\{[^}]*"bdata":"([^"]+)"')
+    assert drawn.findall(page)
+    assert drawn.findall(page) == drawn.findall(alone.read_text(encoding="utf-8"))
+
+
+def test_nothing_that_a_user_writes_is_a_tag_and_nothing_is_loaded(command: Command, tmp_path: Path) -> None:
+    page = made(command, tmp_path / "r.html", MODEL, EVIL, "--figure", "tokens", "--figure", "norms")
+    seen = Seen(page)
+    assert "img" not in seen.tags
+    assert seen.loaded == []
+    assert facts(page)["Text"] == EVIL
+    assert page.count("plotly.js v") == 1
+
+
+def test_without_a_choice_it_holds_what_the_model_has(command: Command, tmp_path: Path) -> None:
+    page = made(command, tmp_path / "r.html", BASE)
+    seen, told = Seen(page), facts(page)
+    assert seen.sections == [name for name in USUAL if name in ("overview", "parameters", "layers")]
+    assert told["Parameters"] == "109,482,240"
+    assert "not on this machine" in told["Weights"]
+    assert "Not in this report" not in page
+
+
+def test_a_figure_that_was_asked_for_and_cannot_be_is_told_with_its_reason(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    done = command("report", MODEL, TEXT, "--figure", "tokens", "--figure", "classes", "-o", str(path))
+    assert done.returncode == 0
+    page = path.read_text(encoding="utf-8")
+    assert Seen(page).sections == ["tokens"]
+    assert "head" in facts(page)["classes"]
+    assert "classes is left out: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--figure", "nothing", "-o", "r.html"), "There is no figure 'nothing' for a report"),
+        (("--figure", "corpus-map", "-o", "r.html"), "There is no figure 'corpus-map' for a report"),
+        (("-o", "r.pdf"), "A report is an .html file, and 'r.pdf' has another ending."),
+        (("-o", "absent/r.html"), "There is no folder 'absent'"),
+        (("--theme", "pink", "-o", "r.html"), "There is no theme 'pink'"),
+        (("--figure", "classes", "-o", "r.html"), "head"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command("report", MODEL, TEXT, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_offered_are_figures_that_there_are() -> None:
+    assert set(USUAL) | MANY_RUNS | OF_WEIGHTS <= set(all_figures())
+    every, quick = report_figures(quick=False), report_figures(quick=True)
+    assert tuple(every)[: len(USUAL)] == USUAL
+    assert set(every) - set(quick) == MANY_RUNS
+    assert set(every) == {name for name in all_figures() if not name.startswith("corpus-")}
