@@ -1,3 +1,50 @@
-"""The science of Inside BERT: what is in a BERT-family checkpoint and what it does with a text."""
+"""What is in a BERT-family model, and what it does with a text: open_model, open_corpus and their results."""
+
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from bertviz_core.errors import BertvizError
+
+if TYPE_CHECKING:
+    from bertviz_core.api.corpus import OpenedCorpus
+    from bertviz_core.api.model import Model
+    from bertviz_core.api.results.base import Result
 
 __version__ = "0.1.0"
+__all__ = ["BertvizError", "Model", "Result", "__version__", "open_corpus", "open_model"]
+
+LATER = {"Model": "bertviz_core.api.model", "Result": "bertviz_core.api.results.base"}
+"""Public classes that need torch or pandas -> their module, imported when they are first used."""
+
+
+def open_model(name: str, task: str | None = None) -> "Model":
+    """A model, ready to be asked; its weights are loaded by the first question that needs them.
+
+    Args:
+        name: a bundled model ("all-MiniLM-L6-v2"), a folder, a catalogue name ("bert-base-uncased") or a Hub id.
+        task: the class that is counted and asked: "base", "masked-lm", "next-sentence", "pretraining",
+            "sequence-classification", "token-classification", "question-answering" or "multiple-choice"; by default
+            the one that the checkpoint names.
+
+    Raises:
+        BertvizError: there is no such model or task, or it may not be opened here.
+    """
+    opened: Model = import_module("bertviz_core.api.model").Model(name, task)
+    return opened
+
+
+def open_corpus(folder: "str | PathLike[str]") -> "OpenedCorpus":
+    """A corpus folder, as the command `corpus embed` makes it: its facts, its vectors [rows, dimensions], a search.
+
+    Raises:
+        BertvizError: there is no corpus in the folder, or its model may not be opened here.
+    """
+    opened: OpenedCorpus = import_module("bertviz_core.api.corpus").opened_corpus(folder)
+    return opened
+
+
+def __getattr__(name: str) -> object:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(LATER[name]), name)

@@ -45,8 +45,18 @@ def print_lines(lines: Sequence[str]) -> None:
 
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object, arrays as lists of numbers."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY))
+    sys.stdout.buffer.write(_json(value) + b"\n")
     sys.stdout.flush()
+
+
+def json_object(value: dict[str, Any]) -> dict[str, Any]:
+    """The object that a reader of the printed JSON gets: lists for arrays and tuples, None for NaN."""
+    plain: dict[str, Any] = orjson.loads(_json(value))
+    return plain
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def write_file(path: Path, content: bytes) -> None:

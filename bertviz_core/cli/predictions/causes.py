@@ -1,6 +1,6 @@
 """The command that prints how much each head, feed-forward block and layer matters to one number of a model."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -38,7 +38,7 @@ def causes(
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    asked = _kind(kind)
+    asked = known_kind(kind)
     settings = Settings.from_environment(any_folder=True)
     source = resolve(model, settings)
     number = open_target(source, settings, text, pair, target, measure)
@@ -46,32 +46,40 @@ def causes(
     effects = part_effects(number, asked, means, None, settings.max_batch_bytes, settings.max_gradient_bytes)
     print_notices(effects.notices)
     if as_json:
-        return print_json(
-            {
-                "model": effects.model,
-                "target": effects.target,
-                "title": effects.title,
-                "unit": effects.unit,
-                "kind": effects.kind,
-                "clean": effects.clean,
-                "effects": effects.heads,
-                "feed_forward": effects.feed_forward,
-                "layers": effects.layers,
-                "reference": effects.reference,
-                "tokens": effects.tokens.tokens,
-            }
-        )
-    return print_lines(_lines(effects))
+        return print_json(effects_json(effects))
+    return print_lines(effects_lines(effects))
 
 
-def _kind(name: str) -> EffectKind:
+def effects_json(effects: PartEffects) -> dict[str, Any]:
+    """Effects as the JSON object of the `causes` command."""
+    return {
+        "model": effects.model,
+        "target": effects.target,
+        "title": effects.title,
+        "unit": effects.unit,
+        "kind": effects.kind,
+        "clean": effects.clean,
+        "effects": effects.heads,
+        "feed_forward": effects.feed_forward,
+        "layers": effects.layers,
+        "reference": effects.reference,
+        "tokens": effects.tokens.tokens,
+    }
+
+
+def known_kind(name: str) -> EffectKind:
+    """The kind of effect of a name.
+
+    Raises:
+        TextError: there is none of this name.
+    """
     known = next((each for each in EFFECT_KINDS if each == name), None)
     if known is None:
         raise TextError(f"There is no --kind {escape_controls(name[:20])!r}; choose {', '.join(EFFECT_KINDS)}.")
     return known
 
 
-def _lines(effects: PartEffects) -> list[str]:
+def effects_lines(effects: PartEffects) -> list[str]:
     """What was done, and a row for each layer: its heads, its feed-forward block, the whole of it."""
     done = {"zero": "taken away", "mean": f"at its mean over {effects.reference}", "gradient": "estimated by gradients"}
     first = (

@@ -1,10 +1,11 @@
 """The command that prints what each word of a text adds to one number of a model."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from bertviz_core.causes.requests import open_target
+from bertviz_core.causes.targets import Target
 from bertviz_core.causes.words.gradients import GRADIENT_METHODS
 from bertviz_core.causes.words.leave_one_out import leave_one_out
 from bertviz_core.causes.words.results import METHODS, REPLACEMENTS, Replacement, ShareMethod, WordShares
@@ -16,7 +17,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
 from bertviz_core.text import decimals, escape_controls
-from bertviz_core.trace.tokenization import load_tokenizer
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
 MethodOption = Annotated[str, typer.Option("--method", help=f"How: {', '.join(METHODS)}.")]
 InsteadOption = Annotated[
@@ -42,37 +43,57 @@ def words(
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    asked: ShareMethod = _known("--method", method, METHODS)
-    replacement: Replacement = _known("--instead", instead, REPLACEMENTS)
-    settings = Settings.from_environment(any_folder=True)
+    asked, settings = share_method(method, instead), Settings.from_environment(any_folder=True)
     source = resolve(model, settings)
     number = open_target(source, settings, text, pair, target, measure)
     tokenizer = load_tokenizer(source, settings)
-    if asked == "leave-one-out":
-        shares = leave_one_out(number, tokenizer, not single_tokens, replacement)
-    else:
-        by_gradients = GRADIENT_METHODS[asked]
-        shares = by_gradients(number, tokenizer, not single_tokens, None, settings.max_gradient_bytes)
+    shares = word_shares(number, tokenizer, asked, not single_tokens, settings.max_gradient_bytes)
     print_notices(shares.notices)
     if as_json:
-        return print_json(
-            {
-                "model": shares.model,
-                "target": shares.target,
-                "title": shares.title,
-                "unit": shares.unit,
-                "method": shares.method,
-                "instead": shares.instead,
-                "clean": shares.clean,
-                "reference": shares.reference,
-                "tokens": shares.words,
-                "positions": shares.positions,
-                "shares": shares.shares,
-                "error": shares.error,
-                "runs": shares.runs,
-            }
-        )
-    return print_lines(_lines(shares))
+        return print_json(shares_json(shares))
+    return print_lines(shares_lines(shares))
+
+
+def share_method(method: str, instead: str) -> tuple[ShareMethod, Replacement]:
+    """A method and what it does to a word, by their names.
+
+    Raises:
+        TextError: there is none of this name.
+    """
+    return _known("--method", method, METHODS), _known("--instead", instead, REPLACEMENTS)
+
+
+def word_shares(
+    target: Target, tokenizer: TextTokenizer, asked: tuple[ShareMethod, Replacement], whole_words: bool, limit: int
+) -> WordShares:
+    """What each word, or each token, adds to a target; `limit` is bytes that a run with gradients may take.
+
+    Raises:
+        TextError: as the method.
+    """
+    method, instead = asked
+    if method == "leave-one-out":
+        return leave_one_out(target, tokenizer, whole_words, instead)
+    return GRADIENT_METHODS[method](target, tokenizer, whole_words, None, limit)
+
+
+def shares_json(shares: WordShares) -> dict[str, Any]:
+    """Shares as the JSON object of the `words` command."""
+    return {
+        "model": shares.model,
+        "target": shares.target,
+        "title": shares.title,
+        "unit": shares.unit,
+        "method": shares.method,
+        "instead": shares.instead,
+        "clean": shares.clean,
+        "reference": shares.reference,
+        "tokens": shares.words,
+        "positions": shares.positions,
+        "shares": shares.shares,
+        "error": shares.error,
+        "runs": shares.runs,
+    }
 
 
 def _known(option: str, name: str, choices: tuple[Choice, ...]) -> Choice:
@@ -82,7 +103,7 @@ def _known(option: str, name: str, choices: tuple[Choice, ...]) -> Choice:
     return known
 
 
-def _lines(shares: WordShares) -> list[str]:
+def shares_lines(shares: WordShares) -> list[str]:
     """What was done, and a row for each word, in the order of the text."""
     first = (
         f"{shares.model}: {shares.title} = {decimals(shares.clean)} {shares.unit}; with {shares.instead} in the place "

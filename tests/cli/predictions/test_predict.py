@@ -1,4 +1,7 @@
-"""`python -m bertviz_core predict`: the JSON contract of every task, tables, files, exit code 2 with one line."""
+"""`python -m bertviz_core predict`: the JSON contract of every task, tables, files, exit code 2 with one line.
+
+Covers `bertviz_core/cli/predictions/answers.py`.
+"""
 
 import json
 from functools import partial

@@ -48,7 +48,7 @@ class SentenceInputs(RunInputs):
         return tuple(repair_surrogates(each) for each in self.asked.texts)
 
     @cached_property
-    def _plan(self) -> SentencePlan:
+    def plan(self) -> SentencePlan:
         """How sentences become vectors: the checkpoint's own way, but for what was asked."""
         chosen = next((each for each in POOLINGS if each == self.asked.pooling), None)
         if self.asked.pooling and chosen is None:
@@ -58,14 +58,15 @@ class SentenceInputs(RunInputs):
         layer = self.asked.number("layer", self.asked.layer, last + 1, last, " (the embedding output)")
         return adapted(plan, chosen or plan.pooling, None if layer == last else layer)
 
-    def _encoded(self, sentences: tuple[str, ...]) -> SentenceVectors:
-        return sentence_vectors(self.loaded, self.tokenizer, sentences, self._plan)
+    def encoded(self, sentences: tuple[str, ...]) -> SentenceVectors:
+        """The vectors of any sentences, as the plan says."""
+        return sentence_vectors(self.loaded, self.tokenizer, sentences, self.plan)
 
     @cached_property
     def vectors(self) -> SentenceVectors:
         """The vectors of the sentences."""
-        sentence_vectors = self._encoded(self._sentences)
-        self.texts, self.notices = sentence_vectors.sentences, (self._plan.reason, *sentence_vectors.notices)
+        sentence_vectors = self.encoded(self._sentences)
+        self.texts, self.notices = sentence_vectors.sentences, (self.plan.reason, *sentence_vectors.notices)
         return sentence_vectors
 
     @cached_property
@@ -104,7 +105,7 @@ class SentenceInputs(RunInputs):
         """The sentences that are nearest to the query."""
         wanted, closest = self.query, self.vectors
         count = min(NEIGHBOURS, len(closest.sentences))
-        return nearest(self._encoded((wanted,)).vectors[0], closest.vectors, count, self.similarity_measure)
+        return nearest(self.encoded((wanted,)).vectors[0], closest.vectors, count, self.similarity_measure)
 
     @cached_property
     def sentence_map(self) -> SentenceMap:
@@ -125,7 +126,7 @@ class SentenceInputs(RunInputs):
         given = self._sentences
         if len(given) != 2:
             raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
-        plan, tokenizer = self._plan, self.tokenizer
+        plan, tokenizer = self.plan, self.tokenizer
         first, second = (trace(self.loaded, sentence_tokens(tokenizer, each, plan)) for each in given)
         shares = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))
         self.texts, self.notices = given, (plan.reason, shares.note)

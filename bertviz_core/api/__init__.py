@@ -1,0 +1,1 @@
+"""The public Python interface: an opened model or corpus, and results that draw, tabulate and show themselves."""

@@ -1,0 +1,96 @@
+"""A corpus folder that is open: what it holds, and a search among its rows."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bertviz_core.api.drawing import OpenedModel, python_options
+from bertviz_core.api.results.base import Asked, Result
+from bertviz_core.cli.corpus.info import info_json, info_lines
+from bertviz_core.cli.corpus.search import hit_lines, hits_json
+from bertviz_core.corpus.folder import Corpus, open_corpus
+from bertviz_core.corpus.search.query import query_vector, search
+from bertviz_core.corpus.search.results import CorpusHits
+from bertviz_core.text import repair_surrogates
+
+
+class SearchResult(Result[CorpusHits]):
+    """Rows of a corpus that are nearest to a text, the nearest first."""
+
+    figures = ("corpus-search",)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each hit: row of the corpus, score (cosine, -1 to 1), text, and the corpus' own columns."""
+        frame = pd.DataFrame(self._json()["hits"])
+        own = ["row", "score", "text"]
+        return frame[[*own, *(name for name in frame if name not in own)]] if len(frame) else frame
+
+    def _json(self) -> dict[str, Any]:
+        return hits_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return hit_lines(self.data)
+
+
+class OpenedCorpus(Result[Corpus]):
+    """A folder of texts and their vectors, as `corpus embed` makes it."""
+
+    figures = ("corpus-map", "corpus-clusters", "corpus-duplicates", "corpus-heads", "corpus-probe")
+
+    @property
+    def rows(self) -> int:
+        """Count of rows."""
+        return self.data.rows
+
+    @property
+    def model(self) -> str:
+        """Name of the model that made the vectors."""
+        return self.data.manifest.model
+
+    @cached_property
+    def vectors(self) -> Float[np.ndarray, "rows dimensions"]:
+        """All vectors, a map of the file that cannot be written to; float32 or float16."""
+        return self.data.vectors()
+
+    @python_options()
+    def search(self, text: str, k: int = 10, *, where: str = "") -> SearchResult:
+        """The rows whose vectors have the greatest cosine with that of a text; every row is compared.
+
+        Args:
+            text: what is looked for.
+            k: rows that are wanted.
+            where: only rows with this value of a column, such as "topic=sport"; "" for all.
+
+        Raises:
+            BertvizError: the corpus' model is not here, there is no such column, or `k` is out of range.
+        """
+        words, opened = repair_surrogates(text), self._asked.opened
+        vector = query_vector(self.data, opened.loaded, opened.tokenizer, opened.source, opened.settings, words)
+        hits = search(self.data, words, vector, k, where)
+        return SearchResult(hits, Asked(opened, (words,), made={"corpus": self.data, "corpus_hits": hits}))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each column of the corpus: name, kind."""
+        return pd.DataFrame(self._json()["columns"])
+
+    def _json(self) -> dict[str, Any]:
+        return info_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return info_lines(self.data)
+
+
+def opened_corpus(folder: "str | PathLike[str]") -> OpenedCorpus:
+    """The corpus in a folder.
+
+    Raises:
+        BertvizError: there is no corpus, or its model may not be opened.
+    """
+    corpus = open_corpus(Path(fspath(folder)))
+    return OpenedCorpus(corpus, Asked(OpenedModel(corpus.manifest.model, None), made={"corpus": corpus}))

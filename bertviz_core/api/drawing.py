@@ -1,0 +1,192 @@
+"""An opened model, loaded once whatever it is asked, and the dashboard's figures drawn from it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+import plotly.graph_objects as go
+
+from bertviz_core.cli.figure.command import THEMES
+from bertviz_core.cli.figure.inputs import FigureInputs
+from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.cli.figure.request import FigureRequest
+from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.figures.base.style import WIDE, theme_named, width_class
+from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.skeleton import quietly
+from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
+from bertviz_core.settings import Settings
+from bertviz_core.text import escape_controls, quoted
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+
+Option = str | int | float | bool
+COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "pooling")
+"""Options that the command `figure` has for all figures; a figure's own settings stand beside them."""
+
+
+@contextmanager
+def python_options() -> Iterator[None]:
+    """Errors that name an option name it as Python does: `layer`, not `--layer`; `target=`, not `--set target=`."""
+    try:
+        yield
+    except BertvizError as error:
+        error.args = (re.sub(r"--(?:set )?(?=[a-z])", "", str(error)), *error.args[1:])
+        raise
+
+
+class OpenedModel:
+    """A model by its name; its weights, tokenizer and heads are loaded when first asked for, and kept."""
+
+    def __init__(self, name: str, task: str | None) -> None:
+        """The model of a name.
+
+        Raises:
+            BertvizError: there is none of this name, or it may not be opened.
+        """
+        self.settings = Settings.from_environment(any_folder=True)
+        self.name, self.task = name, task
+        self.source: ModelSource = resolve(name, self.settings)
+        self._heads: dict[str, HeadModel] = {}
+
+    @cached_property
+    def loaded(self) -> LoadedModel:
+        """The model with its weights."""
+        return load_model(self.source, self.settings)
+
+    @cached_property
+    def tokenizer(self) -> TextTokenizer:
+        """Its tokenizer."""
+        return load_tokenizer(self.source, self.settings)
+
+    def head(self, task: str | None) -> HeadModel:
+        """The model with the head of a task, or with the one that it was saved with."""
+        known = task or stored_task(self.source)
+        if known not in self._heads:
+            self._heads[known] = load_head(self.source, self.settings, known, self.loaded)
+        return self._heads[known]
+
+    def tokens(self, text: str, pair: str | None) -> Tokens:
+        """The tokens of a text, or of a pair."""
+        with quietly():
+            return tokenize(self.tokenizer, text, pair)
+
+
+class OpenedInputs(FigureInputs):
+    """What figures are made of, from a model that is open already."""
+
+    def __init__(self, opened: OpenedModel, asked: FigureRequest) -> None:
+        super().__init__(asked)
+        self._opened = opened
+        self.source = opened.source
+
+    @cached_property
+    def loaded(self) -> LoadedModel:
+        """The model with its weights."""
+        return self._opened.loaded
+
+    @cached_property
+    def tokenizer(self) -> TextTokenizer:
+        """Its tokenizer."""
+        return self._opened.tokenizer
+
+    @cached_property
+    def word_head(self) -> HeadModel:
+        """The model with its masked-LM head."""
+        return self._opened.head("masked-lm")
+
+    @cached_property
+    def label_head(self) -> HeadModel:
+        """The model with the head of the task."""
+        return self._opened.head(self.asked.task)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The one text as the model reads it."""
+        return self._opened.tokens(self.asked.text(), self.asked.pair)
+
+
+def figure_request(
+    model: str, texts: Sequence[str], pair: str | None, task: str | None, options: Mapping[str, Option]
+) -> FigureRequest:
+    """The request of the command `figure` with these options.
+
+    Args:
+        model: name of the model, or folder of the corpus.
+        texts: what it reads.
+        pair: a second text of the same input.
+        task: task whose class is counted or asked.
+        options: those of the command, and settings of the figure, by their names.
+
+    Raises:
+        TextError: a number is none.
+    """
+    given = {name: _written(value) for name, value in options.items()}
+    more = {name: value for name, value in given.items() if name not in COMMON}
+    return FigureRequest(
+        model,
+        tuple(texts),
+        pair,
+        given.get("layer", ""),
+        given.get("head", ""),
+        given.get("form", "sunburst"),
+        _whole("depth", given.get("depth", "3")) or 1,
+        _whole("first", given.get("first", "0")),
+        _whole("window", given.get("window", "0")),
+        given.get("map", "length"),
+        given.get("words", "false") == "true",
+        given.get("pooling", ""),
+        task,
+        more,
+    )
+
+
+def check_options(name: str, options: Mapping[str, Option]) -> None:
+    """Refuse a figure that there is not, and an option that it has not.
+
+    Raises:
+        TextError: there is no such figure or option.
+    """
+    if name not in all_figures():
+        raise TextError(f"There is no figure {quoted(escape_controls(name), 40)}; choose {', '.join(all_figures())}.")
+    known = (*COMMON, *all_figures()[name].settings)
+    for option in options:
+        if option not in known:
+            what = f"The figure {name!r} has no option {quoted(escape_controls(option), 40)}"
+            raise TextError(f"{what}; those it has: {', '.join(known)}.")
+
+
+def drawn(name: str, inputs: FigureInputs, theme: str, width: int | None, height: int | None) -> go.Figure:
+    """A figure as the dashboard draws it, a copy of the caller's own.
+
+    Args:
+        name: as `figure --list` has it.
+        inputs: what it is made of.
+        theme: "light", "dark" or "print".
+        width: pixels; None for the width of the place where it is shown.
+        height: pixels; None for the figure's own.
+
+    Raises:
+        TextError: there is no such theme, or as the inputs of the figure.
+    """
+    if theme not in THEMES:
+        raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
+    declared = all_figures()[name]
+    with quietly():
+        spec = declared(*(getattr(inputs, each) for each in declared.inputs))
+    figure = go.Figure(spec.drawn(theme_named(theme, width_class(width or WIDE))))
+    sizes = {side: pixels for side, pixels in (("width", width), ("height", height)) if pixels is not None}
+    return figure.update_layout(**sizes)
+
+
+def _written(value: Option) -> str:
+    """An option as an address has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _whole(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise TextError(f"{name} is {quoted(escape_controls(value), 20)}; give a whole number from 0.")
+    return int(value)

@@ -1,0 +1,291 @@
+"""A model that is open: what is in it, and what it does with a text, one method for each question."""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from bertviz_core.api.drawing import OpenedModel, Option, check_options, drawn, python_options
+from bertviz_core.api.results.answers import PredictionResult
+from bertviz_core.api.results.base import Asked
+from bertviz_core.api.results.causes import EffectsResult, WordsResult
+from bertviz_core.api.results.runs import TokensResult, TraceResult
+from bertviz_core.api.results.sentences import SentencesResult
+from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
+from bertviz_core.causes.effects import part_effects
+from bertviz_core.causes.means import part_means
+from bertviz_core.causes.requests import open_target, target_request
+from bertviz_core.causes.targets import Target
+from bertviz_core.cli.options import numbered
+from bertviz_core.cli.predictions.answers import Question
+from bertviz_core.cli.predictions.causes import known_kind
+from bertviz_core.cli.predictions.predict import known_question
+from bertviz_core.cli.predictions.words import share_method, word_shares
+from bertviz_core.errors import TextError
+from bertviz_core.models.skeleton import TASKS, quietly
+from bertviz_core.text import escape_controls, quoted
+from bertviz_core.trace.run import trace
+
+
+class Model:
+    """One BERT-family model; its weights are loaded by the first method that needs them, and kept.
+
+    `parameters`, `architecture` and `load_report` read the config and the header of the weights alone.
+    """
+
+    def __init__(self, name: str, task: str | None = None) -> None:
+        """As `open_model`."""
+        if task is not None and task not in TASKS:
+            raise TextError(f"There is no task {quoted(escape_controls(task), 40)}; choose {', '.join(TASKS)}.")
+        self.name = name
+        """The name under which it was opened."""
+        self.task = task
+        """The task whose class is counted and asked; None for the class that the checkpoint names."""
+        self._opened = OpenedModel(name, task)
+
+    def __repr__(self) -> str:
+        return f"open_model({self.name!r})" if self.task is None else f"open_model({self.name!r}, task={self.task!r})"
+
+    @python_options()
+    def parameters(self) -> ParametersResult:
+        """Every named parameter (name, shape, count), and how the counts add up to the total.
+
+        Raises:
+            BertvizError: the config or the header cannot be read.
+        """
+        asked = self._asked()
+        ledger = asked.inputs({}).ledger
+        return ParametersResult(ledger, self._asked(made={"ledger": ledger}))
+
+    @python_options()
+    def architecture(self) -> ArchitectureResult:
+        """The sizes under their names in a config.json, and what the family has and lacks.
+
+        Raises:
+            BertvizError: the config or the header cannot be read.
+        """
+        architecture = self._asked().inputs({}).architecture
+        return ArchitectureResult(architecture, self._asked(made={"architecture": architecture}))
+
+    @python_options()
+    def load_report(self, task: str | None = None, labels: int | None = None) -> LoadReportResult:
+        """Which weights of a task's class the checkpoint has, which would be random, which would not be used.
+
+        Args:
+            task: the class; by default the model's task, "base" where it has none.
+            labels: outputs of a classification head; those of the config by default.
+
+        Raises:
+            BertvizError: there is no such task, or the header cannot be read.
+        """
+        options: dict[str, Option] = {} if labels is None else {"labels": labels}
+        asked = self._asked(task=task or self.task or "base", options=options)
+        return LoadReportResult(asked.inputs({}).report, asked)
+
+    @python_options()
+    def tokens(self, text: str, pair: str | None = None) -> TokensResult:
+        """The tokens of a text, or of a pair: their ids, words and places in the text.
+
+        Raises:
+            BertvizError: the model has no tokenizer here, or the text is blank or too long.
+        """
+        tokens = self._opened.tokens(text, pair)
+        return TokensResult(tokens, self._asked((text,), pair, made={"tokens": tokens}))
+
+    @python_options()
+    def trace(self, text: str, pair: str | None = None) -> TraceResult:
+        """One run on a text: hidden states [layers + 1, tokens, hidden], attention of every head [tokens, tokens].
+
+        Raises:
+            BertvizError: the weights are not here, or the text is blank or too long.
+        """
+        tokens = self._opened.tokens(text, pair)
+        run = trace(self._opened.loaded, tokens)
+        return TraceResult(run, self._asked((text,), pair, made={"tokens": tokens, "trace": run}))
+
+    @python_options()
+    def heads(self, layer: int) -> HeadsResult:
+        """A layer's matrices of query, key, value and output, cut into heads [heads, head_dim, hidden].
+
+        Args:
+            layer: counted from 0.
+
+        Raises:
+            BertvizError: the weights are not here, or there is no such layer.
+        """
+        number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
+        asked = self._asked(options={"layer": number})
+        return HeadsResult(asked.inputs({}).projections, asked)
+
+    @python_options()
+    def sentences(
+        self, sentences: Sequence[str], *, pooling: str | None = None, layer: int | None = None
+    ) -> SentencesResult:
+        """One vector for each sentence [sentences, dimensions], and the cosine of every two.
+
+        Args:
+            sentences: texts, at least one.
+            pooling: "mean", "cls", "max", "pooler" or "lasttoken"; the checkpoint's own by default.
+            layer: entry of the hidden states that is pooled, 0 for the embedding output; the last by default.
+
+        Raises:
+            BertvizError: the weights are not here, there is no such pooling or layer, or a sentence is blank.
+        """
+        if isinstance(sentences, str):
+            raise TextError("One text came where a list of sentences is meant; give a list, such as [text].")
+        given: dict[str, str | int | None] = {"pooling": pooling, "layer": layer}
+        options: dict[str, Option] = {name: value for name, value in given.items() if value is not None}
+        vectors = self._asked(tuple(sentences), options=options).inputs({}).vectors
+        return SentencesResult(vectors, self._asked(tuple(sentences), options=options, made={"vectors": vectors}))
+
+    @python_options()
+    def predict(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        task: str | None = None,
+        top: int = 5,
+        mask: Sequence[int] = (),
+        view: str = "words",
+        join: str = "simple",
+    ) -> PredictionResult:
+        """What the task head says: probabilities of classes, tags, answers, words at a mask.
+
+        Args:
+            text: the text, or the question.
+            pair: a second text, or the context of a question.
+            task: whose head; by default the model's task, else the head that the checkpoint was saved with.
+            top: words, terms or answers that are listed.
+            mask: positions to mask, as `tokens` counts them.
+            view: of a masked-LM head: "words", "surprise" (nats), "lens" or "terms".
+            join: how tags become entities: "none", "simple", "first", "average" or "max".
+
+        Raises:
+            BertvizError: the file has no such head, or the text is blank or too long.
+        """
+        head = self._opened.head(task or self.task)
+        strategy = known_question(view, join, head)
+        with quietly():
+            question = Question(head, self._opened.tokenizer, pair, top, list(mask), view, strategy)
+            (answered,) = question.answers([text])
+        options: dict[str, Option] = {}
+        if head.task == "masked-lm" and view in ("words", "lens"):
+            options["mask"] = ",".join(map(str, mask)) or "none"
+        if head.task == "token-classification":
+            options["joined"] = join
+        return PredictionResult(answered, head, self._asked((text,), pair, head.task, options))
+
+    @python_options()
+    def effects(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        target: str | None = None,
+        measure: str = "logit",
+        kind: str = "zero",
+    ) -> EffectsResult:
+        """Which heads matter: how much one number of the model changes without each head, block and layer.
+
+        Args:
+            text: the text.
+            pair: a second text.
+            target: the number: "class:NAME", "word:WORD@POSITION", "answer", "probe:FILE",
+                "state:ENTRY,TOKEN,DIMENSION" or "cosine" of the two texts, the default where there are two.
+            measure: of a class "logit", "probability" or "margin".
+            kind: what stands in a head's place: "zero", "mean" (over a reference set), or "gradient" for an estimate.
+
+        Raises:
+            BertvizError: there is no such target, measure or kind, or the file has no such head.
+        """
+        asked, settings = known_kind(kind), self._opened.settings
+        number = self._target(text, pair, target, measure)
+        means = part_means(self._opened.loaded, self._opened.tokenizer) if asked == "mean" else None
+        effects = part_effects(number, asked, means, None, settings.max_batch_bytes, settings.max_gradient_bytes)
+        return EffectsResult(effects, self._caused(text, pair, target, measure, number))
+
+    @python_options()
+    def words(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        target: str | None = None,
+        measure: str = "logit",
+        method: str = "leave-one-out",
+        instead: str = "mask",
+        tokens: bool = False,
+    ) -> WordsResult:
+        """Which words matter: what each word of a text adds to one number of the model.
+
+        Args:
+            text: the text.
+            pair: a second text.
+            target: the number, as for `effects`.
+            measure: of a class "logit", "probability" or "margin".
+            method: "leave-one-out", "integrated-gradients" or "gradient-x-input".
+            instead: what leave-one-out does to a word: "mask" or "drop".
+            tokens: whether each token is taken for itself, not whole words.
+
+        Raises:
+            BertvizError: there is no such target, measure or method, or the file has no such head.
+        """
+        asked = share_method(method, instead)
+        number = self._target(text, pair, target, measure)
+        limit = self._opened.settings.max_gradient_bytes
+        shares = word_shares(number, self._opened.tokenizer, asked, not tokens, limit)
+        return WordsResult(shares, self._caused(text, pair, target, measure, number, word_shares=shares))
+
+    @python_options()
+    def figure(
+        self,
+        name: str,
+        *texts: str,
+        pair: str | None = None,
+        theme: str = "light",
+        width: int | None = None,
+        height: int | None = None,
+        **options: Option,
+    ) -> go.Figure:
+        """Any figure of the dashboard, as the command `figure` draws it.
+
+        Args:
+            name: as `python -m bertviz_core figure --list` names it.
+            *texts: what the model reads: one text, or sentences; for "models" the names of other models.
+            pair: a second text of the same input.
+            theme: "light", "dark" or "print".
+            width: pixels; the width of the notebook's page by default.
+            height: pixels; the figure's own by default.
+            **options: those of the command `figure`, and the figure's own settings.
+
+        Raises:
+            BertvizError: there is no such figure, option or theme, or as the figure's inputs.
+        """
+        check_options(name, options)
+        return drawn(name, self._asked(texts, pair, options=options).inputs({}), theme, width, height)
+
+    def _asked(
+        self,
+        texts: Sequence[str] = (),
+        pair: str | None = None,
+        task: str | None = None,
+        options: dict[str, Option] | None = None,
+        made: dict[str, object] | None = None,
+    ) -> Asked:
+        return Asked(self._opened, texts, pair, task or self.task, options or {}, made or {})
+
+    def _target(self, text: str, pair: str | None, name: str | None, measure: str) -> Target:
+        task = target_request(name, pair is not None).task
+        head = None if task is None else self._opened.head(task)
+        opened = self._opened
+        with quietly():
+            return open_target(opened.source, opened.settings, text, pair, name, measure, opened.loaded, head)
+
+    def _caused(
+        self, text: str, pair: str | None, name: str | None, measure: str, target: Target, **made: object
+    ) -> Asked:
+        """What a result about a target is the answer to."""
+        options: dict[str, Option] = {"measure": measure}
+        if name is not None:
+            options["target"] = name
+        return self._asked((text,), pair, options=options, made={"target": target, **made})

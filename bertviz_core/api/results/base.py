@@ -1,0 +1,134 @@
+"""A result that draws the dashboard's figures of it, and shows itself as a table, as JSON and as text."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Generic, TypeVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from bertviz_core.api.drawing import (
+    OpenedInputs,
+    OpenedModel,
+    Option,
+    check_options,
+    drawn,
+    figure_request,
+    python_options,
+)
+from bertviz_core.cli.output import json_object
+from bertviz_core.errors import TextError
+from bertviz_core.text import escape_controls, quoted
+
+Data = TypeVar("Data", covariant=True)
+SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 20
+"""Lines of a text in a terminal; rows and columns of a table in a notebook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a result is the answer to, from which its figures are made."""
+
+    opened: OpenedModel
+    """The model."""
+    texts: Sequence[str] = ()
+    """What it read."""
+    pair: str | None = None
+    """The second text."""
+    task: str | None = None
+    """Task whose class was asked."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """Options that its figures have unless they are told otherwise."""
+    made: Mapping[str, object] = field(default_factory=dict)
+    """Inputs of figures that are there already; they hold as long as `options` are not changed."""
+
+    def inputs(self, options: Mapping[str, Option]) -> OpenedInputs:
+        """What figures are made of, with these options."""
+        merged = {**self.options, **options}
+        asked = figure_request(self.opened.name, self.texts, self.pair, self.task, merged)
+        inputs = OpenedInputs(self.opened, asked)
+        if all(merged[name] == value for name, value in self.options.items()):
+            vars(inputs).update(self.made)
+        return inputs
+
+
+class Result(ABC, Generic[Data]):
+    """An answer about a model: numbers, and the dashboard's figures of them.
+
+    `print(result)` is a text for a terminal; at the end of a notebook's cell a result is a table.
+    """
+
+    figures: tuple[str, ...]
+    """Names of the figures that can be drawn of it; the first is drawn unless another is named."""
+
+    def __init__(self, data: Data, asked: Asked) -> None:
+        self.data: Data = data
+        """What the computation handed out: a frozen object of NumPy arrays and names, its fields documented."""
+        self._asked = asked
+
+    @python_options()
+    def figure(
+        self,
+        name: str | None = None,
+        *,
+        theme: str = "light",
+        width: int | None = None,
+        height: int | None = None,
+        **options: Option,
+    ) -> go.Figure:
+        """A figure of the dashboard, as a plotly figure.
+
+        Args:
+            name: one of `figures`; the first of them by default.
+            theme: "light", "dark" or "print".
+            width: pixels; the width of the notebook's page by default.
+            height: pixels; the figure's own by default.
+            **options: those of the command `figure`, such as `layer=3, head=5`, and the figure's own settings, which
+                `python -m bertviz_core figure --list` names.
+
+        Raises:
+            BertvizError: there is no such figure, option, theme, layer or head.
+        """
+        chosen = name or self.figures[0]
+        if chosen not in self.figures:
+            what = f"There is no figure {quoted(escape_controls(chosen), 40)} of this result"
+            raise TextError(f"{what}; choose {', '.join(self.figures)}.")
+        check_options(chosen, options)
+        return drawn(chosen, self._asked.inputs(options), theme, width, height)
+
+    @abstractmethod
+    def to_pandas(self) -> pd.DataFrame:
+        """The numbers as a table, columns named as Hugging Face and PyTorch name them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that the command of the same question prints with `--json`: plain lists, numbers and texts."""
+        return json_object(self._json())
+
+    @abstractmethod
+    def _json(self) -> dict[str, Any]:
+        """The same with arrays."""
+
+    @abstractmethod
+    def _lines(self) -> Sequence[str]:
+        """The text that the command prints."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know about the numbers, one sentence each."""
+        return tuple(getattr(self.data, "notices", ()))
+
+    def __repr__(self) -> str:
+        lines = [line.rstrip() for line in self._lines()]
+        more = len(lines) - SHOWN_LINES
+        shown = [*lines[:SHOWN_LINES], *([f"... and {more:,} more lines"] if more > 0 else [])]
+        told = ["", *map(escape_controls, self.notices)] if self.notices else []
+        return "\n".join((*shown, *told))
+
+    def _repr_html_(self) -> str:
+        """The first line of the text, and the table; whatever a user or a vocabulary wrote in it is escaped."""
+        with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", 100):
+            table = self.to_pandas().to_html(max_rows=SHOWN_ROWS, max_cols=SHOWN_COLUMNS, escape=True)
+        told = "".join(f"<p>{escape(notice)}</p>\n" for notice in self.notices)
+        return f"<p>{escape(self._lines()[0])}</p>\n{table}\n{told}"

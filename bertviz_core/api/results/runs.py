@@ -1,0 +1,173 @@
+"""What a model reads of a text and computes from it: tokens, hidden states, attention."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from bertviz_core.api.drawing import python_options
+from bertviz_core.api.results.base import Result
+from bertviz_core.attention.maps import attention_map
+from bertviz_core.attention.probabilities import attention_probs, require_attention
+from bertviz_core.attention.results import AttentionMap, MapOptions
+from bertviz_core.cli.attention import attention_json
+from bertviz_core.cli.options import numbered
+from bertviz_core.cli.output import json_object
+from bertviz_core.cli.text import hidden_json, hidden_lines, tokens_json, tokens_lines
+from bertviz_core.errors import TextError
+from bertviz_core.trace.results import Tokens, Trace
+
+
+class TokensResult(Result[Tokens]):
+    """The tokens of a text, or of a pair, as a model reads them."""
+
+    figures = ("tokens", "nearest", "tokenizers")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Pieces as the vocabulary spells them, special tokens included."""
+        return self.data.tokens
+
+    @property
+    def input_ids(self) -> Int[np.ndarray, " seq"]:
+        """Row of the vocabulary of every token."""
+        return self.data.input_ids
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each token: token, input_ids, token_type_ids, word_ids, offsets, special, unknown."""
+        names = ("input_ids", "token_type_ids", "word_ids", "offsets", "special", "unknown")
+        known = {name: getattr(self.data, name) for name in names}
+        columns = {name: list(values) for name, values in known.items() if values is not None}
+        frame = pd.DataFrame({"token": self.data.tokens, **columns})
+        return frame.astype({"word_ids": "Int64"}) if "word_ids" in frame else frame
+
+    def _json(self) -> dict[str, Any]:
+        return {"model": self._asked.opened.name, **tokens_json(self.data)}
+
+    def _lines(self) -> Sequence[str]:
+        return tokens_lines(self.data)
+
+
+class TraceResult(Result[Trace]):
+    """Everything that one run of a model makes of a text: hidden states of all layers, attention of all heads."""
+
+    figures = (
+        "attention",
+        "atlas",
+        "lines",
+        "readings",
+        "long",
+        "hidden",
+        "norms",
+        "similarity",
+        "paths",
+        "input",
+        "pooler",
+        "cell",
+        "mix",
+        "products",
+        "tokens",
+    )
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know about how the text was read and the model run, one sentence each."""
+        return (*self.data.tokens.notices, *self.data.notices)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Pieces as the vocabulary spells them, special tokens included."""
+        return self.data.tokens.tokens
+
+    @property
+    def hidden_states(self) -> Float[np.ndarray, "states seq hidden"]:
+        """Output of the embedding block (entry 0) and of every layer; states = layers + 1."""
+        return self.data.hidden_states
+
+    @property
+    def last_hidden_state(self) -> Float[np.ndarray, "seq hidden"]:
+        """Output of the last layer, a vector per token."""
+        last: np.ndarray = self.data.hidden_states[-1]
+        return last
+
+    @property
+    def pooler_output(self) -> Float[np.ndarray, " pooled"] | None:
+        """The pooler's vector; None for a model without a pooler."""
+        return self.data.pooler_output
+
+    @python_options()
+    def attention(self, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
+        """Attention probabilities of one head, [query, key], or of all heads of a layer, [head, query, key].
+
+        Every row sums to 1. They are computed when asked for: no map is kept.
+
+        Args:
+            layer: counted from 0.
+            head: counted from 0; None for all of the layer.
+
+        Raises:
+            BertvizError: this model's attention is not known, or there is no such layer or head.
+        """
+        return attention_probs(self.data, self._layer(layer), None if head is None else self._head(head))
+
+    @python_options()
+    def to_pandas(self, layer: int | None = None, head: int | None = None, words: bool = False) -> pd.DataFrame:
+        """Hidden states of an entry, a row per token and a column per dimension; or a head's attention.
+
+        Args:
+            layer: entry of `hidden_states` (0 is the embedding output), by default the last; with a head its layer.
+            head: of the layer: the table is then its attention, a row per query and a column per key.
+            words: whether pieces are merged to words: sum over keys, mean over queries.
+
+        Raises:
+            BertvizError: there is no such layer or head.
+        """
+        if head is None:
+            index = pd.Index(self.tokens, name="token")
+            return pd.DataFrame(self.data.hidden_states[self._entry(layer)], index=index)
+        found = self._map(layer, head, words)
+        keys, queries = pd.Index(found.keys.labels, name="key"), pd.Index(found.queries.labels, name="query")
+        return pd.DataFrame(found.weights, index=queries, columns=keys)
+
+    @python_options()
+    def to_json(self, layer: int | None = None, head: int | None = None, words: bool = False) -> dict[str, Any]:
+        """The object of `hidden --layer L --json`; with a head that of `attention --layer L --head H --json`.
+
+        Args:
+            layer: entry of `hidden_states`, by default the last; with a head its layer.
+            head: of the layer.
+            words: whether pieces are merged to words in the attention.
+
+        Raises:
+            BertvizError: there is no such layer or head.
+        """
+        if head is None:
+            return json_object(hidden_json(self.data, self._entry(layer), False, None))
+        return json_object(attention_json(self.data, self._map(layer, head, words)))
+
+    def _json(self) -> dict[str, Any]:
+        return hidden_json(self.data, self._entry(None), False, None)
+
+    def _lines(self) -> Sequence[str]:
+        return hidden_lines(self.data, self._entry(None), False, None)
+
+    def _map(self, layer: int | None, head: int, words: bool) -> AttentionMap:
+        chosen = numbered("layer", "" if layer is None else str(layer), self.data.num_hidden_layers, self.data.model)
+        return attention_map(self.data, chosen, self._head(head), MapOptions(words=words))
+
+    def _layer(self, layer: int) -> int:
+        return numbered("layer", str(layer), self.data.num_hidden_layers, self.data.model)
+
+    def _head(self, head: int) -> int:
+        require_attention(self.data)
+        return numbered("head", str(head), self.data.num_attention_heads, self.data.model)
+
+    def _entry(self, layer: int | None) -> int:
+        """The entry of the hidden states that is meant; the last where none was named."""
+        last = self.data.num_hidden_layers
+        if layer is not None and layer not in range(last + 1):
+            what = f"There is no layer {layer} in {self.data.model!r}"
+            raise TextError(f"{what}; give layer 0 (the embedding output) to layer {last}.")
+        return last if layer is None else layer

@@ -1,0 +1,94 @@
+"""Sentences as vectors: how alike they are, and which are nearest to another."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bertviz_core.api.drawing import python_options
+from bertviz_core.api.results.base import Asked, Result
+from bertviz_core.cli.output import printable_token, table
+from bertviz_core.cli.sentences import similarity_json, similarity_lines
+from bertviz_core.errors import TextError
+from bertviz_core.sentences.results import Neighbours, SentenceVectors
+from bertviz_core.sentences.similarity import nearest, similarity_matrix
+from bertviz_core.text import repair_surrogates
+
+
+class NearestResult(Result[Neighbours]):
+    """The sentences of a list that are nearest to a query, the nearest first."""
+
+    figures = ("query",)
+
+    def __init__(self, data: Neighbours, asked: Asked, query: str) -> None:
+        super().__init__(data, asked)
+        self.query = query
+        """What was compared with the list."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each sentence: its place in the list, its text, and its cosine with the query."""
+        return pd.DataFrame(self._json()["hits"]).set_index("row")
+
+    def _json(self) -> dict[str, Any]:
+        hits = [
+            {"row": row, "text": self._asked.texts[row], "score": score}
+            for row, score in zip(self.data.index.tolist(), self.data.score.tolist(), strict=True)
+        ]
+        return {"model": self._asked.opened.name, "query": self.query, "hits": hits}
+
+    def _lines(self) -> Sequence[str]:
+        rows = [(str(hit["row"]), f"{hit['score']:.4f}", printable_token(hit["text"])) for hit in self._json()["hits"]]
+        first = f"{self._asked.opened.name}: sentences nearest to {printable_token(self.query)!r}"
+        return [first, "", *table([("row", "cosine", "sentence"), *rows], "rrl")]
+
+
+class SentencesResult(Result[SentenceVectors]):
+    """One vector for every sentence of a list, and the cosines of all pairs."""
+
+    figures = ("sentences", "map", "blocks", "vectors", "poolings", "pooling-maps", "pair")
+
+    @property
+    def vectors(self) -> Float[np.ndarray, "sentences dimensions"]:
+        """The sentences' vectors, in the order of the list."""
+        return self.data.vectors
+
+    @cached_property
+    def similarity(self) -> Float[np.ndarray, "sentences sentences"]:
+        """Cosine of every two of them, -1 to 1."""
+        return similarity_matrix(self.data.vectors)
+
+    @python_options()
+    def nearest(self, query: str, k: int = 5) -> NearestResult:
+        """The sentences whose vectors have the greatest cosine with that of a query.
+
+        Args:
+            query: a text.
+            k: how many are wanted, at least 1.
+
+        Raises:
+            BertvizError: the query is blank or cannot be read, or `k` is below 1.
+        """
+        text = repair_surrogates(query).strip()
+        if not text or k < 1:
+            raise TextError("The query is blank, or k is below 1; give a text to look for, and k from 1.")
+        vector = self._asked.inputs({}).encoded((text,)).vectors[0]
+        asked = Asked(
+            self._asked.opened,
+            self.data.sentences,
+            options={**self._asked.options, "query_sentence": text},
+            made=self._asked.made,
+        )
+        return NearestResult(nearest(vector, self.data.vectors, k), asked, text)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The cosines, a row and a column for each sentence."""
+        return pd.DataFrame(self.similarity, index=self.data.sentences, columns=self.data.sentences)
+
+    def _json(self) -> dict[str, Any]:
+        return similarity_json(self.data, self.similarity)
+
+    def _lines(self) -> Sequence[str]:
+        return similarity_lines(self.data, self.similarity)

@@ -1,0 +1,162 @@
+"""What is in a model: its parameters, its sizes, what of it loads, and a layer's heads in its weights."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bertviz_core.api.results.base import Result
+from bertviz_core.architecture.results import Architecture
+from bertviz_core.checkpoints.load_report.results import LoadReport
+from bertviz_core.cli.checkpoints.load_report import report_json, report_lines
+from bertviz_core.cli.heads import heads_json, heads_lines
+from bertviz_core.cli.output import json_object, table
+from bertviz_core.cli.parameters import ledger_json, ledger_text
+from bertviz_core.heads.results import BLOCKS, HeadProjections
+from bertviz_core.parameters.results import Ledger
+
+SIZES = (
+    "num_hidden_layers",
+    "num_attention_heads",
+    "head_dim",
+    "hidden_size",
+    "embedding_size",
+    "intermediate_size",
+    "vocab_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "hidden_act",
+    "has_pooler",
+)
+"""Fields of an architecture that are one number or word, named as in a config.json."""
+
+
+class ParametersResult(Result[Ledger]):
+    """Every named parameter of a model, and how their counts add up."""
+
+    figures = ("parameters", "components", "layers")
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader must know about the counts, one sentence."""
+        return (self.data.note,) if self.data.note else ()
+
+    @property
+    def total(self) -> int:
+        """Count of parameters, tied ones counted once."""
+        return self.data.total
+
+    @property
+    def components(self) -> dict[str, int]:
+        """Name of each component ("embeddings", "encoder", "pooler", ...) -> its count of parameters."""
+        return {component.name: component.total for component in self.data.components}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each parameter: name, shape, numel, dtype, component, layer, part, trainable, tied_to."""
+        frame = pd.DataFrame(self._json()["parameters"]).drop(columns="stored_name")
+        return frame.astype({"layer": "Int64"})
+
+    def _json(self) -> dict[str, Any]:
+        return ledger_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return ledger_text(self.data).splitlines()
+
+
+class ArchitectureResult(Result[Architecture]):
+    """A model's sizes, and what its family has and lacks."""
+
+    figures = ("overview", "design", "layer", "cost", "memory")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each size (its name in a config.json) and each capability: name, value, note."""
+        sizes = [(name, getattr(self.data, name), "") for name in SIZES]
+        capabilities = [(each.name, each.answer, each.note) for each in self.data.capabilities]
+        return pd.DataFrame([*sizes, *capabilities], columns=["name", "value", "note"], dtype=object)
+
+    def _json(self) -> dict[str, Any]:
+        about = {name: getattr(self.data, name) for name in ("model", "title", "model_type", "architecture", *SIZES)}
+        return {**about, "capabilities": [msgspec.to_builtins(each) for each in self.data.capabilities]}
+
+    def _lines(self) -> Sequence[str]:
+        sizes = [(name, str(value)) for name, value in self._json().items() if name in SIZES and value is not None]
+        capabilities = [(each.name, each.answer) for each in self.data.capabilities]
+        first = f"{self.data.model} ({self.data.architecture}, {self.data.model_type}): {self.data.title}"
+        return [first, "", *table(sizes, "lr"), "", *table(capabilities, "ll")]
+
+
+class LoadReportResult(Result[LoadReport]):
+    """Which weights of a task's class a checkpoint has; only its header is read."""
+
+    figures = ("load-report", "task-head")
+
+    @property
+    def fraction_from_file(self) -> float:
+        """Share of the class's parameters that the file fills, 0 to 1."""
+        return self.data.fraction_from_file
+
+    @property
+    def new(self) -> tuple[str, ...]:
+        """Names of parameters that the file lacks: transformers' missing_keys, filled with random numbers."""
+        return self.data.new
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names in the file that the class has no place for: transformers' unexpected_keys."""
+        return self.data.unused
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each name: name, status, component, model_shape, checkpoint_shape, numel, note."""
+        columns = ["name", "status", "component", "model_shape", "checkpoint_shape", "numel", "note"]
+        rows = [[getattr(row, column) for column in columns] for row in self.data.rows]
+        return pd.DataFrame(rows, columns=columns)
+
+    def _json(self) -> dict[str, Any]:
+        return report_json(self.data)
+
+    def _lines(self) -> Sequence[str]:
+        return report_lines(self.data)
+
+
+class HeadsResult(Result[HeadProjections]):
+    """The query, key, value and output matrices of one layer, cut into heads."""
+
+    figures = ("matrix", "heads")
+
+    @property
+    def query(self) -> Float[np.ndarray, "heads head_dim hidden"]:
+        """W_q by rows: entry h makes the queries of head h."""
+        return self.data.query
+
+    @property
+    def key(self) -> Float[np.ndarray, "key_heads head_dim key_hidden"]:
+        """W_k by rows; fewer entries than heads where several share one."""
+        return self.data.key
+
+    @property
+    def value(self) -> Float[np.ndarray, "key_heads value_dim value_hidden"]:
+        """W_v by rows."""
+        return self.data.value
+
+    @property
+    def output(self) -> Float[np.ndarray, "heads output_hidden value_dim"]:
+        """W_o by columns: entry h reads what head h mixed."""
+        return self.data.output
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each head: the Frobenius norms of its blocks of query, key, value and output."""
+        heads = pd.RangeIndex(self.data.num_heads, name="head")
+        return pd.DataFrame(self.data.norms, index=heads, columns=list(BLOCKS))
+
+    def to_json(self, weights: bool = False) -> dict[str, Any]:
+        """The object of `heads --json`; with every weight, as of `--weights`, where asked for."""
+        return json_object(heads_json(self.data, weights))
+
+    def _json(self) -> dict[str, Any]:
+        return heads_json(self.data, weights=False)
+
+    def _lines(self) -> Sequence[str]:
+        return heads_lines(self.data, weights=False)
