@@ -1,0 +1,49 @@
+"""Notebooks run from top to bottom, and each ends with links that open the dashboard's own pages.
+
+Covers `notebooks/*.py`.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import pytest
+from nbclient import NotebookClient
+
+from bertviz_core.cli.figure.registry import PAGES
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+SECONDS = 240
+"""For one cell, far above what the slowest takes; the notebooks' own assertions check their numbers."""
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request: pytest.FixtureRequest) -> Any:
+    return jupytext.read(request.param)
+
+
+def test_every_cell_runs(notebook: Any) -> None:
+    client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": ROOT}})
+    client.execute()
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    figures = [
+        output for cell in code for output in cell.outputs if "application/vnd.plotly.v1+json" in output.get("data", {})
+    ]
+    assert len(figures) >= 2
+    for figure in figures:
+        assert figure["data"]["application/vnd.plotly.v1+json"]["layout"]["title"]["text"]
+
+
+def test_it_ends_with_the_same_view_in_the_dashboard(notebook: Any) -> None:
+    pages = re.findall(r"\(http://localhost:8501/(\w+)[?)]", notebook.cells[-1].source)
+    assert pages
+    assert set(pages) <= set(PAGES)
+
+
+def test_a_cell_that_fails_fails_the_notebook() -> None:
+    broken = jupytext.reads("# %%\nassert 1 + 1 == 3\n", fmt="py:percent")
+    client = NotebookClient(broken, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": ROOT}})
+    with pytest.raises(Exception, match="AssertionError"):
+        client.execute()
