@@ -14,9 +14,8 @@ from ui.address import whole
 from ui.components.share_link import share_link, whole_view_link
 from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
-from ui.widgets.file_theme import FILES, chosen_theme, take_theme
+from ui.widgets.files.theme import FILES, chosen_theme, take_theme
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.report import report_controls
 
 TEXTS = ("text", "pair")
 WORDS_OF_PAGE = {
@@ -113,7 +112,6 @@ def _panel(page: str, title: str) -> None:
         held = session.stored("sentence_file")
         words = f"The file {escape_markdown(held[0])} is" if held else "An uploaded file is"
         st.caption(f"{words} no part of a link: whoever opens it is asked for the file, and then sees the same view.")
-    report_controls()
 
 
 def frame_words(ancestors: Sequence[str]) -> str:

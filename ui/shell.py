@@ -13,6 +13,7 @@ from ui.server.auth import require_sign_in
 from ui.server.page_names import ABSENT, absent_words
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
+from ui.widgets.files.report import report_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text, take_former_names
@@ -85,6 +86,8 @@ else:
         with st.container(horizontal=True, gap="xsmall"):
             with st.container(width="content"):  # a fragment alone would take all the room that its row has left
                 share.share_button(here, page.title)
+            with st.container(width="content"):
+                report_button()
             tour.lessons_button()
             glossary(here)
         model_and_text()

@@ -1,6 +1,6 @@
 """What every view hands out: its files' names, and a caption with model, revision, text and colours.
 
-Covers `ui/widgets/file_theme.py`.
+Covers `ui/widgets/files/theme.py`.
 """
 
 import json

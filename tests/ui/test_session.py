@@ -9,7 +9,7 @@ PLACES = {
     "lessons/tour.py",
     "widgets/cell_controls.py",
     "widgets/controls.py",
-    "widgets/file_theme.py",
+    "widgets/files/theme.py",
     "widgets/lists/files.py",
     "widgets/models/select.py",
     "widgets/view_and_layer.py",

@@ -21,7 +21,7 @@ from ui.cache import ledgers
 from ui.cache.figures import cached_figure
 from ui.components.figure_download import figure_download
 from ui.widgets import controls
-from ui.widgets.file_theme import chosen_theme, theme_select
+from ui.widgets.files.theme import chosen_theme, theme_select
 
 CHART_CONFIG = {
     "displaylogo": False,

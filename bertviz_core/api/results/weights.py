@@ -12,9 +12,9 @@ from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.cli.checkpoints.load_report import report_json, report_lines
+from bertviz_core.cli.checkpoints.parameters import ledger_json, ledger_text
 from bertviz_core.cli.heads import heads_json, heads_lines
 from bertviz_core.cli.output import json_object, table
-from bertviz_core.cli.parameters import ledger_json, ledger_text
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.parameters.results import Ledger
 

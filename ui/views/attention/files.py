@@ -22,7 +22,7 @@ from ui.components.figure_download import figure_download
 from ui.views.attention import cache
 from ui.views.attention.texts import SECOND_TEXT, SHORT
 from ui.widgets.figure_block import csv_text, file_name
-from ui.widgets.file_theme import chosen_theme, theme_select
+from ui.widgets.files.theme import chosen_theme, theme_select
 
 KEY = "attention_heads"
 """Key of the view that the files belong to."""

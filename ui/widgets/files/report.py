@@ -8,19 +8,26 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import WIDE
 from ui import session
 from ui.widgets import controls
-from ui.widgets.file_theme import chosen_theme
+from ui.widgets.files.theme import chosen_theme
 from ui.widgets.formatting import escape_markdown
 
 FIGURES, MADE = "report_figures", "report_made"
 LONGEST_NAME = 80
 
 
-def report_controls() -> None:
-    """The choice of figures, the button that makes the file, and the file once it is made."""
+@st.fragment
+def report_button() -> None:
+    """The button; behind it the choice of figures, and the file once it is made."""
+    with st.popover("Report", type="tertiary", key="report_open", on_change="rerun") as place:
+        if place.open:
+            _panel()
+
+
+def _panel() -> None:
     # Here, since it imports every figure and what they are made of, which the first page must not wait for.
     from ui.cache.report import offered, report_file
 
-    st.markdown("**Report**: figures of this model and text in one HTML file that opens without a network.")
+    st.markdown("Figures of this model and text in one HTML file, which opens without a network.")
     name, text, pair = controls.model_name(), controls.text(), controls.pair()
     place = st.empty()
     try:
