@@ -190,7 +190,8 @@ class Model:
             text: the text.
             pair: a second text.
             target: the number: "class:NAME", "word:WORD@POSITION", "answer", "probe:FILE",
-                "state:ENTRY,TOKEN,DIMENSION" or "cosine" of the two texts, the default where there are two.
+                "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT", or "cosine" of the two
+                texts, the default where there are two.
             measure: of a class "logit", "probability" or "margin".
             kind: what stands in a head's place: "zero", "mean" (over a reference set), or "gradient" for an estimate.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Done, command  # noqa: F401  # a fixture of the tests here, too
+from tests.cli import conftest as commands
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.labels import NAMES, named
 
@@ -21,10 +21,12 @@ The striker scored twice.,sport
 Banks raised the price of credit.,economy
 """
 Printed = Callable[..., Any]
+command = commands.command
+"""The fixture of the command line's tests."""
 
 
 @pytest.fixture
-def printed(command: Callable[..., Done]) -> Printed:  # noqa: F811
+def printed(command: Callable[..., commands.Done]) -> Printed:
     """The object that a command prints with --json."""
 
     def call(*arguments: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import Watch, browser, new_tab, serving  # noqa: F401  # a fixture among them
+from tests.browser.conftest import Watch, new_tab, serving
 from tests.package.conftest import ran
 
 
@@ -43,7 +43,7 @@ def test_it_draws(command: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_it_serves_the_dashboard(served: str, browser: Browser) -> None:  # noqa: F811
+def test_it_serves_the_dashboard(served: str, browser: Browser) -> None:
     with new_tab(browser) as page:
         watch = Watch(page)
         page.goto(f"{served}/parameters?model=bert-base-uncased")
