@@ -39,6 +39,11 @@ def decimals(value: float, places: int = 4) -> str:
     return word.replace("-", "−")
 
 
+def measured(value: float, unit: str) -> str:
+    """A number with its decimals and its unit; a cosine has none."""
+    return decimals(value) if unit in ("cosine", "(no unit)") else f"{decimals(value)} {unit}"
+
+
 def formula_safe(text: str) -> str:
     """The text, with an apostrophe in front where a spreadsheet would run it as a formula."""
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text

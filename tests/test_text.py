@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, measured
 
 
 @pytest.mark.parametrize(
@@ -14,3 +14,11 @@ from bertviz_core.text import decimals
 )  # fmt: skip
 def test_decimals(value: float, places: int, words: str) -> None:
     assert decimals(value, places) == words
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [("cosine", "0.5000"), ("(no unit)", "0.5000"), ("nats", "0.5000 nats"), ("logit", "0.5000 logit")],
+)
+def test_a_cosine_has_no_unit(unit: str, words: str) -> None:
+    assert measured(0.5, unit) == words

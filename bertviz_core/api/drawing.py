@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from bertviz_core.cli.figure.command import THEMES
 from bertviz_core.cli.figure.inputs import FigureInputs
-from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.cli.figure.registry import all_figures, no_figure
 from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
@@ -150,7 +150,7 @@ def check_options(name: str, options: Mapping[str, Option]) -> None:
         TextError: there is no such figure or option.
     """
     if name not in all_figures():
-        raise TextError(f"There is no figure {quoted(escape_controls(name), 40)}; choose {', '.join(all_figures())}.")
+        raise no_figure(name, all_figures())
     known = (*COMMON, *all_figures()[name].settings)
     for option in options:
         if option not in known:

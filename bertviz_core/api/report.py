@@ -32,7 +32,6 @@ def report_file(
     pair: str | None,
     figures: Sequence[str],
     theme: Theme,
-    told: bool,
     tell: Progress | None = None,
     run: Trace | None = None,
 ) -> bytes:
@@ -44,7 +43,6 @@ def report_file(
         pair: a second text of the same input.
         figures: by their names, in this order.
         theme: colours, and the width for which figures are drawn.
-        told: whether the report says why a figure is left out.
         tell: called with figures drawn and their number.
         run: the model's run on the text, where there is one already.
 
@@ -56,4 +54,4 @@ def report_file(
     inputs = FigureSource(opened, texts, pair, options={"map": "change"}, made=made).inputs({})
     if run is not None:
         inputs.texts, inputs.notices = (text, pair), (*run.tokens.notices, *run.notices)
-    return report_page(report_of(inputs, known_figures(figures), theme, told, tell), theme).encode("utf-8", "replace")
+    return report_page(report_of(inputs, known_figures(figures), theme, tell), theme).encode("utf-8", "replace")

@@ -49,5 +49,5 @@ def numbered(option: str, value: str, count: int, model: str) -> int:
     if value.strip() in map(str, range(count)):
         return int(value)
     reason = f"There is no {option} {escape_controls(value[:20])!r} in {model!r}" if value else f"No {option} was named"
-    most = f" to --{option} {count - 1}" if count > 1 else ", the only one"
+    most = f" to {count - 1}" if count > 1 else ", the only one"
     raise TextError(f"{reason}; give --{option} 0{most}.")

@@ -9,7 +9,7 @@ from bertviz_core.cli.options import JsonOption, ModelArgument, app, tokenized
 from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.embeddings import pooler_check
-from bertviz_core.hidden_states.results import PoolerCheck
+from bertviz_core.hidden_states.results import PoolerCheck, state_name
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
@@ -130,7 +130,8 @@ def hidden_lines(trace: Trace, layer: int, pooler: bool, check: PoolerCheck | No
         for position, (token, vector) in enumerate(zip(trace.tokens.tokens, states, strict=True))
     ]
     lines = [
-        f"{trace.model}: hidden states of layer {layer} of 0 to {trace.num_hidden_layers}, shape {states.shape}",
+        f"{trace.model}: entry {layer} of the hidden states 0 to {trace.num_hidden_layers} ({state_name(layer)}), "
+        f"shape {states.shape}",
         "",
         *table([("position", "token", "norm", "first values"), *rows], "rlrl"),
     ]

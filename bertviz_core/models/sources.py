@@ -305,7 +305,7 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
     try:
         config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
     except (ModelNotFoundError, HubError) as error:
-        raise type(error)(f"{error}{_closest(name, settings)}") from error
+        raise type(error)(f"{_closest(name, settings)} {error}".strip()) from error
     check_config(name, config, settings)
     return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)
 

@@ -205,7 +205,7 @@ def test_shares_and_effects_are_named_as_the_page_names_them(model: Model) -> No
 def test_the_nearest_are_those_with_the_greatest_cosine(model: Model) -> None:
     sentences = model.sentences(["A cat.", "A stock market.", "A kitten."])
     nearest = sentences.nearest("A cat.", k=2)
-    np.testing.assert_allclose(nearest.to_pandas()["score"], sentences.similarity[0, [0, 2]], atol=1e-5)
+    np.testing.assert_allclose(nearest.to_pandas()["cosine"], sentences.similarity[0, [0, 2]], atol=1e-5)
     assert nearest.to_pandas().index.tolist() == [0, 2]
     assert nearest.to_json()["hits"][1]["text"] == "A kitten."
     assert isinstance(nearest.figure(), go.Figure)
@@ -264,17 +264,17 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
         (lambda m: open_model("no-such-model"), "no-such-model"),
         (lambda m: open_model(MODEL, "dancing"), "There is no task 'dancing'; choose base"),
         (lambda m: open_model("bert-base-uncased").trace(TEXT), "bert-base-uncased"),
-        (lambda m: m.trace(TEXT).attention(9), "There is no layer '9' in 'all-MiniLM-L6-v2'; give layer 0 to layer 5"),
-        (lambda m: m.trace(TEXT).attention(0, 12), "give head 0 to head 11"),
+        (lambda m: m.trace(TEXT).attention(9), "There is no layer '9' in 'all-MiniLM-L6-v2'; give layer 0 to 5"),
+        (lambda m: m.trace(TEXT).attention(0, 12), "give head 0 to 11"),
         (lambda m: m.trace(TEXT).figure(layer=9), "give layer 0 to 5"),
         (lambda m: m.trace(TEXT).to_pandas(7), r"give layer 0 \(the embedding output\) to layer 6"),
-        (lambda m: m.trace(TEXT).figure("map"), "no figure 'map' of this result; choose attention"),
+        (lambda m: m.trace(TEXT).figure("map"), "no figure 'map' of this result. Choose attention"),
         (lambda m: m.trace(TEXT).figure("atlass"), "no figure 'atlass' of this result"),
-        (lambda m: m.figure("atlass"), "There is no figure 'atlass'; choose overview"),
+        (lambda m: m.figure("atlass"), "There is no figure 'atlass'. Did you mean 'atlas'? Choose overview"),
         (lambda m: m.trace(TEXT).figure(colour="red"), "has no option 'colour'; those it has: layer"),
         (lambda m: m.trace(TEXT).figure(theme="pink"), "There is no theme 'pink'; choose light, dark, print"),
         (lambda m: m.figure("parameters", depth=-1), "depth is '-1'; give a whole number"),
-        (lambda m: m.heads(6), "give layer 0 to layer 5"),
+        (lambda m: m.heads(6), "give layer 0 to 5"),
         (lambda m: m.sentences("one text"), "give a list"),
         (lambda m: m.sentences([TEXT], pooling="sum"), "There is no pooling 'sum'"),
         (lambda m: m.sentences([TEXT]).nearest(" "), "The query is blank"),

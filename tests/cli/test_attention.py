@@ -68,12 +68,12 @@ def test_the_table_names_the_strongest_keys(run: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (("--layer", "6", "--head", "0"), f"There is no layer '6' in '{MODEL}'; give --layer 0 to --layer 5."),
-        (("--layer", "-1", "--head", "0"), f"There is no layer '-1' in '{MODEL}'; give --layer 0 to --layer 5."),
-        (("--layer", "0", "--head", "12"), f"There is no head '12' in '{MODEL}'; give --head 0 to --head 11."),
-        (("--layer", "0", "--head", "x"), f"There is no head 'x' in '{MODEL}'; give --head 0 to --head 11."),
-        (("--head", "0"), "No layer was named; give --layer 0 to --layer 5."),
-        (("--layer", "0"), "No head was named; give --head 0 to --head 11."),
+        (("--layer", "6", "--head", "0"), f"There is no layer '6' in '{MODEL}'; give --layer 0 to 5."),
+        (("--layer", "-1", "--head", "0"), f"There is no layer '-1' in '{MODEL}'; give --layer 0 to 5."),
+        (("--layer", "0", "--head", "12"), f"There is no head '12' in '{MODEL}'; give --head 0 to 11."),
+        (("--layer", "0", "--head", "x"), f"There is no head 'x' in '{MODEL}'; give --head 0 to 11."),
+        (("--head", "0"), "No layer was named; give --layer 0 to 5."),
+        (("--layer", "0"), "No head was named; give --head 0 to 11."),
     ],
 )
 def test_a_layer_or_head_out_of_range_is_told_the_range(run: Command, options: tuple[str, ...], line: str) -> None:

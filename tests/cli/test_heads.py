@@ -73,7 +73,7 @@ def test_a_wrong_layer_is_told_its_range_in_one_line(run: Command, layer: str) -
     code, out, err = run(MODEL, *(["--layer", layer] if layer else []))
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
-    assert "--layer 0 to --layer 5" in err
+    assert "--layer 0 to 5" in err
 
 
 def test_a_family_without_heads_is_refused_in_one_line(run: Command, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Covers `bertviz_core/cli/figure/report/*.py`, `bertviz_core/api/report.py`.
 import html
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ from tests.cli.conftest import Command
 
 MODEL, BASE = "all-MiniLM-L6-v2", "bert-base-uncased"
 TEXT = "I love my pet python."
+DRAWN = re.compile(r'"z":(\{[^}]*"bdata":"[^"]+"|\[\[[^\]]+\])')
+"""The numbers of a heat map in a file."""
+WITHOUT_TEXT = ("heads", "masked-words", "lens")
+"""Of the usual figures those that need weights, and no text or one that is refused later."""
 EVIL = '</script><img src=x onerror=alert(1)> & "python"'
 
 
@@ -79,9 +84,24 @@ def test_the_command_in_it_draws_the_same_figure(command: Command, tmp_path: Pat
     alone = tmp_path / "attention.html"
     options = ("--layer", "3", "--head", "5", "-o", str(alone))
     assert command("figure", "attention", MODEL, TEXT, *options).returncode == 0
-    drawn = re.compile(r'"z":\{[^}]*"bdata":"([^"]+)"')
-    assert drawn.findall(page)
-    assert drawn.findall(page) == drawn.findall(alone.read_text(encoding="utf-8"))
+    assert DRAWN.findall(page)
+    assert DRAWN.findall(page) == DRAWN.findall(alone.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("text", "rest"), [("A bank.", "norms all-MiniLM-L6-v2 'A bank.' "), ("-x", "-- norms ")])
+def test_its_command_says_all_that_the_figure_depends_on(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, rest: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--figure", "norms", "--theme", "dark", "-o", "r.html", "--", MODEL, text)
+    assert command("report", *arguments).returncode == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    (line,) = re.findall(r"<code>(.*?)</code>", page)
+    words = shlex.split(html.unescape(line))
+    assert rest in html.unescape(line)
+    assert command(*words[3:]).returncode == 0
+    assert DRAWN.findall(page)
+    assert DRAWN.findall(page) == DRAWN.findall(Path("norms.html").read_text(encoding="utf-8"))
 
 
 def test_nothing_that_a_user_writes_is_a_tag_and_nothing_is_loaded(command: Command, tmp_path: Path) -> None:
@@ -99,7 +119,12 @@ def test_without_a_choice_it_holds_what_the_model_has(command: Command, tmp_path
     assert seen.sections == [name for name in USUAL if name in ("overview", "parameters", "layers")]
     assert told["Parameters"] == "109,482,240"
     assert "not on this machine" in told["Weights"]
-    assert "Not in this report" not in page
+    left_out = dict(list(told.items())[-2:])  # of a text, and of weights
+    assert [name for names in left_out for name in names.split(", ")] == [
+        *(name for name in USUAL if name not in (*seen.sections, *WITHOUT_TEXT)),
+        *WITHOUT_TEXT,
+    ]
+    assert ["shows one text" in why or "The weights of" in why for why in left_out.values()] == [True, True]
 
 
 def test_a_figure_that_was_asked_for_and_cannot_be_is_told_with_its_reason(command: Command, tmp_path: Path) -> None:
@@ -109,7 +134,7 @@ def test_a_figure_that_was_asked_for_and_cannot_be_is_told_with_its_reason(comma
     page = path.read_text(encoding="utf-8")
     assert Seen(page).sections == ["tokens"]
     assert "head" in facts(page)["classes"]
-    assert "classes is left out: " in done.stderr
+    assert "Without classes: " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import browser
-
-__all__ = ["ROOT", "browser", "environment", "packages", "ran", "wheel"]
 ROOT = Path(__file__).parents[2]
 
 

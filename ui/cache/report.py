@@ -74,7 +74,7 @@ def report_file(
         BertvizError: none of the figures can be drawn.
     """
     wanted = figures or tuple(each for each in offered(name, text, pair) if each in USUAL)
-    return _file(source_key(name), text, pair, wanted, not figures, theme, pixels, tell)
+    return _file(source_key(name), text, pair, wanted, theme, pixels, tell)
 
 
 @cached_by_bytes(size=len)
@@ -83,15 +83,12 @@ def _file(
     text: str,
     pair: str | None,
     figures: tuple[str, ...],
-    usual: bool,
     theme: str,
     pixels: int,
     _tell: Progress,
 ) -> bytes:
     chosen = theme_named(theme, pixels)
-    return report.report_file(
-        SharedModel(key.name), text, pair, figures, chosen, not usual, _tell, _run(key.name, text, pair)
-    )
+    return report.report_file(SharedModel(key.name), text, pair, figures, chosen, _tell, _run(key.name, text, pair))
 
 
 def _run(name: str, text: str, pair: str | None) -> Trace | None:

@@ -21,6 +21,7 @@ FORMER_NAMES = {
     "First encoder": "Layer 0",
     "Output layer": "Pooler and head",
     "std": "standard deviation",
+    "whole words": "words",
 }
 """Former name of an option -> its name now: links and lessons that were written before still open the same view."""
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}

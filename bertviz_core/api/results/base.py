@@ -18,9 +18,9 @@ from bertviz_core.api.drawing import (
     figure_request,
     python_options,
 )
+from bertviz_core.cli.figure.registry import no_figure
 from bertviz_core.cli.output import json_object
-from bertviz_core.errors import TextError
-from bertviz_core.text import escape_controls, quoted
+from bertviz_core.text import escape_controls
 
 Data = TypeVar("Data", covariant=True)
 SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 12
@@ -93,8 +93,7 @@ class Result(ABC, Generic[Data]):
         """
         chosen = name or self.figures[0]
         if chosen not in self.figures:
-            what = f"There is no figure {quoted(escape_controls(chosen), 40)} of this result"
-            raise TextError(f"{what}; choose {', '.join(self.figures)}.")
+            raise no_figure(chosen, self.figures, " of this result")
         check_options(chosen, options)
         return drawn(chosen, self._source.inputs(options), theme, width, height)
 

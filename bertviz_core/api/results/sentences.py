@@ -30,7 +30,8 @@ class NearestResult(Result[Neighbours]):
 
     def to_pandas(self) -> pd.DataFrame:
         """A row for each sentence: its place in the list, its text, and its cosine with the query."""
-        return pd.DataFrame(self._json()["hits"]).set_index("row")
+        frame = pd.DataFrame(self._json()["hits"]).set_index("row")
+        return frame.rename(columns={"text": "sentence", "score": "cosine"})
 
     def _json(self) -> dict[str, Any]:
         hits = [

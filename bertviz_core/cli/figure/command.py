@@ -9,7 +9,7 @@ import typer
 
 from bertviz_core.cli.figure.files import check_file, file_content
 from bertviz_core.cli.figure.inputs import FigureInputs
-from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.cli.figure.registry import all_figures, no_figure
 from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.cli.options import ModelArgument, TaskOption, app
 from bertviz_core.cli.output import print_notices, table, write_file
@@ -79,7 +79,7 @@ def figure(
 ) -> None:
     """Write the figure of a page as PNG, SVG or HTML, as the dashboard draws it."""
     if name not in all_figures():
-        raise TextError(f"There is no figure {escape_controls(name[:30])!r}; choose {', '.join(all_figures())}.")
+        raise no_figure(name, all_figures())
     if theme not in THEMES:
         raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
     check_file(out)

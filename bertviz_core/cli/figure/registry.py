@@ -1,12 +1,15 @@
 """All figures by their names: whatever a module of bertviz_core.figures declares with `figure`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
 from bertviz_core import figures
+from bertviz_core.errors import TextError
 from bertviz_core.figures.base.spec import DECLARED, DeclaredFigure
+from bertviz_core.text import escape_controls, quoted
 
 PAGES = (
     "overview",
@@ -36,3 +39,19 @@ def all_figures() -> Mapping[str, DeclaredFigure[...]]:
         DECLARED.values(), key=lambda each: (places.get(each.chart.partition("_")[0], len(PAGES)), each.name)
     )
     return {each.name: each for each in by_page}
+
+
+def no_figure(name: str, known: Iterable[str], place: str = "") -> TextError:
+    """The refusal of a name that no figure has.
+
+    Args:
+        name: what was asked for.
+        known: names that there are.
+        place: what they are figures of, such as " of this result".
+    """
+    names = list(known)
+    near = get_close_matches(name, names, 1)
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    return TextError(
+        f"There is no figure {quoted(escape_controls(name), 40)}{place}.{meant} Choose {', '.join(names)}."
+    )

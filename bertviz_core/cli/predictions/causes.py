@@ -16,7 +16,7 @@ from bertviz_core.cli.text import PairOption, TextArgument
 from bertviz_core.errors import TextError
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.text import decimals, escape_controls
+from bertviz_core.text import decimals, escape_controls, measured
 from bertviz_core.trace.tokenization import load_tokenizer
 
 TargetOption = Annotated[str | None, typer.Option("--target", metavar="T", help=f"{FORMS}.")]
@@ -82,9 +82,7 @@ def known_kind(name: str) -> EffectKind:
 def effects_lines(effects: PartEffects) -> list[str]:
     """What was done, and a row for each layer: its heads, its feed-forward block, the whole of it."""
     done = {"zero": "taken away", "mean": f"at its mean over {effects.reference}", "gradient": "estimated by gradients"}
-    first = (
-        f"{effects.model}: {effects.title} = {decimals(effects.clean)} {effects.unit}, and its change with each head"
-    )
+    first = f"{effects.model}: {effects.title} = {measured(effects.clean, effects.unit)}, and its change with each head"
     heads = range(effects.heads.shape[1])
     heading = ["layer", *(f"head {head}" for head in heads), "feed-forward", "whole layer"]
     rows = [

@@ -16,7 +16,7 @@ from bertviz_core.cli.text import PairOption, TextArgument
 from bertviz_core.errors import TextError
 from bertviz_core.models.sources import resolve
 from bertviz_core.settings import Settings
-from bertviz_core.text import decimals, escape_controls
+from bertviz_core.text import decimals, escape_controls, measured
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 
 MethodOption = Annotated[str, typer.Option("--method", help=f"How: {', '.join(METHODS)}.")]
@@ -106,7 +106,7 @@ def _known(option: str, name: str, choices: tuple[Choice, ...]) -> Choice:
 def shares_lines(shares: WordShares) -> list[str]:
     """What was done, and a row for each word, in the order of the text."""
     first = (
-        f"{shares.model}: {shares.title} = {decimals(shares.clean)} {shares.unit}; with {shares.instead} in the place "
+        f"{shares.model}: {shares.title} = {measured(shares.clean, shares.unit)}; with {shares.instead} in the place "
         f"of all words {decimals(shares.reference)}"
     )
     if shares.method != "leave-one-out":

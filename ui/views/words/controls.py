@@ -87,7 +87,7 @@ def class_measure(has_probability: bool) -> Measure:
 def whole_words() -> bool:
     """Whether the tokens of a word go together."""
     words = "A word of several tokens goes as a whole, or each token alone."
-    return choice("Units", ("whole words", "tokens"), UNITS, width="content", help=words) == "whole words"
+    return choice("Units", ("words", "tokens"), UNITS, width="content", help=words) == "words"
 
 
 def replacement() -> Replacement:

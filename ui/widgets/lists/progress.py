@@ -82,6 +82,9 @@ def _watch(
     job = board().find(key)
     if job is None or job.state in ("done", "failed"):
         st.rerun()
+    so_far = job.so_far
+    if draw is not None and so_far is not None:
+        draw(so_far)  # above the words, where the whole picture will stand
     if job.state == "stopped":
         kept = " What is computed is kept." if resume is not None else ""
         st.info(f"Stopped after {job.done:,} of {job.total:,} {noun}.{kept}", icon=":material/stop_circle:")
@@ -90,9 +93,6 @@ def _watch(
         st.progress(min(job.done / max(job.total, 1), 1.0), text=progress_words(job, noun))
         st.caption("This goes on when you look at another page, and its result is kept for the next time.")
         st.button("Cancel", key="stop_job", on_click=job.stop)
-    so_far = job.so_far
-    if draw is not None and so_far is not None:
-        draw(so_far)
 
 
 def _again(board: Callable[[], JobBoard[Any]], key: str, resume: Resume | None) -> None:

@@ -177,7 +177,7 @@ class CauseInputs(RunInputs):
         return found
 
     def _shares(self, method: ShareMethod) -> WordShares:
-        whole_words = self.asked.setting("units", ("whole words", "tokens")) == "whole words"
+        whole_words = self.asked.setting("units", ("words", "tokens")) == "words"
         if method != "leave-one-out":
             limit = self.settings.max_gradient_bytes
             return GRADIENT_METHODS[method](self.target, self.tokenizer, whole_words, None, limit)
@@ -202,7 +202,7 @@ class CauseInputs(RunInputs):
             head = load_head(self.source, self.settings, asked.task or stored_task(self.source), self.loaded)
             classes = head_classes(head, tokenize(self.tokenizer, text, asked.pair))
         labels = [label for label in asked.more.get("classes", "").split(",") if label]
-        whole_words = asked.setting("units", ("whole words", "tokens")) == "whole words"
+        whole_words = asked.setting("units", ("words", "tokens")) == "words"
         measure = asked.setting("measure", MEASURES)
         found = class_shares(classes, self.tokenizer, labels, measure, whole_words, self._replacement)
         self.texts, self.notices = (text, asked.pair), found.notices

@@ -42,7 +42,10 @@ def report_page(report: Report, theme: Theme) -> str:
     )
     title = f"{_text(report.model)}: a report"
     facts = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts.items())
-    contents = "".join(f'<li><a href="#{each.name}">{_text(each.title)}</a></li>' for each in report.sections)
+    named = f" — {report.model}"  # behind most titles, and said above
+    contents = "".join(
+        f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in report.sections
+    )
     sections = "".join(_section(each, theme) for each in report.sections)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -75,7 +78,7 @@ def _notices(report: Report) -> str:
 def _left_out(report: Report) -> str:
     if not report.left_out:
         return ""
-    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(why)}</dd>" for name, why in report.left_out.items())
+    rows = "".join(f"<dt>{_text(', '.join(names))}</dt><dd>{_text(why)}</dd>" for why, names in report.left_out.items())
     return f"<footer><h2>Not in this report</h2><dl>{rows}</dl></footer>"
 
 

@@ -10,14 +10,13 @@ import plotly.graph_objects as go
 
 from bertviz_core import __version__
 from bertviz_core.cli.figure.inputs import FigureInputs
-from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.cli.figure.registry import all_figures, no_figure
 from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.models.skeleton import quietly
-from bertviz_core.text import escape_controls, quoted
 
 USUAL = (
     "overview",
@@ -104,8 +103,8 @@ class Report:
     facts: Mapping[str, str]
     """What it was made of and with -> the value, in the order in which they stand."""
     sections: tuple[ReportSection, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    """Name of a figure -> why it cannot be drawn, in one sentence."""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Why figures cannot be drawn, in one sentence -> their names."""
     notices: tuple[str, ...] = ()
     """What a reader must know about the numbers."""
 
@@ -116,44 +115,43 @@ def known_figures(names: Sequence[str]) -> tuple[str, ...]:
     Raises:
         TextError: there is no such figure, or it shows a corpus.
     """
+    known = [each for each in all_figures() if not each.startswith("corpus-")]
     for name in names:
-        if name not in all_figures() or name.startswith("corpus-"):
-            known = ", ".join(each for each in all_figures() if not each.startswith("corpus-"))
-            raise TextError(f"There is no figure {quoted(escape_controls(name), 40)} for a report; choose {known}.")
+        if name not in known:
+            raise no_figure(name, known, " for a report")
     return tuple(dict.fromkeys(names)) or USUAL
 
 
-def report_of(
-    inputs: FigureInputs, names: Sequence[str], theme: Theme, told: bool, tell: Progress | None = None
-) -> Report:
+def report_of(inputs: FigureInputs, names: Sequence[str], theme: Theme, tell: Progress | None = None) -> Report:
     """A report of these figures; the model runs once, whatever the number of figures.
 
-    A figure that the model or its texts cannot have, such as classes of a model without a head, is left out.
+    A figure that the model or its texts cannot have, such as classes of a model without a head, is left out,
+    and the report says why.
 
     Args:
         inputs: what figures are made of, on one request.
         names: as `figure --list` has them.
         theme: colours, and the width for which figures are drawn.
-        told: whether the report says why a figure is left out; of the usual ones nobody asked for each.
         tell: called with figures drawn and their number.
 
     Raises:
         TextError: not one figure can be drawn, with the reason of the first.
     """
-    sections, left_out = [], {}
+    sections: list[ReportSection] = []
+    left_out: dict[str, tuple[str, ...]] = {}
     for place, name in enumerate(names):
         if tell is not None:
             tell(place, len(names))
         try:
             sections.append(_section(inputs, name, theme))
         except BertvizError as error:
-            left_out[name] = str(error)
+            left_out[str(error)] = (*left_out.get(str(error), ()), name)
     if not sections:
-        raise TextError(next(iter(left_out.values())))
+        raise TextError(next(iter(left_out)))
     if tell is not None:
         tell(len(names), len(names))
     notices = tuple(dict.fromkeys(inputs.notices))
-    return Report(inputs.source.name, report_facts(inputs), tuple(sections), left_out if told else {}, notices)
+    return Report(inputs.source.name, report_facts(inputs), tuple(sections), left_out, notices)
 
 
 def report_facts(inputs: FigureInputs) -> dict[str, str]:
@@ -188,16 +186,20 @@ def _section(inputs: FigureInputs, name: str, theme: Theme) -> ReportSection:
     figure = spec.drawn(theme)
     texts = () if name in OF_WEIGHTS else inputs.texts
     caption = caption_of(figure, spec.caption or spec.title, inputs.models, texts)
-    return ReportSection(name, spec.title, spec.alt or spec.title, figure, caption, _command(inputs, name))
+    return ReportSection(name, spec.title, spec.alt or spec.title, figure, caption, _command(inputs, name, theme))
 
 
-def _command(inputs: FigureInputs, name: str) -> str:
+def _command(inputs: FigureInputs, name: str, theme: Theme) -> str:
     asked = inputs.asked
     options = [
+        *(("--map", asked.measure) if name == "norms" else ()),
+        *(("--theme", theme.name) if theme.name != "light" else ()),
         *(("--pair", asked.pair) if asked.pair else ()),
         *(("--layer", asked.layer) if asked.layer else ()),
         *(("--head", asked.head) if asked.head else ()),
         *(("--task", asked.task) if asked.task else ()),
     ]
-    words = ("python", "-m", "bertviz_core", "figure", name, asked.model, *asked.texts, *options, "-o", f"{name}.html")
-    return shlex.join(words)
+    given, out = (name, asked.model, *asked.texts), ("-o", f"{name}.html")
+    # Behind "--" a text that begins with a dash is no option.
+    words = (*options, *out, "--", *given) if any(each.startswith("-") for each in given) else (*given, *options, *out)
+    return shlex.join(("python", "-m", "bertviz_core", "figure", *words))
