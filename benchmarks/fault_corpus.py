@@ -73,7 +73,7 @@ def _second_writer(home: Path, texts: Path) -> Row:
     after = _embedded(home, texts, out)
     return row(
         "two writers of one corpus",
-        second.stderr.splitlines()[-1],
+        second.stderr.splitlines()[-1].replace(f"{home}/", ""),
         f"the second ends with {second.returncode}, and with {after.returncode} when the first has gone",
         "one sentence; a writer that is gone holds nothing",
         second.returncode == 2 and "Another process is writing" in second.stderr and after.returncode == 0,

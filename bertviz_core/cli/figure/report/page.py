@@ -21,7 +21,7 @@ dd{{margin:0;overflow-wrap:anywhere}} figure{{margin:0;break-inside:avoid}}
 .drawing{{overflow-x:auto}} .drawing>div{{min-width:{narrowest}px}}
 code{{font-size:.85rem;overflow-wrap:anywhere;white-space:pre-wrap}}
 @media (max-width:500px){{body{{padding:1rem}}dl{{grid-template-columns:1fr;gap:0}}dd{{margin-bottom:.5rem}}}}
-@media print{{nav,details{{display:none}}}}
+@media print{{nav,details{{display:none}}.drawing{{overflow:visible;zoom:.68}}}}
 """
 
 
