@@ -92,7 +92,7 @@ def parsed(name: str, raw: bytes) -> Manifest:
                 f"{FORMAT_VERSION}; embed it again, or open it with the version that made it."
             )
         manifest = msgspec.json.decode(raw, type=Manifest)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorpusError(
             f"{FILE} of {quoted(name)} is damaged ({first_line(error)}); embed the corpus again."
         ) from error

@@ -53,7 +53,7 @@ def test_a_manifest_that_cannot_be_is_refused(changes: dict[str, Any], words: st
     [
         b"", b"{", b"[]", b"null", b'{"format_version": "1"}', b"[" * 100_000,
         RAW.replace(b'"mean"', b'"median"'), RAW.replace(b"1301", b'"many"'), RAW.replace(b'"rows":', b'"lines":'),
-        RAW.replace(b"true", b"1"), b"\xff" + RAW,
+        RAW.replace(b"true", b"1"), b"\xff" + RAW, RAW.replace(b'"rows":', b'"r\x90ws":'),
     ],
 )  # fmt: skip
 def test_a_damaged_manifest_is_refused(raw: bytes) -> None:

@@ -31,8 +31,8 @@ REPEATED = re.compile(
     r"|(blocks|layers)_per_\w+|block_number|quantizers|codebooks|override_pattern)"
 )
 """Names of entries that say how often a part of a model is made, as a number or as a list with one entry for each."""
-LAYERS = frozenset({"num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers"})
-"""Names of the layers themselves, without which there is nothing to look at."""
+LAYERS = frozenset({"num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers", "num_hidden_groups"})
+"""Names of the layers themselves, and of ALBERT's shared groups of them, without which there is nothing to look at."""
 EXPERTS = re.compile(r"(\w+_)?experts?(_num)?")
 EXPERTS_PER_LAYER = 8
 """How many times as many experts as layers may be asked for: some are rows of a table and no modules."""

@@ -69,6 +69,12 @@ def test_the_bounds_are_settings() -> None:
             check_entries("model", config, smaller)
 
 
+def test_layers_in_no_group_are_refused() -> None:
+    config = {"model_type": "albert", "num_hidden_layers": 3, "num_hidden_groups": 0}
+    with pytest.raises(CheckpointError, match="the number 0 as 'num_hidden_groups'; a number of 1 or more is needed"):
+        check_entries("model", config, SETTINGS)
+
+
 def test_what_transformers_writes_for_every_family_passes() -> None:
     tried = 0
     for model_type, config_class in CONFIG_MAPPING.items():
