@@ -80,7 +80,7 @@ class OpenedInputs(FigureInputs):
     def __init__(self, opened: OpenedModel, asked: FigureRequest) -> None:
         super().__init__(asked)
         self._opened = opened
-        self.source = opened.source
+        self.settings, self.source = opened.settings, opened.source
 
     @cached_property
     def loaded(self) -> LoadedModel:
@@ -105,7 +105,13 @@ class OpenedInputs(FigureInputs):
     @cached_property
     def tokens(self) -> Tokens:
         """The one text as the model reads it."""
-        return self._opened.tokens(self.asked.text(), self.asked.pair)
+        read = self._opened.tokens(self.asked.text(), self.asked.pair)
+        self.texts, self.notices = (read.text, read.pair), read.notices
+        return read
+
+    @cached_property
+    def _read(self) -> Tokens | None:
+        return self.tokens if self.asked.texts else None
 
 
 def figure_request(

@@ -6,7 +6,7 @@ from bertviz_core.api.drawing import OpenedModel
 from bertviz_core.api.results.base import FigureSource
 from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.cli.figure.report.page import report_page
-from bertviz_core.cli.figure.report.sections import MANY_RUNS, USUAL, known_figures, report_of
+from bertviz_core.cli.figure.report.sections import MANY_RUNS, REPORTED, USUAL, known_figures, report_of
 from bertviz_core.errors import Progress
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.trace.results import Trace
@@ -20,10 +20,8 @@ def report_figures(quick: bool) -> dict[str, str]:
     Args:
         quick: whether those are left out that take more than one run of the model.
     """
-    known = all_figures()
-    kept = [each for each in known if not each.startswith("corpus-") and not (quick and each in MANY_RUNS)]
-    names = [*(each for each in USUAL if each in kept), *(each for each in kept if each not in USUAL)]
-    return {each: known[each].description.partition(" (")[0] for each in names}
+    named = {each: all_figures()[each].description.partition(" (")[0] for each in REPORTED}
+    return {each: shows for each, shows in named.items() if not (quick and each in MANY_RUNS)}
 
 
 def report_file(

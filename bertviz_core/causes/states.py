@@ -16,6 +16,7 @@ from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.text import decimals, escape_controls, quoted
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import reset_model_state
+from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def state_target(
         TextError: there is no such entry, token or dimension.
         BertvizError: the model gives no hidden states.
     """
-    tokens = tokenize(tokenizer, text, pair)
-    check_place("hidden state", layer, loaded.num_hidden_layers + 1)
-    check_place("token", position, len(tokens))
+    tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
 
     def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
         state = _state(loaded, layer, inputs, lengths)
@@ -97,9 +96,7 @@ def direction_target(
     """
     import torch
 
-    tokens = tokenize(tokenizer, text, pair)
-    check_place("hidden state", layer, loaded.num_hidden_layers + 1)
-    check_place("token", position, len(tokens))
+    tokens = _tokens_of(loaded, tokenizer, text, pair, layer, position)
     wide = np.asarray(direction, dtype=np.float64)
     length, said = float(np.linalg.norm(wide)), _said(name)
     if not np.isfinite(length) or length == 0:
@@ -168,6 +165,16 @@ def _said(name: str) -> str:
     """Where a direction is from, in a sentence."""
     first, _, second = (quoted(escape_controls(part), 40) for part in name.partition(BETWEEN))
     return f"the way from {first} to {second}" if BETWEEN in name else f"the vector of {first}"
+
+
+def _tokens_of(
+    loaded: LoadedModel, tokenizer: TextTokenizer, text: str, pair: str | None, layer: int, position: int
+) -> Tokens:
+    """The text as the model reads it, once there are such an entry of the hidden states and such a token."""
+    tokens = tokenize(tokenizer, text, pair)
+    check_place("hidden state", layer, loaded.num_hidden_layers + 1)
+    check_place("token", position, len(tokens))
+    return tokens
 
 
 def _state(

@@ -5,7 +5,6 @@ mkdocs calls the functions named on_...; nothing is written twice, and a link th
 
 import posixpath
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from bertviz_core.figures.base.style import LIGHT
+from ui.server.brand import mark
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))  # the repository is not installed
-
-from bertviz_core.figures.base.style import LIGHT  # noqa: E402
-from ui.server.brand import mark  # noqa: E402
-
 START = "index.md"
 PARTS = {
     "Pages": "pages.md",

@@ -19,6 +19,7 @@ from bertviz_core import BertvizError, Model, open_corpus, open_model
 from bertviz_core.api.results.base import Result
 from bertviz_core.cli.output import printable_token
 from bertviz_core.models.sources import bundled_folder
+from bertviz_core.predictions.results import ClassPrediction
 from tests.api.conftest import Printed
 from tests.pages.opened import _decoded, drawn, metrics, opened
 from tests.pages.test_attention import table_of
@@ -198,7 +199,8 @@ def test_shares_and_effects_are_named_as_the_page_names_them(model: Model) -> No
     labelled = open_model(CLASSIFIER)
     answer = labelled.predict(PET)
     assert sum(answer.probabilities.values()) == pytest.approx(1)
-    logit = dict(zip(answer.data.labels, answer.data.logits, strict=True))["neutral"]  # type: ignore[union-attr]  # a classifier
+    assert isinstance(answer.data, ClassPrediction)
+    logit = dict(zip(answer.data.labels, answer.data.logits, strict=True))["neutral"]
     assert labelled.effects(PET, target="class:neutral").clean == pytest.approx(logit, abs=1e-5)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from bertviz_core.api.report import report_figures
 from bertviz_core.cli.figure.registry import all_figures
-from bertviz_core.cli.figure.report.sections import MANY_RUNS, OF_WEIGHTS, USUAL
+from bertviz_core.cli.figure.report.sections import MANY_RUNS, OF_WEIGHTS, REPORTED, USUAL
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
 from tests.cli.conftest import Command
 
@@ -25,6 +25,7 @@ DRAWN = re.compile(r'"z":(\{[^}]*"bdata":"[^"]+"|\[\[[^\]]+\])')
 """The numbers of a heat map in a file."""
 WITHOUT_TEXT = ("heads", "masked-words", "lens")
 """Of the usual figures those that need weights, and no text or one that is refused later."""
+OF_OTHERS = {"models", "task-head", "values", "change", "changes"}
 EVIL = '</script><img src=x onerror=alert(1)> & "python"'
 
 
@@ -160,8 +161,8 @@ def test_a_wrong_request_is_one_sentence(
 
 
 def test_what_is_offered_are_figures_that_there_are() -> None:
-    assert set(USUAL) | MANY_RUNS | OF_WEIGHTS <= set(all_figures())
-    every, quick = report_figures(quick=False), report_figures(quick=True)
-    assert tuple(every)[: len(USUAL)] == USUAL
-    assert set(every) - set(quick) == MANY_RUNS
-    assert set(every) == {name for name in all_figures() if not name.startswith("corpus-")}
+    assert set(REPORTED) <= set(all_figures())
+    assert len(set(REPORTED)) == len(REPORTED)
+    assert set(REPORTED) >= MANY_RUNS | (OF_WEIGHTS - OF_OTHERS)
+    assert tuple(report_figures(quick=False)) == REPORTED
+    assert set(REPORTED) - set(report_figures(quick=True)) == MANY_RUNS

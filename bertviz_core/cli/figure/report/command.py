@@ -14,6 +14,7 @@ from bertviz_core.cli.options import ModelArgument, TaskOption, app
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
+from bertviz_core.models.skeleton import quietly
 from bertviz_core.text import counted, escape_controls
 
 ENDING = ".html"
@@ -45,7 +46,8 @@ def report(
     texts = () if text is None else (text,)
     asked = FigureRequest(model, texts, pair, layer, head, "sunburst", 3, 0, 0, "change", False, "", task)
     chosen = theme_named(theme, width_class(width))
-    made = report_of(FigureInputs(asked), known_figures(figures or ()), chosen)
+    with quietly():
+        made = report_of(FigureInputs(asked), known_figures(figures or ()), chosen)
     write_file(out, report_page(made, chosen).encode("utf-8", "replace"))
     left_out = (f"Without {', '.join(names)}: {why}" for why, names in made.left_out.items())
     print_notices((*made.notices, *left_out, f"{counted(len(made.sections), 'figure')} written to {out}."))

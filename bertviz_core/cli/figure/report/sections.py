@@ -16,7 +16,6 @@ from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
-from bertviz_core.models.skeleton import quietly
 
 USUAL = (
     "overview",
@@ -58,25 +57,16 @@ OF_WEIGHTS = frozenset(
     ]
 )
 """Figures that no text changes."""
-MANY_RUNS = frozenset(
-    (
-        "accuracy",
-        "effect-spread",
-        "effects",
-        "patched-heads",
-        "patched-states",
-        "probe",
-        "readings",
-        "removal",
-        "surprise",
-        "word-bars",
-        "word-classes",
-        "word-curves",
-        "word-pairs",
-        "word-shares",
-    )
+MANY_RUNS = frozenset(("surprise", "effects", "word-shares", "word-bars"))
+"""Figures that take a run of the model for each head or word."""
+REPORTED = (
+    *USUAL,
+    *("components", "design", "layer", "cost", "memory", "load-report", "weights", "tokenizers", "nearest", "input"),
+    *("paths", "matrix", "products", "cell", "mix", "lines", "long", "next-sentence", "answers", "answer-map"),
+    *("masked-text", "terms", "term-score", "surprise", "word-bars"),
 )
-"""Figures that take more than one run of the model."""
+"""What a report may hold: figures of one model and its text, and of nothing else. Others read names of models, files or
+lists where these read a text, or take minutes; a new figure is no part of a report until it is named here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,12 +103,11 @@ def known_figures(names: Sequence[str]) -> tuple[str, ...]:
     """The figures of these names, or the usual ones where none is named.
 
     Raises:
-        TextError: there is no such figure, or it shows a corpus.
+        TextError: no report holds such a figure.
     """
-    known = [each for each in all_figures() if not each.startswith("corpus-")]
     for name in names:
-        if name not in known:
-            raise no_figure(name, known, " for a report")
+        if name not in REPORTED:
+            raise no_figure(name, REPORTED, " for a report")
     return tuple(dict.fromkeys(names)) or USUAL
 
 
@@ -181,8 +170,7 @@ def report_facts(inputs: FigureInputs) -> dict[str, str]:
 
 def _section(inputs: FigureInputs, name: str, theme: Theme) -> ReportSection:
     declared = all_figures()[name]
-    with quietly():
-        spec = declared(*(getattr(inputs, each) for each in declared.inputs))
+    spec = declared(*(getattr(inputs, each) for each in declared.inputs))
     figure = spec.drawn(theme)
     texts = () if name in OF_WEIGHTS else inputs.texts
     caption = caption_of(figure, spec.caption or spec.title, inputs.models, texts)

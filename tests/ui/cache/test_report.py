@@ -1,0 +1,55 @@
+"""A report opens what its instance may open, and nothing that its text names.
+
+Covers `ui/cache/report.py`; the page is tried in tests/browser/test_report.py.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from bertviz_core.api.results.base import FigureSource
+from bertviz_core.cli.figure.report.sections import REPORTED, USUAL
+from bertviz_core.errors import BertvizError, TextError
+from tests.helpers.tiny_models import save_tiny
+from ui.cache import report
+from ui.session import settings
+
+MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
+
+
+def made(text: str, *figures: str) -> bytes:
+    return report.report_file(MODEL, text, None, figures, "light", 980, lambda done, total: None)
+
+
+@pytest.mark.parametrize("figure", ["models", "changes", "cosines", "corpus-search"])
+def test_a_text_that_names_a_folder_of_the_server_opens_nothing(figure: str, tmp_path: Path) -> None:
+    folder = save_tiny("bert", tmp_path / "secret")
+    with pytest.raises(TextError, match=f"There is no figure '{figure}' for a report"):
+        made(str(folder), figure)
+
+
+def test_figures_are_made_under_the_limits_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = report.SharedModel(MODEL)
+    inputs = FigureSource(shared, (TEXT,)).inputs({})
+    assert inputs.settings == settings() == shared.settings
+    assert not inputs.settings.any_folder  # the command line opens every folder it is given
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a tokenizer was opened outside the instance's limits")
+
+    monkeypatch.setattr("bertviz_core.cli.figure.inputs.models.tokenized", refuse)
+    monkeypatch.setattr("bertviz_core.cli.figure.inputs.runs.tokenized", refuse)
+    assert inputs.flow.layer == 3  # the middle of six layers, drawn with the text's own shapes
+    assert inputs.texts == (TEXT, None)
+
+
+def test_what_is_offered_depends_on_the_length_of_the_text() -> None:
+    short, long = report.offered(MODEL, TEXT, None), report.offered(MODEL, TEXT * 20, None)
+    assert tuple(short) == REPORTED
+    assert set(short) - set(long) == {"surprise", "effects", "word-shares", "word-bars"}
+    assert tuple(short)[: len(USUAL)] == USUAL
+
+
+def test_a_report_that_can_hold_nothing_is_one_sentence() -> None:
+    with pytest.raises(BertvizError, match="head"):
+        made(TEXT, "classes")
