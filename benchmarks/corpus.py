@@ -18,6 +18,7 @@ from benchmarks.timing import Row, table
 
 WORDS_A_SENTENCE = 7
 FULL = 200_000
+MOST_OF_PEERS = 20_000
 PER_SHARD = 1_000
 CHILD = """
 import json, resource, sys, time
@@ -84,12 +85,13 @@ def rows(count: int) -> list[Row]:
         folder = Path(place)
         words = sorted({word for word in (ROOT / "docs" / "glossary.md").read_text().split() if word.isalpha()})
         sentences = made_sentences(words, count, WORDS_A_SENTENCE)
-        inputs = {size: _written(folder, sentences[:size]) for size in (count // 16, count // 4, count)}
+        inputs = {size: _written(folder, sentences[:size]) for size in (count // 20, count // 5, count)}
+        done = {size: _embedded(folder, texts, "local", 1, None) for size, texts in inputs.items()}
         return [
-            _two_processes(folder, inputs[count // 4]),
-            *_long(folder, inputs[count], sentences, count),
-            _growth(folder, inputs),
-            _ray(folder, inputs[count // 16]),
+            _two_processes(folder, inputs[count // 20]),
+            *_long(folder, sentences, done[count]),
+            _growth(done),
+            _ray(folder, inputs[count // 20], done[count // 20]),
         ]
 
 
@@ -106,13 +108,14 @@ def _two_processes(folder: Path, texts: Path) -> Row:
     )
 
 
-def _long(folder: Path, texts: Path, sentences: Sequence[str], count: int) -> list[Row]:
-    """Memory and rate of one process over a long input; the peers on a tenth of it."""
-    done = _embedded(folder, texts, "local", 1, None)
+def _long(folder: Path, sentences: Sequence[str], done: Embedded) -> list[Row]:
+    """Memory and rate of one process over a long input; the peers on a tenth of it, 20,000 rows at most."""
+    count = len(sentences)
+    some = min(count // 10, MOST_OF_PEERS)
     part = folder / "part.txt"
-    part.write_text("\n".join(sentences[: count // 10]))
-    alone, pooled = (count // 10 / _child(POOL, [str(part), number], None) for number in ("1", "2"))
-    scale = "" if count == FULL else f", scaled down from {FULL:,}"
+    part.write_text("\n".join(sentences[:some]))
+    alone, pooled = (some / _child(POOL, [str(part), number], None) for number in ("1", "2"))
+    scale = "" if count >= FULL else f", scaled down from {FULL:,}"
     return [
         Row(
             f"{count:,} short sentences as a corpus, one process{scale}",
@@ -131,9 +134,8 @@ def _long(folder: Path, texts: Path, sentences: Sequence[str], count: int) -> li
     ]
 
 
-def _growth(folder: Path, inputs: dict[int, Path]) -> Row:
+def _growth(times: dict[int, Embedded]) -> Row:
     """Seconds of inputs of several sizes."""
-    times = {size: _embedded(folder, texts, "local", 1, None) for size, texts in inputs.items()}
     told = "; ".join(
         f"{size:,}: {done.seconds:.0f} s, {done.growth_nbytes / 1024**2:.0f} MiB" for size, done in times.items()
     )
@@ -143,9 +145,9 @@ def _growth(folder: Path, inputs: dict[int, Path]) -> Row:
     )
 
 
-def _ray(folder: Path, texts: Path) -> Row:
+def _ray(folder: Path, texts: Path, local: Embedded) -> Row:
     """One worker of a cluster that is started for it, against this process."""
-    local, cluster = (_embedded(folder, texts, name, 1, None) for name in ("local", "ray"))
+    cluster = _embedded(folder, texts, "ray", 1, None)
     told = f"{local.seconds:.1f} s in one process"
     return Row(
         f"{texts.stem} rows by one Ray worker, its start included", f"{cluster.seconds:.1f} s", told, "told", True
@@ -188,7 +190,7 @@ def _child(source: str, arguments: Sequence[str], processors: set[int] | None) -
 def main() -> None:
     """Print the table; exit code 1 if a budget is missed. A run of fewer rows writes no document."""
     parser = argparse.ArgumentParser(prog="make bench-corpus", description="Measure corpora.")
-    parser.add_argument("--rows", type=int, default=16_000, help="rows of the longest input")
+    parser.add_argument("--rows", type=int, default=40_000, help="rows of the longest input")
     count = parser.parse_args().rows
     print(report.machine(), time.strftime("%H:%M"))
     lines = [*rows(count), *corpus_search.rows()]
