@@ -19,6 +19,7 @@ from benchmarks.timing import Row, table
 WORDS_A_SENTENCE = 7
 FULL = 200_000
 MOST_OF_PEERS = 20_000
+"""Rows of what is only compared, however long the input."""
 PER_SHARD = 1_000
 CHILD = """
 import json, resource, sys, time
@@ -88,7 +89,7 @@ def rows(count: int) -> list[Row]:
         inputs = {size: _written(folder, sentences[:size]) for size in (count // 20, count // 5, count)}
         done = {size: _embedded(folder, texts, "local", 1, None) for size, texts in inputs.items()}
         return [
-            _two_processes(folder, inputs[count // 20]),
+            _two_processes(folder, _written(folder, sentences[: min(count // 5, MOST_OF_PEERS)])),
             *_long(folder, sentences, done[count]),
             _growth(done),
             _ray(folder, inputs[count // 20], done[count // 20]),
