@@ -60,11 +60,11 @@ bench-corpus: .venv/bench
 	$(BIN)/python -m benchmarks.corpus
 
 load: .venv/bench
-	$(BIN)/python -m benchmarks.load
+	$(BIN)/python -m benchmarks.load.instance
 	$(MAKE) load-replicas
 
 load-replicas: .venv/bench
-	$(BIN)/python -m benchmarks.load_replicas
+	$(BIN)/python -m benchmarks.load.replicas
 
 faults: .venv/bench
 	$(BIN)/python -m benchmarks.faults

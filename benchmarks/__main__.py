@@ -3,21 +3,10 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import (
-    attention,
-    causes,
-    compare,
-    layers,
-    ledger,
-    load_report,
-    predictions,
-    predictions_page,
-    report,
-    sentences,
-    server,
-    trace,
-    words,
-)
+from benchmarks import report
+from benchmarks.models import causes, compare, ledger, load_report, predictions, sentences, trace, words
+from benchmarks.pages import attention, layers, server
+from benchmarks.pages import predictions as clicks
 from benchmarks.timing import Row, table
 
 MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
@@ -31,7 +20,7 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
     words.rows,
     server.rows,
     layers.rows,
-    predictions_page.rows,
+    clicks.rows,
     attention.rows,
 )
 

@@ -10,7 +10,8 @@ import psutil
 
 from benchmarks.timing import Row
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
 SECTIONS = {
     "bench": "The work beside its alternatives, both in the same run.",
     "bench-corpus": "Corpora beside the alternatives in the same run, scaled down as the lines say.",

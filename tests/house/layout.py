@@ -24,7 +24,7 @@ def python_files(root: Path) -> Iterator[Path]:
 def crowded_folders(root: Path) -> list[str]:
     """Folders with more than 12 entries, 20 at the root of the library and 18 where there is one for each page."""
     found = []
-    for source in SOURCES:
+    for source in (*SOURCES, "benchmarks"):
         for folder in [root / source, *(path for path in (root / source).rglob("*") if path.is_dir())]:
             entries = [path for path in folder.iterdir() if not path.name.startswith("__")]
             name = folder.relative_to(root).as_posix()

@@ -18,7 +18,7 @@ from tests.house.test_documents import missing
 
 ROOT = Path(__file__).parents[2]
 GUIDE = "docs/adding-a-page.md"
-COPIED = ("bertviz_core", "ui", "pages", "docs", "tests", "README.md", "CHANGELOG.md", "pyproject.toml")
+COPIED = ("benchmarks", "bertviz_core", "ui", "pages", "docs", "tests", "README.md", "CHANGELOG.md", "pyproject.toml")
 TEXT = "I love my pet python."
 
 NEW = {

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def wrong(tmp_path: Path) -> Path:
     """A tree that breaks every promise."""
-    for source in layout.SOURCES:
+    for source in (*layout.SOURCES, "benchmarks"):
         (tmp_path / source).mkdir()
     crowded = tmp_path / "ui" / "heads"
     crowded.mkdir()

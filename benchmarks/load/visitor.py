@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from benchmarks.load_widgets import Widget, clicked, set_by_server, widget
+from benchmarks.load.widgets import Widget, clicked, set_by_server, widget
 
 ANSWER_S = 60.0
 """A click that is not answered by then counts as an error."""

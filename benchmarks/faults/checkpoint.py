@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-from benchmarks.fault_cases import one_sentence, row, tiny, told, went_well
-from benchmarks.load_server import Server, running
-from benchmarks.load_visitor import Seen, Visitor, visiting
+from benchmarks.faults.cases import one_sentence, row, tiny, told, went_well
+from benchmarks.load.server import Server, running
+from benchmarks.load.visitor import Seen, Visitor, visiting
 from benchmarks.timing import Row
 
 TEXT, OTHER_TEXT = "I love my pet python", "The language of the river"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.layers import STILL
-from benchmarks.predictions import MINILM, saved
-from benchmarks.server import FLAGS, ROOT, chromium, served
+from benchmarks.models.predictions import MINILM, saved
+from benchmarks.pages.layers import STILL
+from benchmarks.pages.server import FLAGS, chromium, served
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 CLICKS = 15

@@ -14,12 +14,12 @@ from itertools import cycle
 from pathlib import Path
 
 from benchmarks import report
-from benchmarks.load_memory import memory_rows
-from benchmarks.load_run import Beside, Clicks, Phase, crowd, idle
-from benchmarks.load_server import Server, running
-from benchmarks.load_visitor import visiting
+from benchmarks.load.memory import memory_rows
+from benchmarks.load.run import Beside, Clicks, Phase, crowd, idle
+from benchmarks.load.server import Server, running
+from benchmarks.load.visitor import visiting
+from benchmarks.models.trace import CHECKPOINT
 from benchmarks.timing import Row, table
-from benchmarks.trace import CHECKPOINT
 
 SESSIONS, SECONDS, EVERY = 25, 60.0, 3.0
 PAGES = ("", "parameters", "architecture", "checkpoint", "tokens", "representations", "heads", "attention", "sentences")

@@ -12,8 +12,9 @@ from pathlib import Path
 from pyarrow import ArrowException
 from pyarrow.parquet import ParquetFile
 
-from benchmarks.fault_cases import row
-from benchmarks.load_server import ROOT, environment, until
+from benchmarks.faults.cases import row
+from benchmarks.load.server import environment, until
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 from bertviz_core.sentences.store.vectors import SHARDS_FOLDER
 

@@ -9,9 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.fault_cases import one_sentence, row, told, went_well
-from benchmarks.load_server import ROOT, Server, running
-from benchmarks.load_visitor import Seen, Visitor, visiting
+from benchmarks.faults.cases import one_sentence, row, told, went_well
+from benchmarks.load.server import Server, running
+from benchmarks.load.visitor import Seen, Visitor, visiting
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 MAKE = """

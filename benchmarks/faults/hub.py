@@ -10,9 +10,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.fault_cases import one_sentence, row, tiny, told, went_well
-from benchmarks.load_server import ROOT, environment, running
-from benchmarks.load_visitor import Seen, visiting
+from benchmarks.faults.cases import one_sentence, row, tiny, told, went_well
+from benchmarks.load.server import environment, running
+from benchmarks.load.visitor import Seen, visiting
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 from tests.helpers.hub_server import Hub, running_hub
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.load_server import Server
-from benchmarks.load_visitor import Seen, Visitor, visiting
+from benchmarks.load.server import Server
+from benchmarks.load.visitor import Seen, Visitor, visiting
 
 LOOK_S = 0.2
 GONE_S = 60

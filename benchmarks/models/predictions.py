@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.sentences import made_sentences
+from benchmarks.models.sentences import made_sentences
 from benchmarks.timing import Row, median_s, medians_s
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.predictions import MINILM, opened_head
+from benchmarks.models.predictions import MINILM, opened_head
 from benchmarks.timing import Row, medians_s
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.layers import STILL, switched
-from benchmarks.server import FLAGS, ROOT, chromium, served
+from benchmarks.pages.layers import STILL, switched
+from benchmarks.pages.server import FLAGS, chromium, served
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 RUN_MS = 900_000

@@ -1,20 +1,17 @@
 """Corpora: two processes against one, memory and rate of a long input, growth with the rows, what Ray costs."""
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import corpus_search, report
-from benchmarks.load_server import ROOT
-from benchmarks.sentences import made_sentences
-from benchmarks.timing import Row, table
+from benchmarks.models.sentences import made_sentences
+from benchmarks.report import ROOT
+from benchmarks.timing import Row
 
 WORDS_A_SENTENCE = 7
 FULL = 200_000
@@ -186,20 +183,3 @@ def _child(source: str, arguments: Sequence[str], processors: set[int] | None) -
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def main() -> None:
-    """Print the table; exit code 1 if a budget is missed. A run of fewer rows writes no document."""
-    parser = argparse.ArgumentParser(prog="make bench-corpus", description="Measure corpora.")
-    parser.add_argument("--rows", type=int, default=40_000, help="rows of the longest input")
-    count = parser.parse_args().rows
-    print(report.machine(), time.strftime("%H:%M"))
-    lines = [*rows(count), *corpus_search.rows()]
-    print(table(lines))
-    if count >= parser.get_default("rows"):
-        report.write("bench-corpus", lines)
-    sys.exit(0 if all(line.met for line in lines) else 1)
-
-
-if __name__ == "__main__":
-    main()

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.fault_cases import row
-from benchmarks.fault_store import small_disk
-from benchmarks.load_server import ROOT, environment, until
+from benchmarks.faults.cases import row
+from benchmarks.faults.store import small_disk
+from benchmarks.load.server import environment, until
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 ROWS, PER_SHARD, FEW = 2_000, 100, 5

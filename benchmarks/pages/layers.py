@@ -5,7 +5,8 @@ import urllib.parse
 
 from playwright.sync_api import Locator, Page, sync_playwright
 
-from benchmarks.server import FLAGS, ROOT, chromium, served
+from benchmarks.pages.server import FLAGS, chromium, served
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 SWITCHES = 24

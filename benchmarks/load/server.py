@@ -14,12 +14,11 @@ from threading import Event
 
 import psutil
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.report import ROOT
+
 UP_S = 120
 SESSION_TTL_S = 5
 """How long a session without its tab is kept here, so that its memory can be seen to come back; 120 by default."""
-
-
 TRACEBACK = re.compile(r"Traceback\W.{0,24}most recent call last")
 """As it is written, with or without colours."""
 

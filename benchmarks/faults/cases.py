@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.load_server import ROOT
-from benchmarks.load_visitor import Seen
+from benchmarks.load.visitor import Seen
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 LONGEST = 160

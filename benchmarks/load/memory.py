@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.load_server import ROOT, Server, running
-from benchmarks.load_visitor import visiting
+from benchmarks.load.server import Server, running
+from benchmarks.load.visitor import visiting
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
 MODELS, SWITCHES, SETTLED = 8, 200, 50

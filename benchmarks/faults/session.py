@@ -4,10 +4,10 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from benchmarks.fault_cases import row, told, went_well
-from benchmarks.load_run import moment
-from benchmarks.load_server import Server, running
-from benchmarks.load_visitor import Seen, visiting
+from benchmarks.faults.cases import row, told, went_well
+from benchmarks.load.run import moment
+from benchmarks.load.server import Server, running
+from benchmarks.load.visitor import Seen, visiting
 from benchmarks.timing import Row
 
 GONE, QUIET_S = 12, 60.0

@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import report
-from benchmarks.load import DEFAULT, EVERY, P95_S, PAGES, SECONDS, look_around
-from benchmarks.load_run import Phase, crowd
-from benchmarks.load_server import ROOT, UP_S, Server, healthy, running, until
+from benchmarks.load.instance import DEFAULT, EVERY, P95_S, PAGES, SECONDS, look_around
+from benchmarks.load.run import Phase, crowd
+from benchmarks.load.server import UP_S, Server, healthy, running, until
+from benchmarks.report import ROOT
 from benchmarks.timing import Row, table
 
 REPLICAS, SESSIONS = 3, 100

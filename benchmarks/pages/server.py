@@ -15,10 +15,10 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from benchmarks.plain_browser import plain_tab
+from benchmarks.pages.browser import plain_tab
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
 
-ROOT = Path(__file__).parents[1]
 RUNS = 5
 MOST_TIMES_BARE = 1.5
 """A server of ours may take so many times as long as one of Streamlit with a single chart."""

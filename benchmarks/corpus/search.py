@@ -104,7 +104,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 def _child(kernel: str, path: Path) -> dict[str, float]:
     """What a process of its own measured."""
-    command = [sys.executable, "-m", "benchmarks.corpus_search", kernel, str(path)]
+    command = [sys.executable, "-m", "benchmarks.corpus.search", kernel, str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     given: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return given

@@ -15,11 +15,12 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks import long_text
-from benchmarks.layers import STILL
-from benchmarks.server import FLAGS, ROOT, chromium, served
+from benchmarks.models.trace import CHECKPOINT
+from benchmarks.pages import long_text
+from benchmarks.pages.layers import STILL
+from benchmarks.pages.server import FLAGS, chromium, served
+from benchmarks.report import ROOT
 from benchmarks.timing import Row
-from benchmarks.trace import CHECKPOINT
 
 SWITCHES = 24
 PAINTED = ".stage[data-full='true']"

@@ -6,16 +6,17 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import fault_checkpoint, fault_corpus, fault_hub, fault_models, fault_session, fault_store, report
+from benchmarks import report
+from benchmarks.faults import checkpoint, corpus, hub, models, session, store
 from benchmarks.timing import Row, table
 
 CASES: Mapping[str, Callable[[Path], list[Row]]] = {
-    "store": fault_store.rows,
-    "checkpoint": fault_checkpoint.rows,
-    "hub": fault_hub.rows,
-    "models": fault_models.rows,
-    "corpus": fault_corpus.rows,
-    "session": fault_session.rows,
+    "store": store.rows,
+    "checkpoint": checkpoint.rows,
+    "hub": hub.rows,
+    "models": models.rows,
+    "corpus": corpus.rows,
+    "session": session.rows,
 }
 
 

@@ -1,0 +1,1 @@
+"""Corpora: `make bench-corpus`."""

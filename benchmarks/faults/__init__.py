@@ -1,0 +1,1 @@
+"""What breaks around an instance: `make faults`."""

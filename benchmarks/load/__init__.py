@@ -1,0 +1,1 @@
+"""Many visitors: `make load`."""

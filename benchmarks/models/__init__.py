@@ -1,0 +1,1 @@
+"""What the library computes, beside the alternatives: a part of `make bench`."""
