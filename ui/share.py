@@ -29,6 +29,8 @@ WORDS_OF_PAGE = {
 """Page -> keys of what is typed there; a link carries them when it is asked to carry the text."""
 PLACES_OF_PAGE = {"sentences": ("first_sentence", "second_sentence")}
 """Page -> keys of numbers that mean something only together with what is typed."""
+CHOICES_OF_PAGE = {"corpus": ("corpus",)}
+"""Page -> keys of choices whose default differs between servers; a link names them though they are the default."""
 COLUMNS = ("sentence_column", "colour_column")
 """Keys of what a reader chose in a file that was handed over; such names are the file's words."""
 MOST_CHARACTERS = 1_600
@@ -87,20 +89,21 @@ def whole_view(page: str) -> None:
         page: name of the page that is shown.
     """
     brought = session.stored(LINKED, {})
-    whole_view_link([(key, value) for key, value in _words(page) if brought.get(key) == value], "whole_view")
+    words = [(key, value) for key, value in _words(page) if brought.get(key) == value]
+    whole_view_link([*_choices(page), *words], "whole_view")
 
 
 def _panel(page: str, title: str) -> None:
     st.markdown("This link shows the same page, model and settings in another browser.")
     asked = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
-    carried = list(_words(page)) if asked else []
+    carried = [*_choices(page), *(_words(page) if asked else ())]
     size = len(urlencode(carried))
     if size > MOST_CHARACTERS:
         st.warning(
             f"The text would make the address {size:,} characters longer, and beyond about 2,000 some browsers, mail "
             "programs and proxies cut it: send the text beside this link, which goes without it."
         )
-        carried = []
+        carried = list(_choices(page))
     files = chosen_theme()
     share_link([*([(FILES, files)] if files else []), *carried], f"Inside BERT: {title}", "share_link")
     st.caption(frame_words(session.settings().frame_ancestors))
@@ -126,6 +129,12 @@ def frame_words(ancestors: Sequence[str]) -> str:
     return (
         "This server lets no other site show the frame; whoever runs it can name some in `INSIDE_BERT_FRAME_ANCESTORS`."
     )
+
+
+def _choices(page: str) -> Iterator[tuple[str, str]]:
+    for key in CHOICES_OF_PAGE.get(page, ()):
+        if session.stored(key):
+            yield key, str(session.stored(key))
 
 
 def _words(page: str) -> Iterator[tuple[str, str]]:

@@ -56,12 +56,11 @@ class Visitor:
 
     async def visit(self, page: str, **query: str) -> Seen:
         """Open a page of the dashboard: its address without the slash; its parameters."""
-        if not self._pages:
-            await self._run("", {}, "")  # as a tab does: the first answer names the pages
-        self._page, self._query = self._pages[page], query
+        self._page, self._query = self._pages.get(page, ""), query
         self._widgets, self._states, self._name = {}, {}, page or "overview"
-        seen = await self._run(self._page, query, "")
-        seen.what = self._name
+        # As a tab does: the first page is asked for by its name in the address, and its answer names them all.
+        seen = await self._run(self._page, query, "", page)
+        seen.what, self._page = self._name, self._pages.get(page, "")
         return seen
 
     async def click(self) -> Seen | None:
@@ -81,11 +80,11 @@ class Visitor:
         """Ask for a page and do not wait for it."""
         await self._socket.send(self._question(self._pages.get(page, ""), query, "").SerializeToString())
 
-    async def _run(self, page: str, query: dict[str, str], fragment: str) -> Seen:
+    async def _run(self, page: str, query: dict[str, str], fragment: str, name: str = "") -> Seen:
         seen, started = Seen(), perf_counter()
         try:
             async with asyncio.timeout(ANSWER_S):
-                await self._socket.send(self._question(page, query, fragment).SerializeToString())
+                await self._socket.send(self._question(page, query, fragment, name).SerializeToString())
                 await self._receive(seen, fragment)
         except ConnectionClosed as closed:
             seen.errors.append(f"the connection broke: {closed}")
@@ -94,8 +93,9 @@ class Visitor:
         seen.seconds = perf_counter() - started
         return seen
 
-    def _question(self, page: str, query: dict[str, str], fragment: str) -> BackMsg:
+    def _question(self, page: str, query: dict[str, str], fragment: str, name: str = "") -> BackMsg:
         message = BackMsg()
+        message.rerun_script.page_name = name
         message.rerun_script.query_string = urlencode({name: value for name, value in query.items() if value})
         message.rerun_script.page_script_hash = page
         message.rerun_script.fragment_id = fragment

@@ -27,13 +27,17 @@ COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "
 """Options that the command `figure` has for all figures; a figure's own settings stand beside them."""
 
 
+OPTION = re.compile(r"""(?P<said>(?<!\w)'[^']*'|"[^"]*")|--(?:set\ )?(?=[a-z])""", re.VERBOSE)
+"""How an error names an option of the command line; `said` is what it quotes of the user's, which stays as it is."""
+
+
 @contextmanager
 def python_options() -> Iterator[None]:
     """Errors that name an option name it as Python does: `layer`, not `--layer`; `target=`, not `--set target=`."""
     try:
         yield
     except BertvizError as error:
-        error.args = (re.sub(r"--(?:set )?(?=[a-z])", "", str(error)), *error.args[1:])
+        error.args = (OPTION.sub(lambda each: each["said"] or "", str(error)), *error.args[1:])
         raise
 
 

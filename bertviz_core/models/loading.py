@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 NOT_NEEDED = ("contact_head.",)
 """Parameters of a base model that do not affect its hidden states."""
 POOLER = "pooler."
+LOADING = Lock()
+"""One model at a time has its weights read, which may take long; meanwhile others may be built (BUILD_LOCK)."""
 SPARE_NUMBERS = 10_000_000
 """Numbers that a config may ask for beside twice those of the files: a pooler, of the largest model."""
 
@@ -183,24 +186,24 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         )
     _check_belongs(source, settings)
     config = model_config(source.name, source.config)
-    with BUILD_LOCK, quietly(), unplugged():
-        with lent_weights(folder) as lent:
+    with LOADING:
+        with BUILD_LOCK, quietly(), unplugged(), lent_weights(folder) as lent:
             whole, info = read_weights(source.name, lent, config, dtype, _base_class(config))
-        model = _text_encoder(source, whole, config)
+            model = _text_encoder(source, whole, config)
+            seeded = seed_hashing(model)
+            attention_source = _attention_source(model, source.model_type)
+            if attention_source == "recorded":
+                model.set_attn_implementation(register())
         missing = info["missing_keys"]
         check_weights_complete(source.name, whole, missing, model)
         drop_missing_pooler(model, missing)
-        has_pooler = not _lacks_pooler(missing) and getattr(model, "pooler", None) is not None
         notices = (
             *encoder_only_notice(config),
             *unused_tensors_notice(model, info["unexpected_keys"]),
             *adapter_notice(folder),
             *not_finite_notice(model),
-            *seed_hashing(model),
+            *seeded,
         )
-        attention_source = _attention_source(model, source.model_type)
-        if attention_source == "recorded":
-            model.set_attn_implementation(register())
         copy_tensors(source.name, (*model.parameters(), *model.buffers()), device)
     return LoadedModel(
         name=source.name,
@@ -209,7 +212,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         model=model.eval(),
         device=device,
         dtype=dtype,
-        has_pooler=has_pooler,
+        has_pooler=not _lacks_pooler(missing) and getattr(model, "pooler", None) is not None,
         attention_source=attention_source,
         notices=notices,
     )

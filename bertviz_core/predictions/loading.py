@@ -123,12 +123,14 @@ def load_head(
         try:
             model, info = read_weights(source.name, lent, config, base.dtype, auto_class)
         except CheckpointError as error:
-            refusal = error
+            refusal: CheckpointError | None = error
         else:
+            refusal = None
             _check_whole(source.name, task, info)
             path = _share_base(model, base.model, task)
-            _own_memory(model, base)
-            return HeadModel(source.name, task, base, model.eval(), path, _notices(source, task, base))
+    if refusal is None:
+        _own_memory(model, base)
+        return HeadModel(source.name, task, base, model.eval(), path, _notices(source, task, base))
     with suppress(BertvizError):  # what the report cannot be made of has its own words above
         report = source_load_report(source, task, settings)
         if report.mismatched:

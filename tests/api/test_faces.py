@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 from transformers import AutoModel, AutoTokenizer
 
 from bertviz_core import BertvizError, Model, open_corpus, open_model
+from bertviz_core.api.drawing import python_options
 from bertviz_core.api.results.base import Result
 from bertviz_core.cli.output import printable_token
 from bertviz_core.models.sources import bundled_folder
@@ -302,3 +303,9 @@ def test_a_long_text_is_told_and_a_long_list_is_cut(model: Model) -> None:
     assert all(notice in repr(run) for notice in run.notices)
     assert "more lines" in repr(run)
     assert printable_token("word") in repr(run)
+
+
+def test_an_error_names_options_as_python_does_and_leaves_what_was_given() -> None:
+    with pytest.raises(BertvizError) as refused, python_options():
+        raise BertvizError("The model's text '--pair of \"--layer\"' is long; give --layer 2, or --set target=cosine.")
+    assert str(refused.value) == "The model's text '--pair of \"--layer\"' is long; give layer 2, or target=cosine."

@@ -9,6 +9,7 @@ import resource
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from transformers.utils import logging
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
@@ -326,6 +328,25 @@ def test_loads_side_by_side_do_not_mix_and_leave_the_library_as_it_was(tmp_path:
                    for key, value in loaded.model.state_dict().items())  # fmt: skip
     assert (logging.get_verbosity(), torch.get_default_dtype()) == (level, dtype)
     assert logging.is_progress_bar_enabled() == bars
+
+
+def test_a_model_is_built_while_the_weights_of_another_are_read(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, may_go_on = Event(), Event()
+
+    def read(*_: object) -> None:
+        reading.set()
+        assert may_go_on.wait(60)
+
+    monkeypatch.setattr("bertviz_core.models.loading.copy_tensors", read)
+    with ThreadPoolExecutor(2) as pool:
+        long = pool.submit(load, bert)
+        try:
+            assert reading.wait(60)
+            built = pool.submit(build_skeleton, "other", tiny_config("roberta").to_dict())
+            assert sum(value.numel() for value in built.result(60).parameters()) > 0
+        finally:
+            may_go_on.set()
+        assert long.result(60).num_hidden_layers == LAYERS
 
 
 def test_a_model_is_where_the_settings_say(bert: Path) -> None:

@@ -239,6 +239,12 @@ def test_the_text_is_in_the_link_only_when_asked() -> None:
     assert "Addresses end in the logs" in " ".join(each.value for each in at.caption)
 
 
+def test_a_link_names_the_corpus_though_it_is_the_first() -> None:
+    at = opened("corpus")
+    assert "corpus" not in at.query_params
+    assert carried(at, include=False) == [("corpus", at.selectbox(key="corpus").value)]
+
+
 @pytest.mark.parametrize(
     ("ancestors", "words"),
     [

@@ -9,6 +9,8 @@ from bertviz_core.errors import Progress
 from bertviz_core.sentences.projection import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
 from bertviz_core.sentences.results import MapMethod
 
+SUMMED_ROWS = 8_192
+"""Rows whose products are one sum in float32, before float64 sums those: so few that no digit is lost that counts."""
 UMAP_BLOCK_ROWS = 5_000
 """Rows that UMAP places at once; between two blocks the work can be ended."""
 SAMPLE_NOTE = "It was fitted on {fitted:,} of {rows:,} rows, drawn by seed {seed}; the others were placed among them."
@@ -22,9 +24,9 @@ def corpus_map(
 ) -> CorpusMap:
     """Every row as a point, read block by block: memory grows with the points alone.
 
-    PCA is exact: the covariance of all rows is summed in float64, so that directions, shares and points are those of
-    scikit-learn's PCA on the whole, each direction signed so that its largest entry is positive. UMAP is fitted on a
-    sample of at most 10,000 rows and then places the others by what it has learned.
+    PCA is of all rows: their products are taken in float32 and summed in float64, so that directions, shares and points
+    are those of scikit-learn's PCA on the whole, each direction signed so that its largest entry is positive. UMAP is
+    fitted on a sample of at most 10,000 rows and then places the others by what it has learned.
 
     Args:
         vectors: all vectors, such as Corpus.vectors() maps them.
@@ -40,23 +42,26 @@ def corpus_map(
 
 
 def _principal(vectors: Float[np.ndarray, "rows dimensions"], tell: Progress | None) -> CorpusMap:
+    import torch
+
     rows, dimensions = vectors.shape
-    sums, products = np.zeros(dimensions), np.zeros((dimensions, dimensions))
-    shift: np.ndarray | None = None
-    for place, block in blocks(vectors):
-        # Taken off all rows, so that no digits are lost where the mean is far from zero.
-        shift = block.mean(axis=0, dtype=np.float64) if shift is None else shift
-        shifted = block - shift
-        sums += shifted.sum(axis=0)
+    sums = torch.zeros(dimensions, dtype=torch.float64)
+    products = torch.zeros((dimensions, dimensions), dtype=torch.float64)
+    # Taken off all rows, so that no digits are lost where the mean is far from zero.
+    shift = torch.from_numpy(np.asarray(vectors[:SUMMED_ROWS], dtype=np.float32).mean(axis=0))
+    for place, block in blocks(vectors, SUMMED_ROWS):
+        shifted = torch.from_numpy(block).sub_(shift)
+        sums += torch.ones(len(shifted)) @ shifted
         products += shifted.T @ shifted
         if tell is not None:
             tell(place.stop, 2 * rows)
     mean = sums / rows
-    axes, explained = principal_axes(products - rows * np.outer(mean, mean))
-    centre = mean + shift
+    axes, explained = principal_axes((products - rows * torch.outer(mean, mean)).numpy())
+    onto = torch.from_numpy(axes.T)
+    middle, onto = (mean @ onto).float(), onto.float()
     points = np.empty((rows, 2), dtype=np.float32)
-    for place, block in blocks(vectors):
-        points[place] = (block - centre) @ axes.T
+    for place, block in blocks(vectors, SUMMED_ROWS):
+        points[place] = torch.from_numpy(block).sub_(shift) @ onto - middle
         if tell is not None:
             tell(rows + place.stop, 2 * rows)
     return CorpusMap(
