@@ -12,9 +12,9 @@ from bertviz_core.settings import Settings
 from ui.server.auth import check_sign_in
 from ui.server.entrance import Entrance
 from ui.server.index_page import IndexPage
-from ui.server.page_names import PageNames
 from ui.server.preload import lifespan
 from ui.server.start import check_models, check_places, device_notice, memory_notice
+from ui.server.unknown_pages import UnknownPages
 
 # Read when torch is loaded: threads that wait for each other sleep. Where other programs run, threads that spin keep
 # those that they wait for from a processor: two sentences' pairs took 44 s on a busy machine, and 1.2 s with this.
@@ -36,7 +36,7 @@ app = st.App(
     lifespan=lifespan,
     middleware=[
         Middleware(IndexPage, base_path=base_path, frame_ancestors=settings.frame_ancestors),
-        Middleware(PageNames, pages=pages, base_path=base_path),
+        Middleware(UnknownPages, pages=pages, base_path=base_path),
         Middleware(Entrance, settings=settings, base_path=base_path, closed=closed),
     ],
 )

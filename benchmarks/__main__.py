@@ -1,6 +1,7 @@
 """Run every measurement and print one table: what was done, our median, the alternative's median, the budget."""
 
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 
 from benchmarks import report
@@ -28,10 +29,19 @@ MEASUREMENTS: Sequence[Callable[[], list[Row]]] = (
 def main() -> None:
     """Print the table; exit code 1 if a budget is missed."""
     print(report.machine())
-    rows = [row for measure in MEASUREMENTS for row in measure()]
+    rows = [row for measure in MEASUREMENTS for row in _measured(measure)]
     print(table(rows))
     report.write("bench", rows)
     sys.exit(0 if all(row.met for row in rows) else 1)
+
+
+def _measured(measure: Callable[[], list[Row]]) -> list[Row]:
+    """The lines of a measurement; one that breaks off is a line, too, and the others go on."""
+    try:
+        return measure()
+    except Exception as error:  # whatever a program, a browser or a peer leads to
+        traceback.print_exc()
+        return [Row(measure.__module__.rpartition(".")[2], f"broke off: {type(error).__name__}", "", "", False)]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from bertviz_core.figures.parameters.tree import SOURCES
-from ui.cache import ledgers
+from ui.cache import ledgers, sources
 from ui.views.parameters import views as parameters_views
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
@@ -18,10 +18,10 @@ views = {
 }
 name = controls.model_name()
 with shown_to_user():
-    tasks = ledgers.tasks(name)
+    tasks = sources.tasks(name)
     task = controls.chosen_task(tasks)
     ledger = ledgers.ledger(name, task)
-classes = class_words("" if task else ledgers.saved_class(name), ledger.architecture)
+classes = class_words("" if task else sources.saved_class(name), ledger.architecture)
 counted = "" if classes != ledger.architecture else ", counted"
 name_model(name, f"{classes}{counted} {SOURCES[ledger.source]}")
 if ledger.note:

@@ -15,6 +15,7 @@ NUMBERS = frozenset(
     (
         "cluster",
         "clusters",
+        "count",
         "depth",
         "first_row",
         "from",
@@ -31,6 +32,9 @@ NUMBERS = frozenset(
         "position",
         "queries",
         "query",
+        "seed",
+        "shown",
+        "target_dimension",
         "token",
         "tokens",
         "window",

@@ -10,7 +10,7 @@ from ui.components.navigation import PageLink, page_links
 from ui.lessons import tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
-from ui.server.page_names import ABSENT, absent_words
+from ui.server.unknown_pages import ABSENT, absent_words
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.files.report import report_button

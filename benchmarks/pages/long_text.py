@@ -26,7 +26,9 @@ def rows(folder: str) -> list[Row]:
         page.goto(f"{url}/attention?model=long&layer=10&head=6", timeout=120_000)
         page.wait_for_selector(STILL, timeout=120_000)
         _run(page)
-        times = switched(page, page.get_by_label("Head", exact=True), ("ArrowUp", "ArrowDown"), SWITCHES, RUN_MS)
+        times = switched(
+            page, page.get_by_role("spinbutton", name=re.compile("^Head")), ("ArrowUp", "ArrowDown"), SWITCHES, RUN_MS
+        )
         peak = _peak_gb(process)
         browser.close()
     middle = statistics.median(times) / 1000

@@ -10,8 +10,8 @@ from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import Projection, layer_projections
 from bertviz_core.heads.results import Block, FusedVsPerHead, LayerRun, ProductTimes
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.trace.arrays import to_numpy
 from bertviz_core.trace.cost import one_thread, shortest
+from bertviz_core.trace.recorded_arrays import to_numpy
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 

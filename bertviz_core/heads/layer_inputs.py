@@ -11,9 +11,9 @@ from bertviz_core.errors import SupersededError
 from bertviz_core.heads.projections import LayerProjections, Projection, layer_projections
 from bertviz_core.heads.results import LayerRun
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.trace.arrays import to_numpy
 from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
+from bertviz_core.trace.recorded_arrays import to_numpy
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
 

@@ -12,7 +12,7 @@ from bertviz_core.heads.layer_inputs import capture_layer_io
 from bertviz_core.heads.projections import LayerProjections, Projection, layer_projections
 from bertviz_core.heads.results import BLOCKS, Block, HeadParameters, HeadProjections
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.trace.arrays import to_numpy
+from bertviz_core.trace.recorded_arrays import to_numpy
 from bertviz_core.trace.results import Trace
 
 

@@ -12,9 +12,9 @@ from bertviz_core.errors import SupersededError, UnsupportedModelError
 from bertviz_core.hidden_states.results import EmbeddingSum, NearestRows, PoolerCheck
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
-from bertviz_core.trace.arrays import to_numpy
 from bertviz_core.trace.forward import forward
 from bertviz_core.trace.inputs import input_table, model_inputs, reset_model_state
+from bertviz_core.trace.recorded_arrays import to_numpy
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import RUN_LOCK
 

@@ -11,9 +11,9 @@ from bertviz_core.errors import Progress, UnsupportedModelError
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.recording import AttentionSource, LayerRecord, recording
-from bertviz_core.trace.arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import model_inputs, reset_model_state
+from bertviz_core.trace.recorded_arrays import Rows, eager_maps, give_back_memory, recorded_rows, to_numpy
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run_queue import RunQueue
 from bertviz_core.trace.verification import check_recording, may_wait

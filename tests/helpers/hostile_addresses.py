@@ -28,6 +28,18 @@ VIEWS = (
     ("attention", ""),
     ("sentences", ""),
     ("sentences", "Token contributions"),
+    ("predictions", ""),
+    ("predictions", "Train a head"),
+    ("predictions", "Lens"),
+    ("causes", "Several heads"),
+    ("causes", "Many sentences"),
+    ("causes", "Patch"),
+    ("words", ""),
+    ("words", "Curves"),
+    ("words", "Pairs"),
+    ("corpus", "Search"),
+    ("corpus", "Map"),
+    ("corpus", "Probes"),
 )
 """Pages and those of their views that have controls of their own; "" for the first."""
 HOSTILE: tuple[str | list[str], ...] = (

@@ -1,6 +1,6 @@
 """Runs that never mix, never lie about what they ran, and a cache that keeps to its budget.
 
-Covers `bertviz_core/errors.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/arrays.py`,
+Covers `bertviz_core/errors.py`, `bertviz_core/models/recording.py`, `bertviz_core/trace/recorded_arrays.py`,
 `bertviz_core/trace/cost.py`, `bertviz_core/trace/inputs.py`, `ui/cache/traces.py`.
 """
 

@@ -1,11 +1,14 @@
 """No address ends in an exception box, whatever stands behind any of its names."""
 
 from itertools import cycle
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
+from bertviz_core.cli.figure.registry import PAGES
+from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters
+from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import said
 from ui.address import MOST_CHARACTERS, NUMBERS, whole
@@ -54,9 +57,18 @@ def test_no_number_ends_a_control(value: str | list[str]) -> None:
     assert (at.text[0].value == "") == (value in ("-7", ["1", "2"]))
 
 
-@pytest.mark.parametrize(("page", "view"), {page: (page, view) for page, view in VIEWS}.values())
-def test_no_view_ends_in_an_exception(page: str, view: str) -> None:
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus."""
+    root = tmp_path_factory.mktemp("corpora")
+    make_corpus(root / "made", 60, seeded_vectors(0))
+    return root
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_no_view_ends_in_an_exception(page: str, view: str, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every parameter of every page at once, each with another hostile value on every page."""
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     values = cycle(HOSTILE[VIEWS.index((page, view)) :] + HOSTILE)
     at = opened_by(page, {name: next(values) for name in sorted(parameters())} | {"view": view})
     assert not at.exception
@@ -104,3 +116,22 @@ def test_a_query_that_no_view_is_left_with_is_forgotten(left: str) -> None:
 
 def test_every_control_that_holds_a_number_is_known() -> None:
     assert parameters() >= NUMBERS
+
+
+def test_every_page_is_tried() -> None:
+    assert {page for page, _ in VIEWS} == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")} == set(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("page", "view", "name"),
+    [
+        ("predictions", "Train a head", "seed"),
+        ("causes", "Several heads", "count"),
+        ("causes", "Effects", "target_dimension"),
+    ],
+)
+@pytest.mark.parametrize("value", ["9" * 5_000, "1e999", "nan"])
+def test_a_number_beyond_all_is_a_sentence(page: str, view: str, name: str, value: str) -> None:
+    at = opened_by(page, {"view": view, "target": "state", name: value})
+    assert not at.exception
+    assert any(f"{name}={value[:20]}" in each for each in toasts(at))

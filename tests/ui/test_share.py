@@ -15,6 +15,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened, said
 from ui import session, share
+from ui.address import NUMBERS
 from ui.views.causes import cache as causes_cache
 from ui.views.corpus import cache
 from ui.views.words import cache as words_cache
@@ -184,6 +185,8 @@ def test_a_link_restores_every_control(page: str, query: dict[str, Any], texts: 
     values = {name: [*map(str, value)] if isinstance(value, list) else str(value) for name, value in query.items()}
     at = opened(page, **values, **texts)  # type: ignore[arg-type]  # a list is a repeated parameter
     assert not at.exception
+    numbers = {each.proto.query_param_key for each in (*at.slider, *at.number_input)}
+    assert numbers <= NUMBERS | {""}, "a number that nonsense in an address could end the page with"
     found = shown(at)
     assert {name: written(found.get(name)) for name in query} == {name: written(value) for name, value in query.items()}
     covered = {name for each, named, _ in VIEWS if each == page for name in named} | CONDITIONAL

@@ -1,50 +1,17 @@
-"""Where a model is, and its parameters: results kept by what they are made from. Results are frozen and shared."""
-
-from dataclasses import dataclass
+"""Parameters and sizes of a model: results kept by what they are made from. Results are frozen and shared."""
 
 from bertviz_core.architecture.facts.bundled import facts_of
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.errors import BertvizError
-from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.skeleton import task_of_class
-from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.parameters.ledger import source_ledger
 from bertviz_core.parameters.results import Ledger, TreeNode
 from bertviz_core.parameters.tree import parameter_tree, tree_depth
 from ui.cache.decorator import cached_by_bytes
+from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
-
-
-@dataclass(frozen=True, slots=True)
-class SourceKey:
-    """What results about a model are kept by: another key wherever the model's files have changed."""
-
-    name: str
-    """Name that the model is asked for by."""
-    kind: str
-    """Which of the places it comes from."""
-    revision: str
-    """What changes when its files change."""
-    has_weights: bool
-    """Whether its weights are on this machine."""
-
-
-def source(name: str) -> ModelSource:
-    """Where a model is; looked up each time, since files change."""
-    return resolve(name, settings())
-
-
-def saved_class(name: str) -> str:
-    """The class that a model's config names; "" where it names none."""
-    return str((source(name).config.get("architectures") or [""])[0])
-
-
-def source_key(name: str) -> SourceKey:
-    """The key of a model as its files are now."""
-    current = source(name)
-    return SourceKey(current.name, current.kind, current.revision, current.has_weights)
 
 
 def ledger(name: str, task: str | None = None) -> Ledger:
@@ -80,12 +47,6 @@ def tree(name: str, depth: int, task: str | None = None) -> tuple[TreeNode, ...]
 def depth(name: str, task: str | None = None) -> int:
     """Levels of the whole module tree of a model."""
     return _depth(source_key(name), task)
-
-
-def tasks(name: str) -> tuple[str, ...]:
-    """Tasks that a model's family has classes for."""
-    facts = type_facts(source(name).model_type)
-    return facts.tasks if facts else ()
 
 
 @cached_by_bytes("Counting parameters")

@@ -18,7 +18,7 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from ui.cache.byte_cache import ByteCache
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.ledgers import SourceKey, source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 from ui.cache.traces import TraceCache
 from ui.session import model_names, settings
 

@@ -13,7 +13,7 @@ from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.ledgers import SourceKey, source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 
 MOST_TOKENS = 64

@@ -17,7 +17,7 @@ from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.text import formula_safe
 from bertviz_core.trace.results import Tokens
 from ui import session
-from ui.cache import ledgers
+from ui.cache import sources
 from ui.cache.figures import cached_figure
 from ui.components.figure_download import figure_download
 from ui.widgets import controls
@@ -193,7 +193,7 @@ def _caption(
 def _named(name: str) -> tuple[str, str]:
     """A model's name and revision; the name alone where its files have gone since what is shown was computed."""
     try:
-        source = ledgers.source(name)
+        source = sources.source(name)
     except BertvizError:
         return name, ""
     return source.name, source.revision

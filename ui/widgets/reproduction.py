@@ -4,7 +4,7 @@ from inspect import signature
 from typing import Any
 
 from bertviz_core.trace.results import Tokens
-from ui.cache import ledgers, models
+from ui.cache import models, sources
 
 LONGEST = 300
 """Characters of the texts that are written out; longer ones are left to the reader."""
@@ -47,7 +47,7 @@ def _loading(name: str, more: str, with_head: str = "") -> str:
     auto = with_head or ("AutoModelForTextEncoding" if kind.endswith("Stack") else "AutoModel")
     part = ".get_encoder()" if kind.endswith(("Stack", "Encoder")) and not with_head else ""
     lines = ["import torch", f"from transformers import {auto}{more}", ""]
-    lines.append(f"name = {ledgers.source(name).pretrained_name!r}")
+    lines.append(f"name = {sources.source(name).pretrained_name!r}")
     lines.append(f"model = {auto}.from_pretrained(name){part}.eval()")
     lines += ["tokenizer = AutoTokenizer.from_pretrained(name)"] if more else []
     return "\n".join([*lines, ""])
@@ -72,7 +72,7 @@ def library_lines(name: str, *imports: str) -> str:
 
 def library_name(name: str) -> str:
     """The name under which the library finds a model anywhere."""
-    source = ledgers.source(name)
+    source = sources.source(name)
     return str(source.folder) if source.kind == "local" and source.folder else source.name
 
 

@@ -1,6 +1,6 @@
 """Memory stays within its budgets: models, results and jobs let go of what is no longer wanted.
 
-Covers `ui/cache/decorator.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`.
+Covers `ui/cache/decorator.py`, `ui/cache/ledgers.py`, `ui/cache/models.py`, `ui/cache/sources.py`.
 """
 
 import gc

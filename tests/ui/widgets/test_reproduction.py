@@ -1,6 +1,6 @@
 """Code of "How this is computed": it runs as it stands, for three kinds of models, and gives the page's numbers.
 
-Covers `ui/views/heads/code.py`, `ui/views/representations/texts.py`.
+Covers `ui/views/heads/reproduction.py`, `ui/views/representations/texts.py`.
 """
 
 import json

@@ -25,9 +25,9 @@ from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.parameters.results import Ledger
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import position_limit
-from ui.cache import ledgers, models
+from ui.cache import ledgers, models, sources
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.ledgers import SourceKey, source_key
+from ui.cache.sources import SourceKey, source_key
 from ui.widgets import controls
 
 
@@ -42,7 +42,7 @@ class ModelClass(NamedTuple):
 
 def chosen_class(name: str) -> ModelClass:
     """The class that the checkpoint names, or that of the task chosen for the session."""
-    task = controls.chosen_task(ledgers.tasks(name))
+    task = controls.chosen_task(sources.tasks(name))
     return ModelClass(name, task or ledgers.own_task(name))
 
 
@@ -72,7 +72,7 @@ def shapes(of: ModelClass) -> ShapeRun:
 
 def layer_count(of: ModelClass) -> int:
     """Layers of the encoder that can be drawn."""
-    return len(layer_paths(class_ledger(of), ledgers.source(of.name).model_type))
+    return len(layer_paths(class_ledger(of), sources.source(of.name).model_type))
 
 
 def flow(of: ModelClass, layer: int) -> LayerFlow:
@@ -83,7 +83,7 @@ def flow(of: ModelClass, layer: int) -> LayerFlow:
 
 def whole_config(name: str) -> Mapping[str, Any]:
     """All values of a model's config, those that its file leaves out included."""
-    config: Mapping[str, Any] = model_config(name, ledgers.source(name).config).to_dict()
+    config: Mapping[str, Any] = model_config(name, sources.source(name).config).to_dict()
     return config
 
 
@@ -133,17 +133,17 @@ def _text(tokens: Tokens | None) -> tuple[str, str | None] | None:
 
 @cached_by_bytes("Building the modules")
 def _tree(key: SourceKey, task: str, fold: bool) -> ModuleTree:
-    return module_tree(key.name, ledgers.source(key.name).config, task, fold)
+    return module_tree(key.name, sources.source(key.name).config, task, fold)
 
 
 @cached_by_bytes()
 def _class_ledger(key: SourceKey, task: str) -> Ledger:
-    return config_ledger(key.name, ledgers.source(key.name).config, task)
+    return config_ledger(key.name, sources.source(key.name).config, task)
 
 
 @cached_by_bytes()
 def _design(key: SourceKey, task: str) -> Design:
-    model = build_skeleton(key.name, ledgers.source(key.name).config, task)
+    model = build_skeleton(key.name, sources.source(key.name).config, task)
     return design_of(model, _class_ledger(key, task), ledgers.facts(key.name, task))
 
 
@@ -169,22 +169,22 @@ def _shapes(
 ) -> ShapeRun:
     limit = most_tokens(key.name) or STATED_TOKENS
     row = min(STATED_TOKENS, limit) if _tokens is None else _tokens
-    return module_shapes(key.name, ledgers.source(key.name).config, row, task)
+    return module_shapes(key.name, sources.source(key.name).config, row, task)
 
 
 @cached_by_bytes("Reading the formula off the modules")
 def _terms(key: SourceKey) -> OperationTerms:
-    return operation_terms(key.name, ledgers.source(key.name).config, ledgers.facts(key.name, "base"))
+    return operation_terms(key.name, sources.source(key.name).config, ledgers.facts(key.name, "base"))
 
 
 @cached_by_bytes()
 def _way(key: SourceKey, task: str, encoder: bool) -> DryWay:
-    return dry_way(key.name, ledgers.source(key.name).config, task, encoder)
+    return dry_way(key.name, sources.source(key.name).config, task, encoder)
 
 
 @cached_by_bytes("Counting operations")
 def _counts(key: SourceKey, lengths: tuple[int, ...]) -> dict[int, int]:
-    return counted(key.name, ledgers.source(key.name).config, lengths)
+    return counted(key.name, sources.source(key.name).config, lengths)
 
 
 @cached_by_bytes("Estimating memory")
@@ -194,4 +194,4 @@ def _memory(
     batches: tuple[int, ...],
     lengths: tuple[int, ...],
 ) -> ActivationMemory:
-    return activation_memory(key.name, ledgers.source(key.name).config, holding, batches, lengths)
+    return activation_memory(key.name, sources.source(key.name).config, holding, batches, lengths)

@@ -3,7 +3,7 @@
 from bertviz_core.architecture.dry_run import DryWay
 from bertviz_core.architecture.results import ActivationMemory, LayerFlow, OperationTerms
 from bertviz_core.parameters.results import Ledger
-from ui.cache import ledgers
+from ui.cache import sources
 from ui.widgets.reproduction import library_name
 
 EAGER = 'model.set_attn_implementation("eager")   # which asks for no values of the mask\n'
@@ -28,7 +28,7 @@ def tree_code(name: str, model_class: str, tokens: int, way: DryWay | None) -> s
     if way is None:
         return f"{_model(name, model_class)}print(model)"
     shape = (1, 1, tokens) if model_class.endswith("MultipleChoice") else (1, tokens)
-    decoder = ", decoder_input_ids=ids[:, :1]" if ledgers.source(name).config.get("is_encoder_decoder") else ""
+    decoder = ", decoder_input_ids=ids[:, :1]" if sources.source(name).config.get("is_encoder_decoder") else ""
     return (
         f"{_model(name, model_class, way)}"
         f"{EAGER if way.masked else ''}"
@@ -115,7 +115,7 @@ def design_code(name: str, model_class: str) -> str:
 
 def _model(name: str, model_class: str, way: DryWay | None = None) -> str:
     """The class, without values wherever it can be run so."""
-    source = ledgers.source(name)
+    source = sources.source(name)
     made = f"model = {model_class}(config).eval()"
     return (
         "import torch\n"
@@ -127,7 +127,7 @@ def _model(name: str, model_class: str, way: DryWay | None = None) -> str:
 
 def _encoder(name: str, way: DryWay) -> str:
     """The base model, of an encoder-decoder model the encoder, attention step by step."""
-    source = ledgers.source(name)
+    source = sources.source(name)
     encoder = ".get_encoder()" if source.config.get("is_encoder_decoder") else ""
     made = f'model = AutoModel.from_config(config, attn_implementation="eager"){encoder}.eval()'
     return (

@@ -2,7 +2,7 @@
 
 from bertviz_core.attention.results import OF_LAYERS, MapOptions
 from bertviz_core.trace.results import Tokens, Trace
-from ui.cache import ledgers, models
+from ui.cache import models, sources
 from ui.widgets.reproduction import library_lines
 from ui.widgets.reproduction import reading as given_lines
 
@@ -31,8 +31,8 @@ def attention_code(trace: Trace, layer: int, head: int, reading: MapOptions) -> 
 
 
 def _with_transformers(trace: Trace, layer: int, head: int, reading: MapOptions) -> str:
-    where = ledgers.source(trace.model).pretrained_name
-    encoder = ".get_encoder()" if ledgers.source(trace.model).config.get("is_encoder_decoder") else ""
+    where = sources.source(trace.model).pretrained_name
+    encoder = ".get_encoder()" if sources.source(trace.model).config.get("is_encoder_decoder") else ""
     given = given_lines(trace.tokens, models.loaded(trace.model).model)
     shown = ROLLOUT.format(layer=layer)
     if reading.weights == "attention":

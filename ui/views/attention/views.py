@@ -32,8 +32,8 @@ from ui.views.attention.controls import (
     store_options,
     weights_choice,
 )
-from ui.views.attention.figures import folded_measures, folded_readings
 from ui.views.attention.files import KEY, atlas_files, frame_of, head_files
+from ui.views.attention.folded_below import folded_measures, folded_readings
 from ui.views.attention.reproduction import attention_code
 from ui.views.attention.texts import FORMULAS, LABELS, explanation
 from ui.widgets.cell_controls import head_select

@@ -43,7 +43,7 @@ from ui.cache import ledgers, models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import Job, JobBoard
-from ui.cache.ledgers import SourceKey, source_key
+from ui.cache.sources import SourceKey, source_key
 from ui.session import settings
 from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_cost

@@ -17,7 +17,7 @@ from bertviz_core.checkpoints.results import ChangeHistograms, CheckpointCompari
 from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, tensor_slices
 from ui.cache.decorator import cached_by_bytes, results
-from ui.cache.ledgers import source
+from ui.cache.sources import source
 from ui.session import allow_run, run_allowed, settings
 from ui.widgets.formatting import bytes_text, escape_markdown
 

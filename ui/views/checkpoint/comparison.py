@@ -19,7 +19,7 @@ from bertviz_core.figures.checkpoints.comparison import (
     state_names,
 )
 from bertviz_core.text import decimals
-from ui.cache import ledgers, models
+from ui.cache import ledgers, models, sources
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
@@ -57,7 +57,7 @@ def behaviour_view(name: str, other: str) -> None:
     _cosines(measured)
     _divergences(measured)
     explained(
-        "checkpoint_behaviour", BEHAVIOUR, behaviour_code(ledgers.source(name), rounding or ledgers.source(other), read)
+        "checkpoint_behaviour", BEHAVIOUR, behaviour_code(sources.source(name), rounding or sources.source(other), read)
     )
 
 
@@ -187,7 +187,7 @@ def _weights(
         checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(comparison))
     ]
     _tensor(first, second, comparison, chosen)
-    explained(MAP, COMPARE, compare_code(first, second, chosen, ledgers.source(first.name), ledgers.ledger(first.name)))
+    explained(MAP, COMPARE, compare_code(first, second, chosen, sources.source(first.name), ledgers.ledger(first.name)))
 
 
 def _tensor(first: Checkpoint, second: Checkpoint, comparison: CheckpointComparison, change: TensorChange) -> None:

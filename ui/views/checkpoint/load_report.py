@@ -9,9 +9,9 @@ from bertviz_core.checkpoints.load_report.results import HeadDifference, KeyRow,
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
 from bertviz_core.errors import BertvizError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.load_report import report_figure, task_head_figure
-from ui.cache import ledgers
+from ui.cache import ledgers, sources
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.ledgers import SourceKey
+from ui.cache.sources import SourceKey
 from ui.session import settings as server_settings
 from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
@@ -24,30 +24,30 @@ MAX_ROWS = 20_000
 
 def origin(name: str) -> str:
     """One line about the checkpoint: its class and where it comes from."""
-    source = ledgers.source(name)
-    classes = class_words(ledgers.saved_class(name), ledgers.ledger(name).architecture)
+    source = sources.source(name)
+    classes = class_words(sources.saved_class(name), ledgers.ledger(name).architecture)
     return f"{classes}; {'its weights are on this machine' if source.has_weights else 'without its weights'}"
 
 
 def settings(name: str) -> tuple[str, int | None]:
     """The task whose class would be loaded, and the labels of its head."""
-    tasks = ledgers.tasks(name)
+    tasks = sources.tasks(name)
     if not tasks:
         raise UnsupportedModelError(f"transformers has no class of {name!r} for any of the supported tasks.")
-    config = ledgers.source(name).config
-    task = load_task_select(tasks, own_task(ledgers.saved_class(name), tasks))
+    config = sources.source(name).config
+    task = load_task_select(tasks, own_task(sources.saved_class(name), tasks))
     return task, labels_input(len(config.get("id2label") or ()) or 2) if task in LABELLED else None
 
 
 def view(name: str, task: str, labels: int | None) -> None:
     """The report for the task, or why there is none; what its head adds where it adds or leaves out anything."""
     try:
-        report = _report(ledgers.source_key(name), task, labels)
+        report = _report(sources.source_key(name), task, labels)
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/description:")
     else:
         _reported(report)
-    difference = _head(ledgers.source_key(name), task, labels)
+    difference = _head(sources.source_key(name), task, labels)
     if difference.added or difference.removed:
         _difference(difference)
 
@@ -74,7 +74,7 @@ def _reported(report: LoadReport) -> None:
     st.caption(
         f"The file: {report.stored_tensors:,} tensors, {bytes_text(report.stored_nbytes)}. Read for this: {read}."
     )
-    explained(KEY, texts.REPORT, texts.report_code(report, ledgers.source(report.model)))
+    explained(KEY, texts.REPORT, texts.report_code(report, sources.source(report.model)))
 
 
 def _verdict(report: LoadReport) -> None:
@@ -148,15 +148,15 @@ def _difference(difference: HeadDifference) -> None:
         task_head_figure(difference),
         f"head {difference.task} {difference.model}",
         frame,
-        explanation=(texts.DIFFERENCE, texts.difference_code(difference, ledgers.source(difference.model))),
+        explanation=(texts.DIFFERENCE, texts.difference_code(difference, sources.source(difference.model))),
     )
 
 
 @cached_by_bytes("Reading the header")
 def _report(key: SourceKey, task: str, labels: int | None) -> LoadReport:
-    return source_load_report(ledgers.source(key.name), task, server_settings(), labels)
+    return source_load_report(sources.source(key.name), task, server_settings(), labels)
 
 
 @cached_by_bytes("Building the class")
 def _head(key: SourceKey, task: str, labels: int | None) -> HeadDifference:
-    return source_head_difference(ledgers.source(key.name), task, labels)
+    return source_head_difference(sources.source(key.name), task, labels)

@@ -16,7 +16,7 @@ from bertviz_core.figures.checkpoints.weights import (
     statistic_numbers,
     tensor_values_figure,
 )
-from ui.cache import ledgers
+from ui.cache import ledgers, sources
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache, controls
 from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS, histogram_code, weights_code
@@ -56,7 +56,7 @@ def view(name: str, statistic: str, logarithmic: bool) -> None:
 def _tensors(checkpoint: Checkpoint, statistics: CheckpointStatistics, statistic: str, logarithmic: bool) -> None:
     """The map, the clicked tensor and the table."""
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
-    source, ledger = ledgers.source(statistics.model), ledgers.ledger(statistics.model)
+    source, ledger = sources.source(statistics.model), ledgers.ledger(statistics.model)
     words = figure_block(
         statistic_figure(grid, statistic, statistics.model, logarithmic),
         f"{statistic} {statistics.model}",
@@ -89,7 +89,7 @@ def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: Te
     if not tensor.finite:
         st.caption("None of its values is finite, so there is no histogram.")
         return
-    source, ledger = ledgers.source(statistics.model), ledgers.ledger(statistics.model)
+    source, ledger = sources.source(statistics.model), ledgers.ledger(statistics.model)
     deviation = drawn_deviation(statistics, tensor)
     low, high = drawn_range(tensor, deviation)
     histogram = cache.histogram(checkpoint, tensor.name, low, high)

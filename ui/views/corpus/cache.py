@@ -33,7 +33,7 @@ from ui.cache import models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import JobBoard
-from ui.cache.ledgers import SourceKey, source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 from ui.views.corpus.controls import allow_work, work_allowed
 from ui.widgets.formatting import escape_markdown

@@ -9,7 +9,7 @@ from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, 
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
 from bertviz_core.trace.results import Trace
 from ui.views.heads import cache
-from ui.views.heads.code import cell_code
+from ui.views.heads.reproduction import cell_code
 from ui.views.heads.texts import CELL_WORDS, POSITIONS, REMAINDER
 from ui.widgets import cell_controls, controls, run_model
 from ui.widgets.errors import shown_to_user

@@ -27,7 +27,7 @@ from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
 from ui.views.heads import cache
-from ui.views.heads import code as lines
+from ui.views.heads import reproduction as lines
 from ui.views.heads.texts import MATRIX_WORDS, MEANING, NORMS_WORDS, PRODUCTS_WORDS, SEEN
 from ui.widgets import cell_controls, controls
 from ui.widgets.cell_controls import HEAD

@@ -12,6 +12,7 @@ from bertviz_core.figures.parameters.bars import components_figure, layers_figur
 from bertviz_core.figures.parameters.tree import FORMS, ROOT_ID, TreeForm, tree_figure
 from bertviz_core.parameters.results import Ledger, Parameter
 from ui.cache import ledgers as cache_ledgers
+from ui.cache import sources
 from ui.views.parameters import texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
@@ -151,7 +152,7 @@ def tree_view(name: str, task: str | None, form: TreeForm, depth: int) -> None:
     """The module tree; a click on a module shows its rows."""
     with shown_to_user():
         ledger, nodes = cache_ledgers.ledger(name, task), cache_ledgers.tree(name, depth, task)
-        source = cache_ledgers.source(name)
+        source = sources.source(name)
     with st.container(key="halves_tree"):
         picture, rows = st.columns([1, 1], gap="medium")
     picture_of_tree, key = tree_figure(ledger, nodes, form), "parameters_tree"
@@ -177,7 +178,7 @@ def layers_view(name: str, task: str | None) -> None:
         layers_frame(ledger),
         alt="Parameters of each layer by part",
         numbers="open",
-        explanation=texts.layers(cache_ledgers.source(name), ledger),
+        explanation=texts.layers(sources.source(name), ledger),
         formats={"share": "percent"},
     ).markdown(layers_words(ledger))
     totals(ledger)
@@ -247,7 +248,7 @@ def components_view(name: str, task: str | None) -> None:
         frame,
         alt="Components with parameters, share and arithmetic",
         numbers="open",
-        explanation=texts.components(cache_ledgers.source(name), ledger),
+        explanation=texts.components(sources.source(name), ledger),
         formats={"share": "percent"},
     )
     totals(ledger)
@@ -278,7 +279,7 @@ def compare_view(name: str, task: str | None) -> None:
             alt="Counts of several models",
             numbers="open",
             models=shown,
-            explanation=texts.compare([cache_ledgers.source(each) for each in shown], ledgers),
+            explanation=texts.compare([sources.source(each) for each in shown], ledgers),
             formats={f"relative to {shown[0]}": "%.2f ×", "MiB in float32": "%.1f"},
         )
 

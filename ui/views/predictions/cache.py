@@ -9,7 +9,7 @@ from bertviz_core.predictions.terms import term_weights
 from bertviz_core.predictions.words import MaskedReading, compared_word, read_masked, words_of
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.ledgers import SourceKey, source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 
 TOP = 10
 """Words that are listed at a position."""

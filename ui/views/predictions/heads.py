@@ -8,7 +8,7 @@ import streamlit as st
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
 from bertviz_core.models.sources import offers
-from ui.cache import ledgers
+from ui.cache import sources
 from ui.components.navigation import PageLink, page_links
 from ui.session import settings
 from ui.views.predictions import cache
@@ -52,7 +52,7 @@ def whole_heads(name: str) -> Heads:
     if len(tasks) == 1:
         return Heads(tasks, f"{head.model_class}, a head for {asked}, run {ran}", head.notices)
     # The class that is run for a task has that head alone.
-    return Heads(tasks, f"{ledgers.saved_class(name)}, heads for {asked}, run {ran}", head.notices)
+    return Heads(tasks, f"{sources.saved_class(name)}, heads for {asked}, run {ran}", head.notices)
 
 
 def no_head(name: str, heads: Heads) -> None:

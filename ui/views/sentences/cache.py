@@ -35,7 +35,7 @@ from ui.cache import models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import JobBoard
-from ui.cache.ledgers import SourceKey, source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 from ui.views.sentences.controls import allow_job, job_allowed
 from ui.widgets.lists.progress import awaited

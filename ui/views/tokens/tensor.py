@@ -4,7 +4,7 @@ import streamlit as st
 
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.trace.results import Tokens
-from ui.cache import ledgers, models
+from ui.cache import models, sources
 from ui.widgets.formatting import escape_markdown
 
 SHOWN_IN_CODE = 120
@@ -34,7 +34,7 @@ def tensor_view(name: str, tokens: Tokens) -> None:
             st.markdown(f"- {line}")
     with numbers:
         st.code(tensor_text(tokens), language=None, wrap_lines=True, height=260 if count > 64 else "content")
-        st.code(reproduction(ledgers.source(name), tokens), language="python", wrap_lines=True)
+        st.code(reproduction(sources.source(name), tokens), language="python", wrap_lines=True)
 
 
 def tensor_text(tokens: Tokens) -> str:

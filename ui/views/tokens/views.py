@@ -11,7 +11,7 @@ from bertviz_core.text import escape_controls, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import PADDING_ROW
-from ui.cache import ledgers, models
+from ui.cache import models, sources
 from ui.views.tokens import controls
 from ui.views.tokens.tensor import nearest_code
 from ui.widgets.figure_block import download_row, explained, figure_block, folded, scrolled_chart
@@ -56,7 +56,7 @@ def cut_view(name: str, tokens: Tokens) -> None:
         sizes(tokens)
     with near:
         neighbours(name, tokens, chosen)
-    source = ledgers.source(name)
+    source = sources.source(name)
     explained("tokens", HOW, nearest_code(source, int(tokens.input_ids[chosen])))
 
 

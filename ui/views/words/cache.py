@@ -22,7 +22,7 @@ from ui.cache import models
 from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import results
 from ui.cache.jobs import JobBoard
-from ui.cache.ledgers import source, source_key
+from ui.cache.sources import source, source_key
 from ui.session import settings
 from ui.widgets.lists.progress import awaited
 from ui.widgets.run_model import agreed_cost

@@ -14,7 +14,7 @@ from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.results import ClassPrediction
 from ui.cache import models
-from ui.cache.ledgers import source, source_key
+from ui.cache.sources import source, source_key
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings, stored
 from ui.widgets.controls import pair
 

@@ -27,7 +27,7 @@ from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.ledgers import SourceKey, source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, pair, text

@@ -15,7 +15,7 @@ from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.predictions.words import word_shift
 from ui.cache import models
 from ui.cache.decorator import cached_by_bytes
-from ui.cache.ledgers import SourceKey, source_key
+from ui.cache.sources import SourceKey, source_key
 
 ASKING = "Asking the head"
 TOP = 5

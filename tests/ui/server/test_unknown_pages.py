@@ -6,7 +6,7 @@ import pytest
 
 from tests.ui.server.test_index_page import HTML, PAGE, answering, body, run, start
 from ui.server.index_page import App, Message
-from ui.server.page_names import ABSENT, PageNames, absent_words
+from ui.server.unknown_pages import ABSENT, UnknownPages, absent_words
 
 PAGES = ("overview", "heads", "attention")
 
@@ -22,7 +22,7 @@ def answer(path: str, app: App, base_path: str = "", query: bytes = b"") -> list
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
-    run(PageNames(app, PAGES, base_path)(scope, receive, send))
+    run(UnknownPages(app, PAGES, base_path)(scope, receive, send))
     return sent
 
 

@@ -20,7 +20,7 @@ NOT_PAGES = ("_stcore", "app", "component", "media", "static")
 """Where the server's own files are, some of them HTML."""
 
 
-class PageNames:
+class UnknownPages:
     """ASGI middleware that sends a browser that asks for no page to the first one.
 
     Args:
