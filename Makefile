@@ -31,7 +31,7 @@ run: .venv/runs
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
 test: .venv/ready
-	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m pytest -n 2 --dist loadfile
+	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 check: .venv/ready
 	$(BIN)/ruff format --check .

@@ -44,7 +44,8 @@ NUMBERS = frozenset(
 TYPED = frozenset(
     (
         "text", "pair", "word", "first", "second", "sentences", "query_sentence", "compare", "edited", "edited_pair",
-        "labelled_texts", "many_texts", "effect_sentences", "corpus_query", "where",
+        "labelled_texts", "many_texts", "effect_sentences", "corpus_query", "where", "target_word", "direction_from",
+        "direction_to",
     )
 )  # fmt: skip
 """Names of what a reader typed; the model's own limit is theirs."""

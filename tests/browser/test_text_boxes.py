@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import Browser, Page
 
+from bertviz_core.api.drawing import OpenedInputs, OpenedModel
 from bertviz_core.cli.figure.inputs import FigureInputs
 from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.cli.figure.request import FigureRequest
@@ -94,6 +95,10 @@ SHORT_TEXTS = [text for text in TEXTS if text != "128 tokens"]
 MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 
 
+opened = cache(OpenedModel)
+"""A model by its name and task; its weights are loaded once, however many figures show it."""
+
+
 @cache
 def inputs(
     texts: tuple[str, ...],
@@ -103,9 +108,9 @@ def inputs(
     task: str | None = None,
 ) -> FigureInputs:
     """What figures of these texts are made of, each part made once."""
-    return FigureInputs(
-        FigureRequest(model, texts, pair, "", "", "sunburst", 3, 0, 0, "length", False, "", task, dict(settings))
-    )
+    asked = FigureRequest(model, texts, pair, "", "", "sunburst", 3, 0, 0, "length", False, "", task, dict(settings))
+    is_corpus = Path(model).is_absolute()
+    return FigureInputs(asked) if is_corpus else OpenedInputs(opened(model, task), asked)
 
 
 def label_inputs(name: str, text: str) -> FigureInputs:

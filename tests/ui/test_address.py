@@ -11,7 +11,8 @@ from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, par
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import said
-from ui.address import MOST_CHARACTERS, NUMBERS, whole
+from ui.address import MOST_CHARACTERS, NUMBERS, TYPED, whole
+from ui.share import KEPT
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,10 @@ def test_a_query_that_no_view_is_left_with_is_forgotten(left: str) -> None:
 
 def test_every_control_that_holds_a_number_is_known() -> None:
     assert parameters() >= NUMBERS
+
+
+def test_all_that_a_link_carries_of_what_was_typed_has_its_own_limit() -> None:
+    assert set(KEPT) <= TYPED
 
 
 def test_every_page_is_tried() -> None:

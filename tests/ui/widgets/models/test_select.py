@@ -42,6 +42,9 @@ def test_where_the_hub_may_be_asked_the_list_says_so(monkeypatch: pytest.MonkeyP
         ("representations", {}),
         ("sentences", {}),
         ("tokens", {}),
+        ("predictions", {}),
+        ("causes", {}),
+        ("words", {}),
         ("checkpoint", {"view": "Weights"}),
     ],
 )
