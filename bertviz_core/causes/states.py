@@ -62,7 +62,7 @@ def state_target(
         tokens,
         values,
         name=f"state:{layer},{position},{dimension}",
-        title=f"dimension {dimension} of token {position}, {state_name(layer)}",
+        title=f"value of dimension {dimension} of token {position}, {state_name(layer)}",
         unit="(no unit)",
         layer=layer,
     )

@@ -161,7 +161,7 @@ def test_a_word_is_the_texts_own_or_the_readers() -> None:
 def test_a_number_of_a_hidden_state_is_the_models_own() -> None:
     at = chosen(DEFAULT_MODEL, target="state", target_layer="after layer 3", target_at="2", target_dimension="99")
     states = trace(models.loaded(DEFAULT_MODEL), models.tokens(DEFAULT_MODEL, TEXT, None)).hidden_states
-    title = "dimension 99 of token 2, after layer 3"
+    title = "value of dimension 99 of token 2, after layer 3"
     assert shown(at) == (title, "(no unit)", pytest.approx(float(states[4][2, 99]), abs=1e-5))
     at.number_input(key="target_dimension").set_value(384).run()
     assert "There is no dimension 384; here are dimensions 0 to 383" in said(at.error[0].value)
