@@ -143,7 +143,8 @@ def patched_states_figure(patches: Patches) -> FigureSpec:
     title = f"Share of the {patches.title} that a copied state brings back — {patches.model}"
     layer, place = np.unravel_index(np.abs(patches.states).argmax(), patches.states.shape)
     alt = f"{title}: the largest share, {decimals(float(patches.states[layer, place]), 2)}, in layer {layer} at {place}"
-    return FigureSpec(title, alt, partial(patched_states_map, patches, title), _patched_caption(title, patches))
+    caption = f"{_patched_caption(title, patches)} Copied is the state that goes into a layer."
+    return FigureSpec(title, alt, partial(patched_states_map, patches, title), caption)
 
 
 def patched_states_map(patches: Patches, title: str, theme: Theme) -> go.Figure:
@@ -157,7 +158,7 @@ def patched_states_map(patches: Patches, title: str, theme: Theme) -> go.Figure:
     values = np.zeros((1, 1), dtype=np.float32) if patches.states is None else patches.states
     figure = _signed_map(values, round_limit(float(np.abs(values).max())), "share", title, theme)
     figure.update_traces(
-        selector={"type": "heatmap"}, hovertemplate="layer %{y}, position %{x}: %{z:.3f}<extra></extra>"
+        selector={"type": "heatmap"}, hovertemplate="into layer %{y}, position %{x}: %{z:.3f}<extra></extra>"
     )
     figure = even_axes(figure, theme)
     room = theme.pixels - BESIDE
@@ -167,7 +168,7 @@ def patched_states_map(patches: Patches, title: str, theme: Theme) -> go.Figure:
     figure.update_xaxes(
         token_axis(names, room), tickangle=0 if upright else -90, title="token of the text / of the other"
     )
-    figure.update_yaxes(title="state that goes into layer")
+    figure.update_yaxes(title="into layer")
     return figure
 
 
