@@ -60,7 +60,8 @@ def test_what_is_no_name_is_told_in_one_sentence(name: str | None, pair: bool, w
 def test_a_target_is_opened_by_its_name(tmp_path: Path) -> None:
     source = folder_source("tiny", save_tiny_head("bert", "sequence-classification", tmp_path / "tiny", num_labels=3))
     assert open_target(source, SETTINGS, TEXT, PAIR).unit == "cosine"
-    assert open_target(source, SETTINGS, TEXT, None, "state:1,2,3").title == "value of dimension 3 of token 2, after layer 0"
+    value = open_target(source, SETTINGS, TEXT, None, "state:1,2,3")
+    assert value.title == "value of dimension 3 of token 2, after layer 0"
     assert open_target(source, SETTINGS, TEXT, None, "class:LABEL_2", "margin").title == "margin of 'LABEL_2'"
     assert open_target(source, SETTINGS, TEXT, PAIR, "class:LABEL_0").tokens.pair == PAIR
     for name, measure, words in (
