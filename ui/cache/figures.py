@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from bertviz_core.figures.base.spec import FigureSpec
@@ -78,6 +79,8 @@ class _Digest:
             self._collection(value, [part for pair in value.items() for part in pair])
         elif isinstance(value, Sequence):
             self._collection(value, value)
+        elif isinstance(value, msgspec.Struct):
+            self._struct(value)
         elif dataclasses.is_dataclass(value):
             self._collection(value, [getattr(value, field.name) for field in dataclasses.fields(value)])
         else:
@@ -89,6 +92,15 @@ class _Digest:
         self._write(type(whole), str(len(parts)), 0)
         for part in parts:
             self.add(part)
+
+    def _struct(self, value: msgspec.Struct) -> None:
+        """A ledger has thousands of these, so all fields are taken at once."""
+        try:
+            raw = msgspec.msgpack.encode(value)
+        except (TypeError, ValueError, OverflowError) as error:  # an object, half a character, a very large number
+            raise _TooMuch from error
+        self._write(type(value), str(len(raw)), len(raw))
+        self._hash.update(raw)
 
     def _write(self, kind: type, text: str, nbytes: int) -> None:
         self._bytes -= nbytes

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -10,6 +11,7 @@ from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.fitted import fitted
 from bertviz_core.figures.base.spec import DeclaredFigure, FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, Theme
+from tests.pages.opened import opened
 from ui.cache import figures
 from ui.cache.figures import cached_figure, key_digest
 
@@ -20,6 +22,17 @@ class Result:
 
     values: np.ndarray
     names: tuple[str, ...]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Stands for an entry of a ledger."""
+
+    name: str
+    value: object
+
+
+class OtherRow(Row, frozen=True):
+    """One of the same fields."""
 
 
 def heatmap(result: Result, scale: float, theme: Theme) -> go.Figure:
@@ -80,6 +93,10 @@ def test_a_theme_has_its_own_figure(declared: DeclaredFigure[...]) -> None:
         (np.zeros(2, np.float32), np.zeros(1, np.float64)),
         ({"a": 1, "b": 2}, {"a": 2, "b": 1}),
         (["a"], ("a",)),
+        (Row("ab", "c"), Row("a", "bc")),
+        (Row("a", 1), Row("a", 1.0)),
+        (Row("a", 1), OtherRow("a", 1)),
+        ((Row("a", 1), Row("b", 2)), (Row("b", 2), Row("a", 1))),
     ],
 )
 def test_values_that_differ_have_different_digests(one: object, other: object) -> None:
@@ -91,6 +108,8 @@ def test_values_that_differ_have_different_digests(one: object, other: object) -
 def test_what_cannot_be_compared_is_drawn_each_time(declared: DeclaredFigure[...]) -> None:
     assert key_digest((object(),)) is None
     assert key_digest((np.array([object()]),)) is None
+    for value in (object(), "\ud800", 2**70):
+        assert key_digest((Row("a", value),)) is None
     assert cached_figure(declared(result(), None), LIGHT) is not None
     odd = Result(np.array([[0.0, 1.0]], np.float32), (object(),))  # type: ignore[arg-type]  # no name
     assert cached_figure(declared(odd), LIGHT) is not cached_figure(declared(odd), LIGHT)
@@ -103,6 +122,21 @@ def test_more_than_is_worth_looking_through_is_drawn_each_time(monkeypatch: pyte
     monkeypatch.undo()
     monkeypatch.setattr(figures, "MOST_VALUES", 90)
     assert key_digest((*range(100),)) is None
+
+
+@pytest.mark.parametrize(
+    ("page", "view"),
+    [("overview", ""), *(("parameters", view) for view in ("", "Layers", "Components")), ("checkpoint", ""),
+     ("checkpoint", "Weights")],
+)  # fmt: skip
+def test_a_page_opened_again_draws_nothing_anew(page: str, view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    draw = FigureSpec.drawn
+    monkeypatch.setattr(FigureSpec, "drawn", lambda spec, theme: drawn.append(spec.chart) or draw(spec, theme))
+    assert opened(page, view=view).get("plotly_chart")
+    drawn.clear()
+    assert opened(page, view=view).get("plotly_chart")
+    assert drawn == []
 
 
 def test_a_figure_that_is_no_specification_is_shown_as_it_is() -> None:
