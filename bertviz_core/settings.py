@@ -171,7 +171,8 @@ def _vector_store_dir() -> Path:
 
 def _value(name: str) -> str:
     """The text of a variable, or of its former name; empty where neither is set."""
-    return os.environ.get(name, "") or os.environ.get(FORMER_NAMES.get(name, ""), "")
+    former = FORMER_NAMES.get(name)
+    return os.environ.get(name, "") or (os.environ.get(former, "") if former else "")
 
 
 def _switch(name: str, default: bool) -> bool:

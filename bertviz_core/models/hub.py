@@ -1,5 +1,6 @@
 """The Hub, through huggingface_hub: what is in its cache on this machine, a config, a header by range requests."""
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,8 +24,8 @@ def cached_folder(hub_id: str, revision: str | None, files: Iterable[str]) -> Pa
     from huggingface_hub import constants, try_to_load_from_cache
     from huggingface_hub.file_download import repo_folder_name
 
-    # One look first: the whole catalogue is asked for, file by file, to say which models are on this machine.
-    if not Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=hub_id, repo_type="model")).is_dir():
+    # One look first: every page asks for the whole catalogue, file by file, to say which models are on this machine.
+    if not os.path.isdir(f"{constants.HF_HUB_CACHE}/{repo_folder_name(repo_id=hub_id, repo_type='model')}"):  # noqa: PTH112
         return None
     paths = (try_to_load_from_cache(hub_id, file, revision=revision) for file in files)
     return next((Path(file).parent for file in paths if isinstance(file, str)), None)

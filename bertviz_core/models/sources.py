@@ -242,9 +242,15 @@ def trusted_configs() -> tuple[Mapping[str, Any], ...]:
 
 def _bundled(row: BundledModel) -> ModelSource:
     folder = bundled_folder(row.name)
-    verify_bundled(row.name, [CONFIG_FILE])
-    config = read_json(folder, CONFIG_FILE)
+    config = _bundled_config(row.name, folder)
     return ModelSource(row.name, "bundled", config, folder, row.hub_id, row.digests[SINGLE_FILE][:12], True)
+
+
+@cache
+def _bundled_config(name: str, folder: Path) -> Mapping[str, Any]:
+    """Read and compared once: every page asks for it a dozen times, and an installed package does not change."""
+    verify_bundled(name, [CONFIG_FILE])
+    return read_json(folder, CONFIG_FILE)
 
 
 def _with_own_labels(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:

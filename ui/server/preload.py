@@ -14,7 +14,7 @@ from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.isolated.tokenizer import warm_tokenizers
 from ui.session import first_page_sent
 
-COLLECT_EVERY_S = 10.0
+COLLECT_EVERY_S = 30.0
 """Figures and script modules are freed within this time."""
 
 
