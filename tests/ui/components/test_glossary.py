@@ -49,6 +49,6 @@ def test_every_page_has_the_glossary_but_not_words_that_mean_something_else_ther
         (proto,) = [
             each.proto for each in opened(page).get("bidi_component") if each.proto.id.endswith("-glossary_words")
         ]
-        forms = {each["word"]: each["forms"] for each in json.loads(proto.json)["words"]}
+        forms = {each["word"]: each["forms"] for each in json.loads(json.loads(proto.json)["words"])}
         assert len(forms) == len(ENTRIES)
         assert bool(forms["head"]) is (page == "overview")

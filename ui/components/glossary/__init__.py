@@ -1,7 +1,9 @@
 """The words of docs/glossary.md: marked wherever they stand on a page and explained there, and a list of them all."""
 
+import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -67,9 +69,17 @@ def glossary(here: str) -> None:
     Args:
         here: name of the page that is shown.
     """
+    # As text: of a list, Streamlit looks at every value at every click.
+    _component(key="glossary_words", data={"words": _words(here)}, width="content", height="content")
+
+
+@cache
+def _words(here: str) -> str:
+    """All words for a page, as JSON."""
     unlike = OTHER_SENSE.get(here, ())
-    words = [
-        {"word": each.word, "meaning": each.meaning, "forms": () if each.word in unlike else each.forms}
-        for each in ENTRIES
-    ]
-    _component(key="glossary_words", data={"words": words}, width="content", height="content")
+    return json.dumps(
+        [
+            {"word": each.word, "meaning": each.meaning, "forms": () if each.word in unlike else each.forms}
+            for each in ENTRIES
+        ]
+    )

@@ -7,14 +7,13 @@ const LEFT_OUT = "h1, a, button, code, pre, summary, [role=radio], [role=tab], [
 export default function ({ data, parentElement }) {
   const at = (name) => parentElement.querySelector(`.glossary-${name}`);
   const view = (parentElement.glossary ??= { button: at("open"), list: at("list"), meaning: at("meaning"), marks: [] });
-  const said = JSON.stringify(data);
-  if (view.said !== said) {
-    view.said = said;
-    view.words = new Map(data.words.flatMap((word) => word.forms.map((form) => [form.toLowerCase(), word])));
+  if (view.said !== data.words) {
+    view.said = data.words;
+    view.all = JSON.parse(data.words);
+    view.words = new Map(view.all.flatMap((word) => word.forms.map((form) => [form.toLowerCase(), word])));
     view.pattern = patternOf([...view.words.keys()]);
     mark(view);
   }
-  view.all = data.words;
   view.button.onclick = () => list(view);
   view.stop ??= watched(view, parentElement);
   return () => view.stop?.();
