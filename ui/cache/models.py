@@ -14,6 +14,7 @@ from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.predictions.loading import HeadModel, load_head
 from bertviz_core.settings import Settings
+from bertviz_core.trace.recorded_arrays import give_back_memory
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 from ui.cache.byte_cache import ByteCache
@@ -36,8 +37,7 @@ def rounded(name: str, rounding: Rounding) -> LoadedModel:
     origin, held = source(name), loaded_models()
 
     def load() -> LoadedModel:
-        if held.make_room(needed_nbytes(origin, settings())):
-            gc.collect()
+        _make_room(held, needed_nbytes(origin, settings()))
         with st.spinner("Loading the model once more, and rounding its weights"):
             return round_weights(load_model(origin, settings()), rounding)
 
@@ -112,13 +112,18 @@ def _loaded(origin: ModelSource) -> LoadedModel:
     held = loaded_models()
 
     def load() -> LoadedModel:
-        # Before the load, so that both are never in memory: modules and their hooks refer to each other.
-        if held.make_room(needed_nbytes(origin, settings())):
-            gc.collect()
+        _make_room(held, needed_nbytes(origin, settings()))
         with st.spinner("Loading the model"):
             return load_model(origin, settings())
 
     return held.made((origin.name, origin.kind, origin.revision), load, _nbytes)
+
+
+def _make_room(held: ByteCache, nbytes: int) -> None:
+    """Let go of models before a load, so that both are never in memory: modules and their hooks refer to each other."""
+    if held.make_room(nbytes):
+        gc.collect()
+        give_back_memory(nbytes)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
