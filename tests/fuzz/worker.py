@@ -1,6 +1,7 @@
 """`python -m tests.fuzz.worker`: the cases of one target, in a process that may end at any of them."""
 
 import faulthandler
+import gc
 import json
 import os
 import resource
@@ -40,6 +41,12 @@ def fault(run: Case, rng: Random) -> str:
     return ""
 
 
+def kept_nbytes() -> int:
+    """Memory of this process without what waits to be collected."""
+    gc.collect()
+    return used_nbytes()
+
+
 def used_nbytes() -> int:
     """Memory of this process now."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
@@ -72,10 +79,10 @@ def main() -> None:
             note(folder, case, words)
         case += 1
         if case - first == SETTLED_CASES:
-            settled = used_nbytes()
-    if settled and used_nbytes() - settled > MOST_GROWTH_NBYTES:
-        growth = f"{(used_nbytes() - settled) / 1024**2:,.0f} MiB more after {case - first:,} cases than after 200"
-        note(folder, case, growth)
+            settled = kept_nbytes()
+    grown = kept_nbytes() - settled
+    if settled and grown > MOST_GROWTH_NBYTES:
+        note(folder, case, f"{grown / 1024**2:,.0f} MiB more after {case - first:,} cases than after 200")
     os.pwrite(progress, f"{case:>12}".encode(), 0)
 
 
