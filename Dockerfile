@@ -1,6 +1,6 @@
 # Inside BERT as one image: the dashboard with its bundled model, no CUDA, no browser, not root.
-# A tag moves; --build-arg PYTHON_IMAGE=python@sha256:... does not (docs/deployment.md, "Supply").
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+# By its digest, since a tag moves; another one by --build-arg PYTHON_IMAGE=... (docs/deployment.md, "Supply").
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d
 FROM ${PYTHON_IMAGE} AS build
 # Wheels of torch without CUDA; leave it empty where pip already finds them elsewhere.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)", re.MULTILINE)
@@ -66,6 +67,17 @@ def test_the_image_installs_by_hash_what_serving_needs(bill: dict[str, Any]) -> 
     assert "--require-hashes -r deploy/requirements-hashed.txt" in dockerfile
     assert f"{CHOSEN_BUILD}=={version(CHOSEN_BUILD).partition('+')[0]}" in dockerfile
     assert "-r requirements.txt" not in dockerfile
+
+
+def test_images_are_named_by_digest_and_the_same_everywhere() -> None:
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    built_on = re.findall(r"^ARG PYTHON_IMAGE=(.+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    asked = {each["build"]["args"]["PYTHON_IMAGE"] for each in compose.values() if "build" in each}
+    assert asked == {f"${{PYTHON_IMAGE:-{image}}}" for image in built_on}
+    pulled = [each["image"] for each in compose.values() if each.get("image", "").startswith("${")]
+    named = [*built_on, *(each.partition(":-")[2].removesuffix("}") for each in pulled)]
+    assert len(named) == 2
+    assert all(re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}", image) for image in named)
 
 
 def test_the_bill_of_materials_is_whole(bill: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the very Dockerfile without a Docker engine: buildah, over a base made by debootstrap that has the name in FROM.
+# Builds the very Dockerfile without a Docker engine: buildah, over a base made by debootstrap.
 # $1: work folder, kept between calls, so that the base is made once. Prints times and sizes. Needs root and a Debian.
 #   TORCH_INDEX     index with torch's CPU wheels; empty where pip finds one by itself
 #   DEBIAN_MIRROR   where debootstrap looks; empty for its own default
@@ -19,7 +19,7 @@ fi
 mkdir -p "$work"
 
 seconds() { awk -v from="$1" -v to="$(date +%s.%N)" 'BEGIN { printf "%.1f", to - from }'; }
-base=$(sed -n 's/^ARG PYTHON_IMAGE=//p' "$here/../../Dockerfile")
+base=localhost/python-base
 if ! "${buildah[@]}" inspect --type image "$base" >/dev/null 2>&1; then
     started=$(date +%s.%N)
     rm -rf "$work/base"
@@ -48,7 +48,7 @@ done <"$work/places"
 
 started=$(date +%s.%N)
 "${buildah[@]}" bud --pull=never --network host --format docker "${volumes[@]}" \
-    --build-arg "TORCH_INDEX=${TORCH_INDEX-}" --build-arg "SIGN_IN=${SIGN_IN-}" \
+    --build-arg "PYTHON_IMAGE=$base" --build-arg "TORCH_INDEX=${TORCH_INDEX-}" --build-arg "SIGN_IN=${SIGN_IN-}" \
     --tag inside-bert "$here/../.." >"$work/build.log" 2>&1 || { tail -40 "$work/build.log" >&2; exit 1; }
 "${buildah[@]}" rmi --prune >/dev/null
 echo "build   inside-bert built in $(seconds "$started") s"
