@@ -5,12 +5,13 @@ PORT ?= 8501
 FUZZ_SECONDS ?= 180
 FUZZ_SEED ?=
 
-.PHONY: help setup run test check fuzz families audit sbom bench bench-corpus load load-replicas faults \
+.PHONY: help setup run test test-all check fuzz families audit sbom bench bench-corpus load load-replicas faults \
 	image-test docs screenshots
 
 help:
 	@echo "make run    serve the dashboard on port $(PORT)"
-	@echo "make test   install what the tests need and run them all"
+	@echo "make test   install what the tests need and run them; of laws with many examples a sample"
+	@echo "make test-all  the same with every example and the longest tests, for a release"
 	@echo "make fuzz   read what strangers bring, made wrong at random, for FUZZ_SECONDS (180) from FUZZ_SEED"
 	@echo "make check  format, lint, types, import contracts, known vulnerabilities, tests"
 	@echo "make audit  ask for known vulnerabilities of what the image installs"
@@ -30,8 +31,14 @@ setup: .venv/ready
 run: .venv/runs
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
+PYTEST = CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m pytest -n logical --maxprocesses 4 \
+	--dist loadfile
+
 test: .venv/ready
-	CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
+	$(PYTEST) -m "not slow"
+
+test-all: .venv/ready
+	$(PYTEST)
 
 check: .venv/ready
 	$(BIN)/ruff format --check .

@@ -29,10 +29,17 @@ import hypothesis
 import pytest
 
 from bertviz_core.settings import Settings
+from tests.helpers.sample import leave_to_the_slow
 
 # The same cases in every run, however busy the machine is.
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("same")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Call those examples slow that the sample of their test leaves out."""
+    leave_to_the_slow(items)
 
 
 def pytest_collection_finish() -> None:

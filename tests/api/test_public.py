@@ -126,6 +126,7 @@ def test_the_document_runs_and_prints_what_it_says(in_workplace: Path) -> None:
         assert shown.getvalue() == (following[1] if following[0] == "text" else ""), text
 
 
+@pytest.mark.slow
 def test_a_caller_is_checked_by_strict_types(tmp_path: Path) -> None:
     caller = tmp_path / "caller.py"
     arguments = ["--strict", "--follow-imports=silent", "--config-file", str(ROOT / "pyproject.toml"), str(caller)]

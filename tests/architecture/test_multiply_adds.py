@@ -45,6 +45,7 @@ def by_pytorch(model_type: str, seq: int) -> int:
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
+@pytest.mark.sample(12)
 def test_counts_without_weights_equal_flop_counter_mode_on_a_real_run(model_type: str) -> None:
     dry = dry_tiny(model_type, encoder=True)
     found = counted_run(dry, 11)

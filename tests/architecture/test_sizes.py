@@ -38,6 +38,7 @@ def answers(model_type: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("model_type", sorted(CONFIGS))
+@pytest.mark.sample(10)
 def test_sizes_are_those_of_the_config_class(model_type: str) -> None:
     found = described(model_type)
     config = transformers.AutoConfig.for_model(**tiny_config(model_type))

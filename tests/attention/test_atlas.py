@@ -81,6 +81,7 @@ def test_a_thumbnail_of_a_text_of_several_tiles_is_the_max_pool_too() -> None:
 
 
 @pytest.mark.parametrize("name", WITH_MAPS)
+@pytest.mark.sample(11)
 def test_every_family_has_an_atlas(name: str) -> None:
     """A short text is not pooled, so that its thumbnails are the maps."""
     run = family_run(name)

@@ -24,6 +24,7 @@ def shown(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.sample(1)
 def test_a_head_opened_in_the_atlas_is_in_the_address_and_its_cell_is_told_exactly(page: Page, server: str) -> None:
     page.goto(f"{server}/attention")
     shown(page, "0.0")

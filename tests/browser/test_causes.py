@@ -12,6 +12,7 @@ COLUMNS, LAYERS = 3 * 14 + 2, 6
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.sample(1)
 def test_a_clicked_head_is_told_and_its_attention_opens(page: Page, server: str) -> None:
     page.goto(f"{server}/causes")
     expect(page.locator(f"{CHART} .heatmaplayer image")).to_have_count(1, timeout=60_000)

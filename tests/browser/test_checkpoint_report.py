@@ -11,6 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.sample(1)
 def test_the_report_is_drawn_and_follows_the_head(page: Page, server: str) -> None:
     page.goto(f"{server}/checkpoint")
     matched = page.locator("[data-testid=stMetric]").first

@@ -21,6 +21,7 @@ def test_a_cold_link_restores_model_and_view(cold_server: str, page: Page) -> No
     expect(page).to_have_url(f"{cold_server}/parameters?model=bert-base-uncased&view=Layers")
 
 
+@pytest.mark.slow
 def test_a_cold_link_restores_form_and_depth(cold_server: str, page: Page) -> None:
     page.goto(f"{cold_server}/parameters?form=treemap&depth=2")
     # The model, its 3 components, 4 + 6 + 2 modules and tables inside them.

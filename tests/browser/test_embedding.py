@@ -95,6 +95,7 @@ def query(address: str) -> dict[str, list[str]]:
     return parse_qs(urlsplit(address).query)
 
 
+@pytest.mark.slow
 def test_the_code_is_one_frame_whatever_is_typed(page: Page, embedded: str, host: Host) -> None:
     page.goto(f"{embedded}/tokens")
     box = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Text", exact=True)
@@ -151,6 +152,7 @@ def test_the_way_out_of_a_frame_carries_the_text_of_its_link_and_none_that_was_t
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")))
+@pytest.mark.sample(3)
 def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, name: str) -> None:
     place = "" if name == "overview" else name
     frame = shown(page, host, f'<iframe src="{embedded}/{place}?embed=true" width="700" height="500">')

@@ -54,6 +54,7 @@ def test_a_tap_explains_a_word_and_the_next_tap_closes(page: Page, server: str) 
 
 
 @pytest.mark.parametrize("name", ["", "architecture", "checkpoint", "tokens", "attention", "sentences"])
+@pytest.mark.sample(2)
 def test_the_glossary_is_on_every_page_and_begins_with_the_words_there(page: Page, server: str, name: str) -> None:
     page.goto(f"{server}/{name}")
     until(page, "CSS.highlights.get('glossary')?.size > 0")

@@ -95,6 +95,7 @@ def test_back_and_forward_find_each_page_as_it_was_left(page: Page, server: str)
         assert page.url == address
 
 
+@pytest.mark.slow
 def test_a_page_left_while_it_is_drawn_costs_no_entry_and_no_way_forward(tab: Page, server: str) -> None:
     tab.goto(f"{server}/attention")
     arrived(tab, "Attention")
@@ -140,6 +141,7 @@ def test_a_link_keeps_what_was_set_on_its_page_and_is_one_entry(page: Page, serv
     assert page.url.partition("?")[2] in ("layer=2&head=5", "head=5&layer=2")
 
 
+@pytest.mark.slow
 def test_a_page_left_at_its_defaults_is_found_so(page: Page, server: str) -> None:
     page.goto(f"{server}/heads")
     arrived(page, "Heads")
@@ -155,6 +157,7 @@ def test_a_page_left_at_its_defaults_is_found_so(page: Page, server: str) -> Non
     assert layer(page) == "0"
 
 
+@pytest.mark.slow
 def test_the_model_goes_along_and_comes_back(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters?model=bert-base-uncased")
     arrived(page, "Parameters")
@@ -173,6 +176,7 @@ def test_the_model_goes_along_and_comes_back(page: Page, server: str) -> None:
     assert page.url == f"{server}/parameters?model=bert-base-uncased"
 
 
+@pytest.mark.slow
 def test_a_link_within_a_page_is_one_entry_too(tab: Page, server: str) -> None:
     tab.goto(f"{server}/?model=all-MiniLM-L6-v2")
     arrived(tab, "Overview")
@@ -185,6 +189,7 @@ def test_a_link_within_a_page_is_one_entry_too(tab: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Tokens", "Attention"])
+@pytest.mark.sample(1)
 def test_the_first_tap_after_a_text_was_written_opens_its_page(browser: Browser, server: str, name: str) -> None:
     context = browser.new_context(viewport={"width": 1366, "height": 768}, has_touch=True, reduced_motion="reduce")
     page = context.new_page()
@@ -199,6 +204,7 @@ def test_the_first_tap_after_a_text_was_written_opens_its_page(browser: Browser,
     context.close()
 
 
+@pytest.mark.slow
 def test_a_click_of_no_time_after_a_text_was_written_opens_its_page(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     arrived(page, "Tokens")
@@ -210,6 +216,7 @@ def test_a_click_of_no_time_after_a_text_was_written_opens_its_page(page: Page, 
     expect(page.get_by_test_id("stMain").get_by_text("6 tokens").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_views_of_a_page_are_gone_back_one_at_a_time(page: Page, server: str) -> None:
     page.goto(f"{server}/representations?view=Values")
     arrived(page, "Representations")
@@ -243,6 +250,7 @@ def write(page: Page, name: str, text: str) -> None:
     settled(page)
 
 
+@pytest.mark.slow
 def test_what_belongs_to_the_text_is_in_sight_in_a_low_window(tab: Page, server: str) -> None:
     tab.set_viewport_size({"width": 1366, "height": 768})
     tab.goto(f"{server}/tokens")

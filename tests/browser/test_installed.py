@@ -13,6 +13,7 @@ wheel, environment = package.wheel, package.environment
 """The fixtures of tests/package: the wheel, and an environment that has it and not the source tree."""
 
 
+@pytest.mark.slow
 def test_the_installed_command_serves_the_dashboard(environment: Path, browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path, command=[environment / "bin" / "inside-bert"]) as url, new_tab(browser) as page:
         watch = Watch(page)

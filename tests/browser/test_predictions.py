@@ -33,6 +33,7 @@ def titled(page: Page, words: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.sample(1)
 def test_a_click_masks_a_token_and_another_takes_the_mask_away(page: Page, server: str) -> None:
     page.goto(f"{server}/{ADDRESS}")
     titled(page, 'Words at position 5 ("python", masked)')

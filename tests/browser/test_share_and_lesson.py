@@ -79,12 +79,14 @@ def _paraphrases() -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(1, 11))
+@pytest.mark.sample(3)
 def test_the_link_of_a_step_restores_its_view_in_a_fresh_browser(fresh: Fresh, server: str, number: int) -> None:
     with fresh() as page:
         page.goto(address(server, number))
         expect_step(page, number)
 
 
+@pytest.mark.slow
 def test_next_and_back_walk_the_lesson_without_loading_the_page_anew(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     text = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Text", exact=True)

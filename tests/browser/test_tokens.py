@@ -42,6 +42,7 @@ def title(page: Page, token: str) -> Locator:
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.sample(1)
 def test_a_click_shows_the_neighbours_of_a_token(page: Page, server: str) -> None:
     page.goto(f"{server}/tokens")
     expect(title(page, '"python"')).to_have_count(1)
@@ -82,6 +83,7 @@ def test_nothing_in_a_text_is_ever_markup(page: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1400, 900, 390])
+@pytest.mark.sample(1)
 def test_a_long_text_stays_in_its_place(page: Page, server: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     try:

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.sample(1)
 def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
     page.goto(f"{server}/words")
     titles = page.locator(".st-key-words_shares .js-plotly-plot .gtitle")

@@ -37,6 +37,7 @@ def heads(head_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("words", FIGURES)
+@pytest.mark.sample(3)
 def test_a_file_has_the_picture_of_the_page(
     words: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_file_has_the_picture_of_the_page(
         ("effects", "--set target=probe:{} --set measure=margin", {"view": "Effects", "measure": "margin"}),
     ],
 )
+@pytest.mark.sample(1)
 def test_a_file_of_a_probe_has_the_picture_of_the_page(
     name: str, options: str, address: dict[str, str], command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,15 @@ def test_what_the_model_says_of_itself_is_printed(command: Command, tmp_path: Pa
     assert (found["dimensions"], np.shape(found["similarity"])) == (HIDDEN, (3, 3))
 
 
+@pytest.fixture
+def heard_interrupts() -> Iterator[None]:
+    """What is started now hears Ctrl-C, which a shell lets those ignore that it starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_interrupts")
 def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
     """Ctrl-C while the model runs; the libraries' threads must not end the process by a signal of their own."""
     (tmp_path / "list.txt").write_text("\n".join(f"sentence {place} of a list" for place in range(20_000)))

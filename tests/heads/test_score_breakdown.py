@@ -39,6 +39,7 @@ def cells(name: str) -> list[CellBreakdown]:
 
 
 @pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.sample(11)
 def test_the_row_is_the_models_own_attention(name: str) -> None:
     run = family_run(name)
     for cell in cells(name):

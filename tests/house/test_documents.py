@@ -1,5 +1,6 @@
 """What the documents name is there, and the README's map of the code is short."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -40,27 +41,38 @@ def test_a_path_that_is_gone_is_seen(tmp_path: Path) -> None:
 
 
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+LEFT = re.compile(r"\bmark\.(slow|sample)\b")
+"""A decorator that leaves a test, or examples of it, to `make test-all`."""
 
 
-def absent_tests(text: str) -> list[str]:
-    """Tests that a text names, and that are not in the file that it names."""
-    named = NAMED_TEST.findall(text)
-    files = {path: ROOT / path for path, _ in named}
-    sources = {path: file.read_text(encoding="utf-8") if file.exists() else "" for path, file in files.items()}
-    return [f"{path}::{test}" for path, test in named if f"def {test}(" not in sources[path]]
+def asked_whole(file: Path) -> set[str]:
+    """Names of the tests of a file that `make test` runs with every example."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body if file.exists() else []
+    tests = [each for each in body if isinstance(each, ast.FunctionDef)]
+    return {each.name for each in tests if not any(LEFT.search(ast.unparse(mark)) for mark in each.decorator_list)}
 
 
-def test_each_promise_has_a_test_that_is_there() -> None:
+def not_asked(text: str) -> list[str]:
+    """Tests that a text names, and that `make test` does not run whole, since they are gone or left to `test-all`."""
+    return [f"{path}::{test}" for path, test in NAMED_TEST.findall(text) if test not in asked_whole(ROOT / path)]
+
+
+def test_each_promise_has_a_test_that_make_test_runs() -> None:
     text = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
     promises = [line for line in section(text, "What you may expect of it") if line.startswith("|")][2:]
     assert len(promises) > 12
     assert [line for line in promises if not NAMED_TEST.search(line)] == []
-    assert absent_tests(text) == []
+    assert not_asked(text) == []
 
 
-def test_a_promise_without_its_test_is_seen() -> None:
+def test_a_promise_without_its_test_is_seen(tmp_path: Path) -> None:
     text = "| `tests/house/test_documents.py::test_gone` | `tests/gone.py::test_x` |"
-    assert absent_tests(text) == ["tests/house/test_documents.py::test_gone", "tests/gone.py::test_x"]
+    assert not_asked(text) == ["tests/house/test_documents.py::test_gone", "tests/gone.py::test_x"]
+    file = tmp_path / "test_a.py"
+    file.write_text(
+        "@pytest.mark.slow\ndef test_a(): ...\n@pytest.mark.sample(3)\ndef test_b(): ...\ndef test_c(): ..."
+    )
+    assert asked_whole(file) == {"test_c"}
 
 
 def section(text: str, title: str) -> list[str]:

@@ -24,6 +24,7 @@ def notebook(request: pytest.FixtureRequest) -> Any:
     return jupytext.read(request.param)
 
 
+@pytest.mark.sample(1)
 def test_every_cell_runs(notebook: Any) -> None:
     client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": ROOT}})
     client.execute()

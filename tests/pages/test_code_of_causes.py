@@ -24,6 +24,7 @@ OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank len
 
 
 @pytest.mark.parametrize(("view", "key"), [("Effects", "effects"), ("Several heads", "removal"), ("Patch", "states")])
+@pytest.mark.sample(1)
 def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     at = opened("causes", view=view, **{f"causes_{key}_explained": "true"})
@@ -49,6 +50,7 @@ def run(code: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("more", [{}, {"removed_for": "its mean"}])
+@pytest.mark.sample(1)
 def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     at = opened("causes", view="Many sentences", causes_spread_explained="true", **OWN, **more)
@@ -74,6 +76,7 @@ def test_the_code_of_right_answers_gives_their_shares(tmp_path: Path, monkeypatc
     np.testing.assert_allclose(shares[2].values.mean(axis=0), lines_drawn["random, mean of 20 orders"], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_code_of_a_probes_right_answers_gives_their_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.chdir(tmp_path)

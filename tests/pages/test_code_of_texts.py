@@ -77,6 +77,7 @@ VIEWS: Mapping[str, Mapping[str, Check]] = {
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.sample(4)
 def test_sentences(view: str, model: str) -> None:
     check_view("sentences", model, VIEWS[view], view=view)
 
@@ -95,6 +96,7 @@ def test_other_poolings(pooling: str) -> None:
 @pytest.mark.parametrize("view", ["Query", "Token contributions", "Vectors"])
 @pytest.mark.parametrize("options", [{}, {"query_prompt": "query"}, {"pooling": "max", "prompt": "query"}])
 @pytest.mark.parametrize("included", [True, False])
+@pytest.mark.sample(4)
 def test_prompts_and_dense_layers(view: str, options: dict[str, str], included: bool, saved_models: Path) -> None:
     name = f"asks-{included}"
     if not (saved_models / name).exists():
@@ -199,6 +201,7 @@ def test_the_score_of_two_texts() -> None:
 
 
 @pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "pages").glob("[a-z]*.py"))])
+@pytest.mark.sample(4)
 def test_no_view_is_left_out(page: str) -> None:
     """A test that runs code names the page, and each of its views but the one that it opens with."""
     run: list[ast.AST] = []

@@ -215,6 +215,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
 
 @pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.sample(8)
 def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> None:
     save_tiny(name, models_dir / name)
     at = opened("heads", model=name, view=view, layer=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")

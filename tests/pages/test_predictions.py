@@ -232,6 +232,7 @@ def test_every_task_has_its_views_and_only_those() -> None:
 
 @pytest.mark.parametrize("family", ["distilbert", "roberta", "modernbert", "bart", "t5"])
 @pytest.mark.parametrize("view", ["", "Surprise", "Lens", "Expanded terms"])
+@pytest.mark.sample(6)
 def test_other_families_answer_or_say_why_not(family: str, view: str, models_dir: Path) -> None:
     if family == "t5":
         from tests.helpers.tiny_models import save_tiny

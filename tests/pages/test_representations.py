@@ -39,6 +39,7 @@ def z(at: AppTest) -> np.ndarray:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
+@pytest.mark.sample(5)
 def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
     at = opened("representations", view=view, pair=pair)
     assert not at.exception

@@ -58,6 +58,7 @@ def order_words(rows: list[Row]) -> list[str]:
 
 
 @pytest.mark.parametrize("model_type", TYPES)
+@pytest.mark.sample(16)
 def test_norms_stand_where_the_papers_have_them(model_type: str) -> None:
     expected = OTHER_ORDERS.get(model_type, "pre-norm" if model_type in PRE_NORM else "post-norm")
     assert {row.order for row in faces(model_type).facts.layers} == {expected}

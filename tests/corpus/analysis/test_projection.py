@@ -68,6 +68,7 @@ def test_progress_goes_over_all_rows_twice_and_can_end_it(vectors: Any) -> None:
         corpus_map(vectors, tell=leave)
 
 
+@pytest.mark.slow
 def test_umap_is_fitted_on_a_sample_and_places_the_rest_near_their_like(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(projection, "MAX_UMAP_SENTENCES", 60)
     monkeypatch.setattr(projection, "UMAP_BLOCK_ROWS", 17)

@@ -33,6 +33,7 @@ def cluster() -> Iterator[Cluster]:
     nodes.shutdown()
 
 
+@pytest.mark.slow
 def test_the_cluster_makes_the_same_corpus(cluster: Cluster, tmp_path: Path, settings: Settings) -> None:
     save_tiny("bert", settings.models_dir / "mine")
     rows = pa.table({"id": list(range(13)), "text": [f"my pet w{row % 9} " * (1 + row % 5) for row in range(13)]})

@@ -103,6 +103,7 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_header_of_100_000_tensors_loses_nothing_when_it_is_folded(mixture: Path) -> None:
     config = {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeModel"], "tie_word_embeddings": False}
     ledger = header_ledger("mixture", config, read_header(mixture))

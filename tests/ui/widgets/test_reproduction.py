@@ -49,12 +49,14 @@ def data(at: AppTest, chart: int = 0) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("measure", ["change in each layer", "cosine to its own input", "vector length"])
+@pytest.mark.sample(4)
 def test_change(model: str, measure: str, models_dir: Path) -> None:
     at, (found,) = ran("representations", "representations_change", model, models_dir, map=measure)
     np.testing.assert_allclose(found, data(at)[0]["z"], atol=1e-4)
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sample(2)
 def test_values_and_similarities(model: str, models_dir: Path) -> None:
     at, (found,) = ran("representations", "representations_values", model, models_dir, view="Values", layer="1")
     np.testing.assert_allclose(found, data(at)[0]["z"], atol=1e-4)
@@ -65,6 +67,7 @@ def test_values_and_similarities(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sample(2)
 def test_paths(model: str, models_dir: Path) -> None:
     at, (points, _) = ran("representations", "representations_paths", model, models_dir, view="Paths")
     lines = [trace for trace in data(at) if "lines" in trace["mode"]]
@@ -73,6 +76,7 @@ def test_paths(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sample(2)
 def test_input(model: str, models_dir: Path) -> None:
     at, found = ran("representations", "representations_embedding", model, models_dir, view="Input")
     np.testing.assert_allclose(found[-1], data(at)[-1]["y"], atol=1e-4)
@@ -91,6 +95,7 @@ def test_one_word(model: str, models_dir: Path) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("block", ["key", "output"])
+@pytest.mark.sample(3)
 def test_one_matrix(model: str, block: str, models_dir: Path) -> None:
     at, (_, heads) = ran("heads", "heads_matrix", model, models_dir, matrix=block)
     (bars,) = [trace for trace in data(at) if trace["type"] == "bar"]
@@ -99,6 +104,7 @@ def test_one_matrix(model: str, block: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sample(2)
 def test_products(model: str, models_dir: Path) -> None:
     view = "One product or twelve"
     at, (one, difference) = ran("heads", "heads_products", model, models_dir, view=view, layer="1", product="value")
@@ -110,6 +116,7 @@ def test_products(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sample(2)
 def test_one_cell(model: str, models_dir: Path) -> None:
     at, (row, _, part) = ran("heads", "heads_cell", model, models_dir, view="One cell", layer="1", head="1")
     np.testing.assert_allclose(row, data(at)[1]["y"], atol=1e-4)
@@ -117,6 +124,7 @@ def test_one_cell(model: str, models_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sample(2)
 def test_all_heads(model: str, models_dir: Path) -> None:
     at, printed = ran("heads", "heads_norms", model, models_dir, view="All heads")
     maps = [trace["z"][0] for trace in data(at) if trace["type"] == "heatmap"]
