@@ -82,6 +82,7 @@ def test_a_block_is_queries_of_one_text_and_keys_of_one_text(pair: Trace, block:
 
 
 @pytest.mark.parametrize("name", WITH_MAPS)
+@pytest.mark.sample(11)
 def test_shown_and_hidden_add_up_to_the_row(name: str) -> None:
     """In every family, of a text and of a pair, however it is read; and the parts of a pair have every cell once."""
     run = family_run(name)

@@ -137,6 +137,24 @@ def until(page: Page, condition: str) -> None:
     )
 
 
+def middle(page: Page, selector: str, number: int) -> tuple[float, float]:
+    """The middle of one of the elements that a selector names, brought into sight.
+
+    In one step: between two of them a chart may be drawn anew, which leaves the first one's element out of the page.
+    """
+    page.locator(selector).nth(number).wait_for()
+    x, y = page.evaluate(
+        """([selector, number]) => {
+          const element = document.querySelectorAll(selector)[number];
+          element.scrollIntoView({ block: "nearest", behavior: "instant" });
+          const box = element.getBoundingClientRect();
+          return [box.x + box.width / 2, box.y + box.height / 2];
+        }""",
+        [selector, number],
+    )
+    return x, y
+
+
 def until_clicks_are_heard(page: Page, inside: str = "") -> None:
     """Wait until the chart (the first, or the first inside a selector) tells the server what is clicked."""
     until(page, f"document.querySelector('{inside} .js-plotly-plot')?._ev?.insideBert === true")

@@ -230,7 +230,7 @@ def stops(page: Page) -> list[Stop]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_every_view_is_named_has_contrast_and_its_numbers_and_all_is_reached_by_keyboard(
     page: Page, server: str, name: str
 ) -> None:
@@ -246,7 +246,7 @@ def test_every_view_is_named_has_contrast_and_its_numbers_and_all_is_reached_by_
 
 @pytest.mark.parametrize("page", ["dark"], indirect=True)
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_in_dark_there_is_contrast_too(page: Page, server: str, name: str) -> None:
     opened(page, server, name)
     found = faults(page, name, next(iter(PAGES[name])))

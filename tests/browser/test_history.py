@@ -127,6 +127,7 @@ def test_an_address_of_an_arrival_takes_the_place_of_the_one_before_and_others_a
     assert entries(tab) == before + 1
 
 
+@pytest.mark.slow
 def test_a_link_keeps_what_was_set_on_its_page_and_is_one_entry(page: Page, server: str) -> None:
     page.goto(f"{server}/heads?layer=2&head=5&model=bert-base-uncased")
     arrived(page, "Heads")

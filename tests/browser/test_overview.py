@@ -18,6 +18,7 @@ EVIL = (
 
 
 @pytest.mark.parametrize(("page", "scheme"), [("light", "light"), ("dark", "dark")], indirect=["page"])
+@pytest.mark.sample(1)
 def test_the_stack_is_drawn_on_the_ground_of_the_page(page: Page, server: str, scheme: str) -> None:
     page.goto(server)
     picture = page.locator(".js-plotly-plot .main-svg").first

@@ -22,6 +22,7 @@ def sector(page: Page, label: str) -> Locator:
 
 
 @pytest.mark.parametrize(("page", "scheme"), [("light", "light"), ("dark", "dark")], indirect=["page"])
+@pytest.mark.sample(1)
 def test_the_tree_is_drawn_on_the_ground_of_the_page(page: Page, server: str, scheme: str) -> None:
     page.goto(f"{server}/parameters")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_have_css("background-color", GROUND[scheme])

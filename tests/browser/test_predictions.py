@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import until
+from tests.browser.conftest import middle, until
 
 pytestmark = pytest.mark.browser
 ADDRESS = "predictions?model=splade-tiny"
@@ -12,11 +12,7 @@ ADDRESS = "predictions?model=splade-tiny"
 def box(page: Page, position: int) -> tuple[float, float]:
     """The middle of the box of a token, once the chart of it stands alone."""
     expect(page.locator(".st-key-predictions_text .js-plotly-plot")).to_have_count(1)
-    words = page.locator(".st-key-predictions_text .js-plotly-plot .textpoint").nth(position)
-    words.scroll_into_view_if_needed()
-    place = words.bounding_box()
-    assert place is not None
-    return place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+    return middle(page, ".st-key-predictions_text .js-plotly-plot .textpoint", position)
 
 
 def click(page: Page, position: int) -> None:
@@ -72,6 +68,7 @@ def test_a_cell_of_the_lens_is_clicked(page: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("view", ["Masked+words", "Surprise", "Lens", "Expanded+terms"])
+@pytest.mark.sample(1)
 def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/{ADDRESS}&view={view}")

@@ -56,6 +56,7 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
         move()
 
 
+@pytest.mark.slow
 def test_a_fresh_browser_shows_what_the_link_was_made_of(fresh: Fresh, server: str, page: Page) -> None:
     page.goto(f"{server}/attention")
     ready(page, "0.0")

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import until
+from tests.browser.conftest import middle, until
 
 pytestmark = pytest.mark.browser
 EVIL = "<img src=x onerror=alert(1)> <b>bold</b> **stars** ![a](http://evil.example/x.png) \u202egnp"
@@ -26,11 +26,7 @@ def shown(page: Page) -> list[str]:
 
 def click(page: Page, position: int) -> None:
     """Click the box of one token."""
-    words = picture(page).locator(".textpoint").nth(position)
-    words.scroll_into_view_if_needed()
-    box = words.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*middle(page, ".st-key-tokens_text .js-plotly-plot .textpoint", position))
     expect(picture(page).locator(".hovertext")).to_contain_text(f"position {position},")
     page.mouse.down()
     page.mouse.up()

@@ -1,5 +1,8 @@
 """The guard of the browser tests sees what it is there for."""
 
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 from playwright.sync_api import Browser
 
@@ -9,21 +12,22 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize(
-    ("content", "fault"),
+    ("content", "fault", "event"),
     [
-        ("<img src='http://evil.example/x.png'>", "request: http://evil.example/x.png"),
-        ("<script>new WebSocket('ws://evil.example/')</script>", "request: ws://evil.example/"),
-        ("<script>console.error('wrong')</script>", "console error: wrong"),
-        ("<script>throw new Error('wrong')</script>", "page error: wrong"),
-        ("<div data-testid='stException'>Traceback</div>", "exception: Traceback"),
+        ("<img src='http://evil.example/x.png'>", "request: http://evil.example/x.png", "request"),
+        ("<script>new WebSocket('ws://evil.example/')</script>", "request: ws://evil.example/", "websocket"),
+        ("<script>console.error('wrong')</script>", "console error: wrong", "console"),
+        ("<script>throw new Error('wrong')</script>", "page error: wrong", "pageerror"),
+        ("<div data-testid='stException'>Traceback</div>", "exception: Traceback", None),
     ],
     ids=["request", "websocket", "console", "page error", "exception"],
 )
-def test_the_guard_sees_a_fault(browser: Browser, content: str, fault: str) -> None:
+def test_the_guard_sees_a_fault(browser: Browser, content: str, fault: str, event: Any) -> None:
     with browser.new_context() as context:
         page = context.new_page()
         watch = Watch(page)
-        page.set_content(f"<!DOCTYPE html><html><body>{content}</body></html>")
+        with page.expect_event(event) if event else nullcontext():
+            page.set_content(f"<!DOCTYPE html><html><body>{content}</body></html>")
         assert fault in watch.faults()
 
 

@@ -23,6 +23,7 @@ def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("view", ["Words", "Curves", "Pairs"])
+@pytest.mark.sample(1)
 def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/words?view={view}")

@@ -57,6 +57,7 @@ def test_a_removed_head_is_a_head_with_zeroed_columns(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", [name for name in ATTENDING if name != "albert"])
+@pytest.mark.sample(11)
 def test_a_head_at_its_mean_is_one_with_zeroed_columns_and_a_corrected_bias(family: str) -> None:
     runs, (loaded, tokenizer) = tiny_runs(family), opened(family)
     means = part_means(loaded, tokenizer, (TEXT, PAIR, "the bank"), "three")
@@ -69,6 +70,7 @@ def test_a_head_at_its_mean_is_one_with_zeroed_columns_and_a_corrected_bias(fami
 
 
 @pytest.mark.parametrize("family", ATTENDING)
+@pytest.mark.sample(11)
 def test_rows_that_share_the_layers_below_are_those_that_do_not(family: str) -> None:
     runs = tiny_runs(family)
     assert runs.shares or family not in SHARING

@@ -38,7 +38,7 @@ def test_a_sample_stands_evenly_among_all() -> None:
         assert chosen == left(name, 13, 4)
 
 
-def test_tests_of_the_same_examples_take_different_ones() -> None:
+def test_files_take_different_examples() -> None:
     assert len({tuple(left(f"tests/test_{name}.py::test", 13, 3)) for name in "abcdef"}) > 1
 
 

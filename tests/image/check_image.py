@@ -27,6 +27,13 @@ PAGES = {
 }
 CONNECT = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect_ex(('192.0.2.1', 9))"
 """Asks for an address that belongs to no one (RFC 5737)."""
+ANSWERS = ["python3", "-c", f"import urllib.request as r; r.urlopen('{URL}/_stcore/health', timeout=1)"]
+REFUSAL = "INSIDE_BERT_MAX_TOKENS is set to 'many'"
+BROKEN = """
+cp -r /app /tmp/broken && cd /tmp/broken && echo 'raise RuntimeError("broken")' > pages/overview.py
+exec streamlit run app.py
+"""
+"""A dashboard whose first page cannot be drawn."""
 NO_CUDA = "import torch; assert torch.version.cuda is None and not torch.cuda.is_available(); print(torch.__version__)"
 
 
@@ -89,8 +96,7 @@ def own_model(image: Image, folder: Path) -> Path:
 def serves(image: Image, models: Path, logs: Path) -> None:
     check = list(image.settings["Healthcheck"]["Test"][1:])
     with running(image, models, logs) as container:
-        answers = ["python3", "-c", f"import urllib.request as r; r.urlopen('{URL}/_stcore/health', timeout=1)"]
-        say("answers after", f"{container.until(answers):.1f} s")
+        say("answers after", f"{container.until(ANSWERS):.1f} s")
         say("healthy after", f"{container.until(check):.1f} s (a first page has been drawn)")
         no_writing(container)
         say("torch", container.inside(["python3", "-c", NO_CUDA]).stdout.strip())
@@ -111,10 +117,13 @@ def guards(image: Image, models: Path, logs: Path) -> None:
     with running(image, models, logs / "call", words=["python3", "-c", CONNECT]) as container:
         container.outer.wait(60)
         demand(container.outbound(), "guard: a call beyond is noticed", container.outbound()[0].strip())
+    with running(image, models, logs / "refused", {"INSIDE_BERT_MAX_TOKENS": "many"}) as container:
+        code = container.outer.wait(60)
+        told = container.log().strip()[-160:]
+        demand(code != 0 and REFUSAL in told, "guard: settings without sense end it", told)
     check = list(image.settings["Healthcheck"]["Test"][1:])
-    with running(image, models, logs / "broken", {"INSIDE_BERT_MAX_TOKENS": "many"}) as container:
-        answers = ["python3", "-c", f"import urllib.request as r; r.urlopen('{URL}/_stcore/health', timeout=1)"]
-        container.until(answers)
+    with running(image, models, logs / "broken", words=["sh", "-c", BROKEN]) as container:
+        container.until(ANSWERS)
         answer = container.inside(check)
         demand(answer.returncode == 1, "guard: unhealthy if it cannot draw", answer.stderr.strip()[:160])
     assert not outbound('connect(3, {sa_family=AF_INET, sin_port=htons(1), sin_addr=inet_addr("127.0.0.1")}, 16) = 0')

@@ -148,7 +148,7 @@ VIEWS: Mapping[str, Mapping[tuple[str, tuple[tuple[str, Any], ...]], Mapping[str
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("page", "view"), [(page, view) for page, found in VIEWS.items() for view in found])
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 def test_the_code_gives_the_numbers_of_the_page(page: str, view: Any, model: str) -> None:
     name, options = view
     check_view(page, model, VIEWS[page][view], **({"view": name} if name else {}), **dict(options))

@@ -94,6 +94,7 @@ def test_whether_a_text_follows_is_asked_of_a_pair(heads: Path) -> None:
 
 @pytest.mark.parametrize("strategy", ["simple", "none", "first", "average", "max"])
 @pytest.mark.parametrize("name", ["tags", "roberta-tags"])
+@pytest.mark.sample(3)
 def test_tags_are_those_of_the_pipeline(name: str, strategy: str, heads: Path) -> None:
     def check(at: AppTest, values: Printed) -> None:
         listed = at.dataframe[0].value

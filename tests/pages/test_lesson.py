@@ -290,7 +290,7 @@ def places() -> list[tuple[str, str, str | None, Step, View]]:
     ("name", "step", "trial", "whole", "view"),
     [pytest.param(*each, id="-".join(str(part) for part in each[:3] if part)) for each in places()],
 )
-@pytest.mark.sample(17)
+@pytest.mark.sample(9)
 def test_every_link_opens_the_view_that_it_names(
     name: str, step: str, trial: str | None, whole: Step, view: View
 ) -> None:

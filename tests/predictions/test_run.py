@@ -22,6 +22,7 @@ def test_at_least_25_families_of_every_head() -> None:
     assert all(len(names) >= 25 for task, names in HEADS.items() if task != "next-sentence")
 
 
+@pytest.mark.slow
 def test_the_document_lists_the_heads_that_were_run() -> None:
     assert heads_part() in DOCUMENT.read_text(encoding="utf-8"), "run python -m tests.helpers.families_table"
 

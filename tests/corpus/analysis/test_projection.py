@@ -84,6 +84,7 @@ def test_umap_is_fitted_on_a_sample_and_places_the_rest_near_their_like(monkeypa
     np.testing.assert_array_equal(corpus_map(vectors, "umap", seed=3).points, found.points)
 
 
+@pytest.mark.slow
 def test_umap_of_few_rows_is_that_of_the_sentences_page() -> None:
     vectors = np.random.default_rng(2).standard_normal((30, 6)).astype(np.float32)
     found = corpus_map(vectors, "umap")

@@ -119,6 +119,7 @@ def test_the_layer_that_was_chosen_holds_on_every_page() -> None:
         ("representations", "x", "5"),
     ],
 )
+@pytest.mark.sample(4)
 def test_a_layer_that_is_not_there_is_told_once_and_the_nearest_is_shown(name: str, asked: str, shown: str) -> None:
     view_with_layers = {"view": "Values"} if name == "representations" else {}
     at = opened(name, layer=asked, **view_with_layers)

@@ -48,6 +48,7 @@ def test_where_the_hub_may_be_asked_the_list_says_so(monkeypatch: pytest.MonkeyP
         ("checkpoint", {"view": "Weights"}),
     ],
 )
+@pytest.mark.sample(3)
 def test_a_model_that_is_not_here_leads_on(page: str, query: dict[str, str]) -> None:
     at = opened(page, model="bert-base-uncased", **query)
     assert not at.exception
