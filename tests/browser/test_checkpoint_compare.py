@@ -49,7 +49,7 @@ def test_a_clicked_cell_becomes_the_tensor_shown(page: Page, server: str) -> Non
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) -> None:
     page.goto(f"{tuned_server}/checkpoint?view=Two+checkpoints")
     title = "Relative change — all-MiniLM-L6-v2 to tuned"

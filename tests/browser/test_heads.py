@@ -23,6 +23,7 @@ def test_a_clicked_cell_names_its_weight_and_its_head(page: Page, server: str) -
     expect(page.get_by_text(re.compile(r"Row 3\d\d, column 19\d: .*, row \d+ of head 11\."))).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_clicked_bar_of_the_row_becomes_the_key(page: Page, server: str) -> None:
     page.goto(f"{server}/heads?view=One+cell&query=5&key=4")
     bars = page.locator(".js-plotly-plot").first.locator(".barlayer .trace.bars").nth(1).locator(".point path")

@@ -190,7 +190,7 @@ def test_a_link_within_a_page_is_one_entry_too(tab: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Tokens", "Attention"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_first_tap_after_a_text_was_written_opens_its_page(browser: Browser, server: str, name: str) -> None:
     context = browser.new_context(viewport={"width": 1366, "height": 768}, has_touch=True, reduced_motion="reduce")
     page = context.new_page()

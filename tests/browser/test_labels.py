@@ -31,7 +31,7 @@ def titled(page: Page, key: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_an_edit_and_an_order_are_answered(page: Page, labelling: str) -> None:
     page.goto(f"{labelling}/predictions?model=classes")
     titled(page, "predictions_classes", "Classes of the text")

@@ -46,7 +46,7 @@ def height(page: Page) -> float:
 
 
 @pytest.mark.parametrize("name", ORDER)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_figure_that_a_step_speaks_of_is_in_sight(page: Page, server: str, name: str) -> None:
     try:
         for number in range(1, len(lesson(name).steps) + 1):

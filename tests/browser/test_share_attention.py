@@ -90,6 +90,7 @@ def test_a_fresh_browser_shows_what_the_link_was_made_of(fresh: Fresh, server: s
         expect(other).to_have_url(re.compile(r"look=order-entropy_scale-own_heads--1\.2$"))
 
 
+@pytest.mark.slow
 def test_a_clicked_cell_and_pins_are_in_the_link_and_the_way_back_restores_them(
     fresh: Fresh, server: str, page: Page
 ) -> None:

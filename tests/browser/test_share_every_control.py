@@ -135,7 +135,7 @@ def shared(page: Page) -> str:
 
 
 @pytest.mark.parametrize(("name", "view"), VIEWS)
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_link_restores_every_control_of_a_view(fresh: Fresh, server: str, page: Page, name: str, view: str) -> None:
     page.goto(f"{server}/{name}?{name}={quote_plus(view)}" if view else f"{server}/{name}")
     drawn(page, name, view)

@@ -79,7 +79,7 @@ def test_nothing_in_a_text_is_ever_markup(page: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1400, 900, 390])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_long_text_stays_in_its_place(page: Page, server: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     try:

@@ -21,6 +21,7 @@ def run(command: Command) -> Command:
     return partial(command, "attention")
 
 
+@pytest.mark.slow
 def test_as_a_shell_runs_it() -> None:
     """One JSON object on stdout and nothing else; the attention is the model's own, from transformers' eager run."""
     import torch

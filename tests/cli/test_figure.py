@@ -228,7 +228,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("words", CASES, ids=CASES)
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 def test_a_file_has_the_picture_of_the_page(
     words: str, run: Command, taken: list[FigureSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,6 +134,7 @@ def test_processes_make_the_same_corpus_though_one_is_killed(
         assert second.column(name).equals(first.column(name))
 
 
+@pytest.mark.slow
 def test_processes_that_are_always_killed_are_told(
     rows: Path, tmp_path: Path, here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def test_the_row_is_the_models_own_attention(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.sample(11)
 def test_every_step_follows_from_the_one_before(name: str) -> None:
     for cell in cells(name):
         score = cell.score
@@ -65,6 +66,7 @@ def test_every_step_follows_from_the_one_before(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.sample(11)
 def test_projections_are_weights_times_inputs(name: str) -> None:
     run = family_run(name)
     for cell in cells(name):
@@ -145,6 +147,7 @@ def test_cells_that_are_not_there_are_the_programmers_mistake(place: tuple[int, 
 
 
 @pytest.mark.parametrize("name", [name for name in MAPPED if name != "nystromformer"])
+@pytest.mark.sample(11)
 def test_value_norms_are_lengths_of_values_behind_the_output(name: str) -> None:
     run = family_run(name)
     assert run.traces is not None

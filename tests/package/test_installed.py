@@ -27,6 +27,7 @@ def test_it_runs_what_is_installed_and_counts(command: Path, environment: Path, 
     assert counted["total"] == 109_482_240
 
 
+@pytest.mark.slow
 def test_it_draws(command: Path, tmp_path: Path) -> None:
     file = tmp_path / "attention.html"
     ran([command, "figure", "attention", "all-MiniLM-L6-v2", "A bank.", "-o", file], tmp_path)

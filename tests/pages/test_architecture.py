@@ -101,7 +101,7 @@ def test_a_classifier_is_shown_as_its_checkpoint_says(models_dir: Path) -> None:
         *((name, "Cost") for name in ("longformer", "deberta-v2", "xlm")),
     ],
 )
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_no_family_breaks_a_view(model_type: str, view: str, models_dir: Path) -> None:
     save_tiny(model_type, models_dir / model_type)
     at = opened("architecture", model=model_type, view=view, text="I love my pet python.")

@@ -346,6 +346,7 @@ def test_right_answers_are_those_of_a_model_without_the_heads(tmp_path: Path, mo
     assert "right answers to 4 labelled texts" in str(charts(at)["causes_accuracy"]["layout"]["title"])
 
 
+@pytest.mark.slow
 def test_right_answers_of_a_probe_are_those_of_its_weights_on_pooled_states() -> None:
     weight = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
     source = resolve(DEFAULT_MODEL, settings())

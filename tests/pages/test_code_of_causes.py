@@ -24,7 +24,7 @@ OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank len
 
 
 @pytest.mark.parametrize(("view", "key"), [("Effects", "effects"), ("Several heads", "removal"), ("Patch", "states")])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     at = opened("causes", view=view, **{f"causes_{key}_explained": "true"})
@@ -61,6 +61,7 @@ def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeyp
     np.testing.assert_allclose(names["spread"].spread, maps[1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_code_of_right_answers_gives_their_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(save_heads(tmp_path / "heads")))

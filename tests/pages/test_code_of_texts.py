@@ -201,7 +201,7 @@ def test_the_score_of_two_texts() -> None:
 
 
 @pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "pages").glob("[a-z]*.py"))])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_no_view_is_left_out(page: str) -> None:
     """A test that runs code names the page, and each of its views but the one that it opens with."""
     run: list[ast.AST] = []

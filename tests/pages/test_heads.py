@@ -51,6 +51,7 @@ def words(at: AppTest) -> str:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pair", ["", "A python is a snake."])
+@pytest.mark.sample(3)
 def test_every_view_opens_with_a_figure(view: str, pair: str) -> None:
     at = opened("heads", view=view, pair=pair)
     assert not at.exception
@@ -215,7 +216,7 @@ def test_norms_are_those_of_the_blocks(own: Any) -> None:
 
 @pytest.mark.parametrize("name", ["albert", "convbert", "deberta", "esm", "eurobert", "gpt2", "modernbert", "t5"])
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 def test_every_family_has_every_view(models_dir: Path, name: str, view: str) -> None:
     save_tiny(name, models_dir / name)
     at = opened("heads", model=name, view=view, layer=str(LAYERS - 1), head=str(HEADS - 1), cut="pulled apart")

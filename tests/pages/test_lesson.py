@@ -147,6 +147,7 @@ def test_on_another_page_the_bar_names_the_page_of_the_step() -> None:
     ],
     ids=["path", "markup", "behind", "zero", "digit", "negative", "fraction", "word", "long", "long name", "both"],
 )
+@pytest.mark.sample(4)
 def test_an_address_without_a_lesson_is_one_sentence_and_the_page_stays(name: str, step: str, sentence: str) -> None:
     at = opened("tokens", lesson=name, step=step)
     assert not at.exception

@@ -63,6 +63,7 @@ def test_bert_base_has_109_482_240_parameters_in_199_tensors() -> None:
 
 @pytest.mark.parametrize("form", ["sunburst", "treemap", "icicle"])
 @pytest.mark.parametrize("depth", ["1", "3", "6"])
+@pytest.mark.sample(3)
 def test_the_drawn_tree_has_the_counts_of_the_file(form: str, depth: str) -> None:
     counts = bundled_counts()
     trace, *_ = drawn(opened("parameters", form=form, depth=depth))["data"]
@@ -348,6 +349,7 @@ BROKEN = {"embeddings.word_embeddings.weight": (7, 6)}
     "name",
     ["no-such-model", "org/no-such-model", "../x", "/etc", "~", "broken", "empty", "x" * 400, "a\tb", "![x](http://e)"],
 )
+@pytest.mark.sample(5)
 def test_a_bad_name_is_one_sentence_and_the_sidebar_stays(page: str, name: str, models_dir: Path) -> None:
     write_model(models_dir / "broken", BROKEN, cut=5)
     (models_dir / "empty").mkdir()

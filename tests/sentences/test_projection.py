@@ -28,6 +28,7 @@ def test_umap_is_a_requirement_of_the_tests() -> None:
     assert projection.umap_available()
 
 
+@pytest.mark.slow
 def test_umap_keeps_neighbours_together_and_gives_the_same_picture_every_time(groups: Any) -> None:
     found = sentence_map(groups, "umap")
     assert (found.method, found.explained, found.points.dtype) == ("umap", None, np.float32)

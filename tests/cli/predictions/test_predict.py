@@ -23,6 +23,7 @@ def run(command: Command) -> Command:
     return partial(command, "predict")
 
 
+@pytest.mark.slow
 def test_as_a_shell_runs_it() -> None:
     done = alone("predict", SPLADE, GAP, "--json", "--top", "3")
     assert done.returncode == 0
