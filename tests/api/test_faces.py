@@ -91,7 +91,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("asked", ANSWERS)
-@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_json_is_the_command_line_s(asked: str, model: Model, printed: Printed) -> None:
     ask, arguments = ANSWERS[asked]
     same(ask(model), printed(asked.partition(" ")[0], MODEL, *arguments))

@@ -31,7 +31,7 @@ def flow_of(model_type: str, layer: int = 1) -> LayerFlow:
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_steps_hold_no_more_than_the_layer(model_type: str) -> None:
     flow = flow_of(model_type)
     assert sum(step.numel for step in flow.steps) <= flow.total

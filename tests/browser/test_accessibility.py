@@ -230,7 +230,7 @@ def stops(page: Page) -> list[Stop]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_every_view_is_named_has_contrast_and_its_numbers_and_all_is_reached_by_keyboard(
     page: Page, server: str, name: str
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_classifier_in_a_folder_meets_its_base(page: Page, tuned_server: str) 
     expect(page.get_by_text(re.compile("largest at layer 5, head"))).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_map_is_sorted_by_change(page: Page, tuned_server: str) -> None:
     page.goto(f"{tuned_server}/checkpoint?view=Two+checkpoints")
     page.get_by_role("button", name="Options").click()
@@ -71,6 +72,7 @@ def test_the_map_is_sorted_by_change(page: Page, tuned_server: str) -> None:
     expect(page.locator(".st-key-checkpoint_changes .x2tick text").first).to_have_text("4")
 
 
+@pytest.mark.slow
 def test_a_new_head_is_told_at_the_top(page: Page, tuned_server: str) -> None:
     page.goto(f"{tuned_server}/checkpoint?view=Weights&model=tuned")
     expect(page.get_by_text(re.compile(r"The task head appears to be untrained: classifier\.weight"))).to_be_visible()

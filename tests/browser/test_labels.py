@@ -47,7 +47,7 @@ def test_an_edit_and_an_order_are_answered(page: Page, labelling: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["classes", "tags", "answers"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_a_phone_has_no_scroll_to_the_side(page: Page, labelling: str, model: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{labelling}/predictions?model={model}&pair={CONTEXT}")

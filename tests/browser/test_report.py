@@ -49,6 +49,7 @@ def test_a_report_of_the_text_opens_without_a_network(
         assert not watch.faults()
 
 
+@pytest.mark.slow
 def test_a_model_without_weights_has_a_report_of_its_config(page: Page, server: str) -> None:
     page.goto(f"{server}/parameters?model=bert-base-uncased")
     panel(page)

@@ -79,7 +79,7 @@ def _paraphrases() -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(1, 11))
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_the_link_of_a_step_restores_its_view_in_a_fresh_browser(fresh: Fresh, server: str, number: int) -> None:
     with fresh() as page:
         page.goto(address(server, number))

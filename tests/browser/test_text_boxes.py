@@ -186,7 +186,7 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", all_figures())
-@pytest.mark.sample(12)
+@pytest.mark.sample(7)
 def test_no_word_is_cut_or_lies_on_another(name: str, board: Page) -> None:
     whole = name not in LABEL_HEADS or LABEL_HEADS[name] == "answers"
     texts = list(TEXTS) if whole else SHORT_TEXTS

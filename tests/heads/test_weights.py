@@ -86,6 +86,7 @@ def test_the_blocks_of_bert_are_its_weights() -> None:
 
 
 @pytest.mark.parametrize("name", CUT)
+@pytest.mark.sample(11)
 def test_shapes_are_those_of_the_heads(name: str) -> None:
     run = family_run(name)
     for layer in range(LAYERS):

@@ -24,7 +24,7 @@ from ui.views.words import cache
         ("classes", {"view": "Classes", "model": "three", "classes_by": "probability"}),
     ],
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_code_of_each_view_gives_its_numbers(
     key: str, address: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

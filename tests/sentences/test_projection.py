@@ -44,6 +44,7 @@ def test_umap_keeps_neighbours_together_and_gives_the_same_picture_every_time(gr
 
 
 @pytest.mark.parametrize("count", [4, 9, 10, 15])
+@pytest.mark.slow
 def test_umap_places_few_sentences_and_equal_ones(groups: Any, count: int, recwarn: pytest.WarningsRecorder) -> None:
     importlib.import_module("umap")
     recwarn.clear()  # the import warns of what umap could do with TensorFlow
