@@ -6,17 +6,23 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from bertviz_core.text import shortened
+
 _WORD_JOINER = "\u2060"
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?<=[a-z0-9+.-]):(?=//)|www(?=\.)|\S(?=@)", re.IGNORECASE)
+"""What an address begins with; no alternative repeats anything, so a text is read in time linear in its length."""
+LONGEST_TEXT = 20_000
+"""Characters of a text that a page shows."""
 _MARKS = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 
 
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it stands: no links, images, emphasis, formulas or icons.
 
-    Addresses become links even where every mark is escaped, so a word joiner, which has no width, parts them.
+    Addresses become links even where every mark is escaped, so a word joiner, which has no width, parts them. Of a text
+    beyond LONGEST_TEXT characters the beginning is shown, with the count of the rest.
     """
-    parted = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", " ".join(text.split()))
+    parted = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", " ".join(shortened(text, LONGEST_TEXT).split()))
     return parted.translate(_MARKS)
 
 

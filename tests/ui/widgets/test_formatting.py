@@ -7,7 +7,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, escape_markdown, short_count
+from ui.widgets.formatting import (
+    BERT_IN_FIVE,
+    LONGEST_TEXT,
+    bytes_text,
+    count,
+    escape_markdown,
+    short_count,
+)
 
 POWERS = {"bytes": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4}
 DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
@@ -98,3 +105,15 @@ def test_a_heading_shows_names_as_text() -> None:
     assert line.value.startswith("Where are they? ")
     assert escape_markdown("![x](http://evil.example/x.png)") in line.value
     assert escape_markdown("Bert<b>Model</b>, $x$") in line.value
+
+
+@pytest.mark.parametrize("address", ["http://a.b", "see https://a.b/c", "svn+ssh://a", "www.a.b", "me@a.b", "WWW.A.B"])
+def test_an_address_is_parted_so_that_it_becomes_no_link(address: str) -> None:
+    parted = escape_markdown(address).replace("\\", "")
+    assert parted.replace("\u2060", "") == address
+    assert not any(link in parted for link in ("://", "www.", "WWW.", "me@"))
+
+
+def test_of_a_text_beyond_what_a_page_shows_the_beginning_is_shown() -> None:
+    shown = escape_markdown("x" * 200_000).replace("\\", "")
+    assert shown == "x" * LONGEST_TEXT + f"… ({200_000 - LONGEST_TEXT:,} more characters)"
