@@ -57,6 +57,7 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, tell: Tell | None
         changes.append(_changed(location, one, two, tell, done, total))
         done += one.tensor.nbytes
     matched = set(partners.values())
+    parameters = [change for change in changes if not change.location.is_buffer]
     return CheckpointComparison(
         first=first.name,
         second=second.name,
@@ -71,8 +72,8 @@ def compare_checkpoints(first: Checkpoint, second: Checkpoint, tell: Tell | None
         tensors=tuple(changes),
         unread=tuple(location.name for location, _, _ in same if location.name not in compared),
         relative_change=_ratio(
-            math.hypot(*(change.difference_norm for change in changes)),
-            math.hypot(*(change.first_norm for change in changes)),
+            math.hypot(*(change.difference_norm for change in parameters)),
+            math.hypot(*(change.first_norm for change in parameters)),
         ),
     )
 

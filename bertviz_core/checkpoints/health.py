@@ -9,7 +9,6 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bertviz_core.checkpoints.results import CheckpointStatistics, Finding, Problem, TensorStatistics
-from bertviz_core.checkpoints.tensor_map import BUFFER
 from bertviz_core.parameters.components import NORM
 from bertviz_core.text import quoted
 
@@ -100,7 +99,7 @@ CHECKED = (
 
 def diagnose_weights(statistics: CheckpointStatistics, config: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Findings about a checkpoint, the worst first; () where nothing is suspicious."""
-    tensors = [tensor for tensor in statistics.tensors if tensor.location.component != BUFFER]
+    tensors = [tensor for tensor in statistics.tensors if not tensor.location.is_buffer]
     return (
         *_not_finite("NaN", tensors, lambda tensor: tensor.nan),
         *_not_finite("infinity", tensors, lambda tensor: tensor.infinite),

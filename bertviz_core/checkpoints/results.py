@@ -13,6 +13,9 @@ from bertviz_core.trace.results import Tokens
 
 Problem = Literal["never trained", "NaN", "infinity", "all zero", "identical layers"]
 
+BUFFER = "buffer"
+"""Component of a stored tensor that is no parameter."""
+
 
 class TensorLocation(msgspec.Struct, frozen=True):
     """Where a stored tensor stands in the model."""
@@ -29,6 +32,11 @@ class TensorLocation(msgspec.Struct, frozen=True):
     """Its name inside the layer, such as "output.dense.weight"; the module's name outside the layers."""
     part: str
     """Its job in the layer, such as "query"; "other" outside."""
+
+    @property
+    def is_buffer(self) -> bool:
+        """Whether it is a buffer, such as a table of position ids, and no parameter."""
+        return self.component == BUFFER
 
 
 class TensorStatistics(msgspec.Struct, frozen=True):
@@ -216,7 +224,7 @@ class CheckpointComparison:
     unread: tuple[str, ...]
     """Names of tensors in formats whose numbers cannot be told."""
     relative_change: float
-    """The same ratio of all numbers together that both hold."""
+    """The same ratio of all parameters together that both hold; buffers are left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from bertviz_core.checkpoints.results import TensorGrid, TensorLocation
+from bertviz_core.checkpoints.results import BUFFER, TensorGrid, TensorLocation
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.parameters.components import inside_layer
 from bertviz_core.parameters.ledger import header_ledger
@@ -16,7 +16,6 @@ from bertviz_core.parameters.results import Ledger, Parameter
 MAX_ROWS = 48
 MAX_OUTSIDE = 24
 NUMBER = re.compile(r"\d+")
-BUFFER = "buffer"
 
 
 def locations(checkpoint: Checkpoint) -> tuple[TensorLocation, ...]:
@@ -42,7 +41,7 @@ def tensor_grid(tensors: Sequence[TensorLocation], numbers: Sequence[float]) -> 
     Where a layer has more than MAX_ROWS tensors (a mixture of experts), those whose names differ only in numbers
     share a cell, which shows the largest of them.
     """
-    rows = [(tensor, value) for tensor, value in zip(tensors, numbers, strict=True) if tensor.component != BUFFER]
+    rows = [(tensor, value) for tensor, value in zip(tensors, numbers, strict=True) if not tensor.is_buffer]
     inside = [(tensor, value) for tensor, value in rows if tensor.layer is not None]
     outside = [(tensor, value) for tensor, value in rows if tensor.layer is None]
     places = list(dict.fromkeys(tensor.inside for tensor, _ in inside))

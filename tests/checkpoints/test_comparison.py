@@ -94,6 +94,16 @@ def test_the_change_of_all_is_that_of_all_numbers_in_one_row(settings: Settings,
     assert found.relative_change == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_buffer_is_no_part_of_the_change_of_all(settings: Settings, base: Path) -> None:
+    """A stored table of position ids, whose norm is far above that of any weight, stays out of the ratio."""
+    ids = {"embeddings.position_ids": torch.arange(512)[None]}
+    other = edited(base, lambda tensors: {**{name: value * 1.25 for name, value in tensors.items()}, **ids})
+    save_file({**load_file(base / "model.safetensors"), **ids}, base / "model.safetensors", metadata={"format": "pt"})
+    found = compared(base, other, settings)
+    assert found.relative_change == pytest.approx(0.25, rel=1e-6)
+    assert [each.name for each in found.tensors if each.location.is_buffer] == list(ids)
+
+
 def test_names_that_one_side_lacks_and_shapes_that_differ_are_listed(settings: Settings, base: Path) -> None:
     def change(tensors: Tensors) -> Tensors:
         kept = {name: value for name, value in tensors.items() if not name.startswith("pooler.dense.bias")}

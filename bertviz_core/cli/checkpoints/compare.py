@@ -77,7 +77,7 @@ def compare_lines(comparison: CheckpointComparison, behaviours: Behaviour | None
     lines = [
         f"{comparison.first} -> {comparison.second}: {len(comparison.tensors):,} tensors in both, "
         f"{len(comparison.added):,} added, {len(comparison.removed):,} removed, {len(comparison.resized):,} resized",
-        f"relative change of all that both hold: {comparison.relative_change:.3e}",
+        f"relative change of all parameters that both hold: {comparison.relative_change:.3e}",
         "",
         *(f"added    {_name(tensor.name)} {tensor.shape}" for tensor in comparison.added),
         *(f"removed  {_name(tensor.name)} {tensor.shape}" for tensor in comparison.removed),

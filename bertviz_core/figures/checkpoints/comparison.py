@@ -169,8 +169,9 @@ def change_figure(
 
 def most_changed(comparison: CheckpointComparison) -> str:
     """The tensor shown to begin with: the one that moved most."""
-    finite = [each for each in comparison.tensors if math.isfinite(each.relative_change) and each.first_norm > 0]
-    return max(finite or comparison.tensors, key=lambda each: each.relative_change).name
+    parameters = [each for each in comparison.tensors if not each.location.is_buffer]
+    finite = [each for each in parameters if math.isfinite(each.relative_change) and each.first_norm > 0]
+    return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name
 
 
 @figure("cosines", "checkpoint_cosines", "two models' hidden states of a text", ("other",))

@@ -294,7 +294,7 @@ def first_matrix(statistics: CheckpointStatistics) -> str:
 
 def drawn_deviation(statistics: CheckpointStatistics, tensor: TensorStatistics) -> float | None:
     """Standard deviation of the initialisation that a tensor's values are compared with; None for what has none."""
-    matrix = len(tensor.shape) > 1 and tensor.location.component != "buffer"
+    matrix = len(tensor.shape) > 1 and not tensor.location.is_buffer
     return statistics.standard_deviations[0] if matrix else None
 
 

@@ -23,7 +23,7 @@ from ui.cache import ledgers, models, sources
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
-from ui.views.checkpoint.texts import BEHAVIOUR, COMPARE, COPIED, EQUAL, behaviour_code, compare_code
+from ui.views.checkpoint.texts import BEHAVIOUR, COMPARE, COPIED, EQUAL, WHOLE_CHANGE, behaviour_code, compare_code
 from ui.widgets import controls, run_model
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table
@@ -136,7 +136,7 @@ def _names(comparison: CheckpointComparison) -> None:
     equal = sum(each.changed == 0 and each.relative_change == 0 for each in comparison.tensors)
     with st.container(horizontal=True):
         whole = number(comparison.relative_change) if comparison.tensors else "–"
-        st.metric("Relative change", whole, help="Of all numbers together that both hold.")
+        st.metric("Relative change", whole, help=WHOLE_CHANGE)
         st.metric("Tensors in both", f"{len(comparison.tensors):,}", help="Of one shape, whatever their number format.")
         st.metric("Unchanged", f"{equal:,}", help="Every number of them is the same.")
         st.metric("Added", f"{len(comparison.added):,}", help=f"Only in {comparison.second}.")

@@ -109,6 +109,7 @@ COPIED = (
     "written."
 )
 EQUAL = "The same checkpoint twice: every change is exactly 0."
+WHOLE_CHANGE = "Of all parameters together that both hold; buffers, such as position ids, are left out."
 
 
 def weights_code(source: ModelSource, ledger: Ledger) -> str:
