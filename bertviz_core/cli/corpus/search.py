@@ -20,7 +20,7 @@ from bertviz_core.text import escape_controls, repair_surrogates
 from bertviz_core.trace.tokenization import load_tokenizer
 
 WHERE_HELP = "Only rows with this value of a column, such as topic=sport, year=1999 or note=null."
-INDEX_HELP = "Search by the index beside the corpus; it is made where there is none, or none of these vectors."
+INDEX_HELP = "Search by an index, kept on this machine; it is made where there is none, or none of these vectors."
 OWN = ("row", "score")
 """Facts of a hit, beside which its columns stand; `text` is no name that a column of an input can have."""
 LONGEST = 60
@@ -44,7 +44,7 @@ def search_command(
     source = resolve(corpus.manifest.model, settings)
     loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
     vector = query_vector(corpus, loaded, tokenizer, source, settings, words)
-    hits = search(corpus, words, vector, int(count), where, _index(corpus) if indexed else None)
+    hits = search(corpus, words, vector, int(count), where, _index(corpus, settings) if indexed else None)
     print_notices(hits.notices)
     if as_json:
         print_json(hits_json(hits))
@@ -98,19 +98,19 @@ def _columns(columns: Any) -> str:
     return ", ".join(f"{printable_token(name)}={printable_token(str(value))}" for name, value in columns.items())
 
 
-def _index(corpus: Corpus) -> SearchIndex | None:
-    """The index beside a corpus, made where there is none that fits it."""
+def _index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
+    """The index of a corpus, made where there is none that fits it."""
     try:
-        opened = open_index(corpus)
+        opened = open_index(corpus, settings)
     except CorpusError as error:
         print_notices((f"{error} It is made again now.",))
         opened = None
     if opened is not None:
         return opened
     with typer.progressbar(length=corpus.rows, label="Index", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        make_index(corpus, lambda done, _: bar.update(done - bar.pos))
-    facts = index_facts(corpus)
+        make_index(corpus, settings, lambda done, _: bar.update(done - bar.pos))
+    facts = index_facts(corpus, settings)
     if facts is not None:
         told = f"recall@{facts.count} {facts.recall:.1%} on {facts.queries:,} held-back rows"
         print_notices((f"Index of {facts.rows:,} rows made in {facts.seconds_to_make:,.0f} s: {told}.",))
-    return open_index(corpus)
+    return open_index(corpus, settings)

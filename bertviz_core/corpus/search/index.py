@@ -1,13 +1,20 @@
-"""A search index beside a corpus: a graph of neighbours (HNSW), made on request, its recall measured and kept with it.
+"""A search index of a corpus: a graph of neighbours (HNSW), made on request, its recall measured and kept with it.
 
 Hierarchical navigable small worlds: Malkov & Yashunin 2018. A query follows the graph from row to row, so it looks at
 some thousand rows of a million. It may miss some of the nearest, for that and because it keeps every number in one byte
 (beside float16 that took 40 % less time to make and half the time to ask, at the same recall); what it gives gets its
 cosine from the corpus' own vectors.
+
+A graph is native code's data and is not checked as it is followed, so a made-up one could end the process. That is why
+an index never lies beside the corpus, which may come from anyone: it is kept in the folder of this installation's
+vectors, to which it alone writes, and only indexes from there are read.
 """
 
 import hashlib
+import os
+import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,18 +25,21 @@ import msgspec
 import numpy as np
 from jaxtyping import Float, Int
 
-from bertviz_core.corpus.files import write_whole
+from bertviz_core.corpus.files import refusal, write_whole
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
 from bertviz_core.corpus.search.results import IndexFacts, RankedRows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 if TYPE_CHECKING:
     from usearch.index import Index
 
 INDEX_FILE, FACTS_FILE = "index.usearch", "index.json"
+INDEXES_FOLDER = "search-indexes"
+"""Below the folder of kept vectors; holds a folder for each indexed corpus."""
 FORMAT_VERSION = 1
 WORTHWHILE = 1_000_000
 """Rows from which on an index is suggested: below, an exact search takes less than half a second."""
@@ -73,14 +83,21 @@ class SearchIndex:
     """usearch's index of all rows; a key is a row."""
 
 
-def make_index(corpus: Corpus, tell: Progress | None = None) -> IndexFacts:
-    """An index of all rows, written beside the corpus; one that is there is replaced when the new one is whole.
+def index_folder(corpus: Corpus, settings: Settings) -> Path:
+    """Where this installation keeps its index of a corpus; of corpora at two paths, two folders."""
+    path = str(corpus.path.resolve()).encode("utf-8", "surrogateescape")
+    return settings.vector_store_dir / INDEXES_FOLDER / hashlib.blake2b(path, digest_size=16).hexdigest()
+
+
+def make_index(corpus: Corpus, settings: Settings, tell: Progress | None = None) -> IndexFacts:
+    """An index of all rows, kept by this installation; an earlier one is replaced when the new one is whole.
 
     Some rows are held back until the others are in the graph; looked for in it and by comparison with every row, they
     give the recall. As many rows are then looked at for a query as the recall of 0.95 needs, if it can be reached.
 
     Args:
         corpus: the corpus.
+        settings: name the folder of kept vectors and its limit; indexes unused the longest make room.
         tell: called as tell(rows done, rows); what it raises ends the work, and nothing is written.
 
     Raises:
@@ -88,11 +105,16 @@ def make_index(corpus: Corpus, tell: Progress | None = None) -> IndexFacts:
     """
     started = perf_counter()
     graph, trial = built_graph(corpus.vectors(), tell)
-    _write(corpus.path / INDEX_FILE, graph)
+    folder = index_folder(corpus, settings)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise refusal(folder, error) from error
+    _write(folder / INDEX_FILE, graph)
     facts = IndexFacts(
         format_version=FORMAT_VERSION,
         fingerprint=corpus.fingerprint,
-        sha256=_digest(corpus.path / INDEX_FILE),
+        sha256=_digest(folder / INDEX_FILE),
         rows=corpus.rows,
         dimensions=corpus.dimensions,
         connectivity=CONNECTIVITY,
@@ -106,7 +128,8 @@ def make_index(corpus: Corpus, tell: Progress | None = None) -> IndexFacts:
         seconds_per_query=trial.seconds_per_query,
     )
     raw = msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n"
-    write_whole(corpus.path / FACTS_FILE, lambda file: file.write(raw))
+    write_whole(folder / FACTS_FILE, lambda file: file.write(raw))
+    _make_room(folder, settings.max_store_bytes)
     return facts
 
 
@@ -142,14 +165,14 @@ def built_graph(
     return graph, trial
 
 
-def index_facts(corpus: Corpus) -> IndexFacts | None:
-    """What the index beside a corpus is worth; None where there is none.
+def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
+    """What this installation's index of a corpus is worth; None where there is none.
 
     Raises:
         CorpusError: it was made of another state of the corpus, by another version, or is damaged.
     """
     try:
-        with (corpus.path / FACTS_FILE).open("rb") as file:
+        with (index_folder(corpus, settings) / FACTS_FILE).open("rb") as file:
             raw = file.read(MAX_FACTS_NBYTES + 1)
     except FileNotFoundError:
         return None
@@ -169,19 +192,21 @@ def index_facts(corpus: Corpus) -> IndexFacts | None:
     return facts
 
 
-def open_index(corpus: Corpus) -> SearchIndex | None:
-    """The index beside a corpus; None where there is none.
+def open_index(corpus: Corpus, settings: Settings) -> SearchIndex | None:
+    """This installation's index of a corpus; None where there is none.
 
     Its file is compared with its digest when it is first opened, and again when it has changed.
 
     Raises:
         CorpusError: as index_facts; or its file is missing or damaged.
     """
-    facts, path = index_facts(corpus), corpus.path / INDEX_FILE
+    facts, path = index_facts(corpus, settings), index_folder(corpus, settings) / INDEX_FILE
     if facts is None:
         return None
     try:
         state = path.stat()
+        with suppress(PermissionError):  # of another user's folder the time of use stays
+            os.utime(path.parent)
         return _opened(path.absolute(), (state.st_size, state.st_mtime_ns, state.st_ino), facts)
     except (OSError, RuntimeError, ValueError) as error:
         raise CorpusError(
@@ -290,6 +315,17 @@ def _write(path: Path, graph: "Index") -> None:
             raise OSError(0, str(error)) from error
 
     write_whole(path, save)
+
+
+def _make_room(kept: Path, max_nbytes: int) -> None:
+    """Remove indexes, those unused the longest first, until all take at most so many bytes; this one stays."""
+    folders = [(folder.stat().st_mtime_ns, folder) for folder in kept.parent.iterdir() if folder != kept]
+    taken = sum(file.stat().st_size for file in kept.parent.glob("*/*"))
+    for _, folder in sorted(folders):
+        if taken <= max_nbytes:
+            return
+        taken -= sum(file.stat().st_size for file in folder.iterdir())
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _digest(path: Path) -> str:

@@ -23,7 +23,7 @@ class RankedRows:
 
 @dataclass(frozen=True, slots=True)
 class IndexFacts:
-    """A search index beside a corpus, and how often it was right when it was tried on rows of the corpus."""
+    """A search index of a corpus, and how often it was right when it was tried on rows of the corpus."""
 
     format_version: int
     """Version of the two files."""

@@ -10,9 +10,10 @@ import pytest
 from bertviz_core.cli.corpus.search import hit_lines, hits_json
 from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search.exact import nearest_rows
-from bertviz_core.corpus.search.index import INDEX_FILE
+from bertviz_core.corpus.search.index import INDEX_FILE, index_folder
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.settings import Settings
 from tests.cli.conftest import Command
 from tests.helpers.made_corpora import made_columns, made_corpus
 
@@ -47,21 +48,23 @@ def test_json_has_the_nearest_rows_with_their_columns(tmp_path: Path, command: C
     np.testing.assert_allclose(scores, ranked.scores, atol=1e-5)
 
 
-def test_an_index_is_made_once_and_then_used(tmp_path: Path, command: Command) -> None:
+def test_an_index_is_made_once_and_then_used(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path / "store"))
     corpus = wide(tmp_path / "mine")
+    file = index_folder(corpus, Settings.from_environment()) / INDEX_FILE
     first = command("corpus", "search", str(corpus.path), QUERY, "--index")
     assert first.returncode == 0, first.stderr
     assert "recall@10" in first.stderr
     assert "301 of 301 rows searched" in first.stdout
-    made = (corpus.path / INDEX_FILE).stat().st_mtime_ns
+    made = file.stat().st_mtime_ns
     again = json.loads(command("corpus", "search", str(corpus.path), QUERY, "--index", "--json").stdout)
-    assert (again["method"], (corpus.path / INDEX_FILE).stat().st_mtime_ns) == ("index", made)
+    assert (again["method"], file.stat().st_mtime_ns) == ("index", made)
     assert 0.9 <= again["recall"] <= 1
-    (corpus.path / INDEX_FILE).write_bytes(b"broken")
+    file.write_bytes(b"broken")
     mended = command("corpus", "search", str(corpus.path), QUERY, "--index")
     assert mended.returncode == 0
     assert "is missing or damaged" in mended.stderr
-    assert (corpus.path / INDEX_FILE).stat().st_size > 1000
+    assert file.stat().st_size > 1000
 
 
 @pytest.mark.parametrize(

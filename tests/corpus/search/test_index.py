@@ -1,5 +1,7 @@
-"""An index beside a corpus: its recall is the one it says, and one that is stale or damaged is refused."""
+"""An index of a corpus: its recall is the one it says, and one that is stale or damaged is refused."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,11 +16,13 @@ from bertviz_core.corpus.search.index import (
     FACTS_FILE,
     INDEX_FILE,
     index_facts,
+    index_folder,
     make_index,
     nearest_in_index,
     open_index,
 )
 from bertviz_core.errors import CorpusError, SupersededError
+from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, ROWS, made_corpus
 
 
@@ -27,12 +31,12 @@ def corpus(tmp_path: Path) -> Corpus:
     return made_corpus(tmp_path / "mine")
 
 
-def test_an_index_gives_true_rows_with_true_cosines(corpus: Corpus) -> None:
+def test_an_index_gives_true_rows_with_true_cosines(corpus: Corpus, settings: Settings) -> None:
     told: list[tuple[int, int]] = []
-    facts = make_index(corpus, lambda done, total: told.append((done, total)))
-    index = open_index(corpus)
+    facts = make_index(corpus, settings, lambda done, total: told.append((done, total)))
+    index = open_index(corpus, settings)
     assert index is not None
-    assert index.facts == facts == index_facts(corpus)
+    assert index.facts == facts == index_facts(corpus, settings)
     assert told[-1] == (ROWS, ROWS)
     assert (facts.rows, facts.dimensions, facts.fingerprint) == (ROWS, DIMENSIONS, corpus.fingerprint)
     vectors, hits = corpus.vectors(), 0
@@ -47,9 +51,9 @@ def test_an_index_gives_true_rows_with_true_cosines(corpus: Corpus) -> None:
     assert facts.recall >= 0.95
 
 
-def test_every_row_is_in_the_index_those_held_back_too(corpus: Corpus) -> None:
-    make_index(corpus)
-    index, vectors = open_index(corpus), corpus.vectors()
+def test_every_row_is_in_the_index_those_held_back_too(corpus: Corpus, settings: Settings) -> None:
+    make_index(corpus, settings)
+    index, vectors = open_index(corpus, settings), corpus.vectors()
     assert index is not None
     assert index.graph.contains(np.arange(ROWS)).all()
     looked_for = np.arange(0, ROWS, 9)
@@ -58,74 +62,101 @@ def test_every_row_is_in_the_index_those_held_back_too(corpus: Corpus) -> None:
     assert np.mean(firsts == looked_for) >= 0.9
 
 
-def test_recall_is_that_of_rows_that_were_not_in_the_graph(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recall_is_that_of_rows_that_were_not_in_the_graph(
+    corpus: Corpus, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A search that always misses half of what is near is found out."""
     ranked = index_module._ranked
     monkeypatch.setattr(index_module, "_ranked", lambda *given: index_module.RankedRows(
         ranked(*given).rows[::2], ranked(*given).scores[::2]
     ))  # fmt: skip
-    assert make_index(corpus).recall == pytest.approx(0.5, abs=0.02)
+    assert make_index(corpus, settings).recall == pytest.approx(0.5, abs=0.02)
 
 
-def test_without_an_index_there_is_none(corpus: Corpus) -> None:
-    assert open_index(corpus) is None
-    assert index_facts(corpus) is None
+def test_without_an_index_there_is_none(corpus: Corpus, settings: Settings) -> None:
+    assert open_index(corpus, settings) is None
+    assert index_facts(corpus, settings) is None
 
 
-def test_an_index_of_another_state_of_the_corpus_is_refused(corpus: Corpus) -> None:
-    make_index(corpus)
+def test_an_index_of_another_state_of_the_corpus_is_refused(corpus: Corpus, settings: Settings) -> None:
+    make_index(corpus, settings)
     shard = shard_path(corpus.path, 0)
     shard.write_bytes(shard.read_bytes())
     with pytest.raises(CorpusError, match="made before the corpus was changed"):
-        open_index(open_corpus(corpus.path))
+        open_index(open_corpus(corpus.path), settings)
 
 
-def test_a_damaged_index_is_refused(corpus: Corpus) -> None:
-    make_index(corpus)
-    path, facts = corpus.path / INDEX_FILE, (corpus.path / FACTS_FILE).read_bytes()
+def test_a_damaged_index_is_refused(corpus: Corpus, settings: Settings) -> None:
+    make_index(corpus, settings)
+    folder = index_folder(corpus, settings)
+    path, facts = folder / INDEX_FILE, (folder / FACTS_FILE).read_bytes()
     whole = path.read_bytes()
     for raw in (b"", whole[:-100], whole[:200], whole[:500] + b"\xff" + whole[501:]):
         path.write_bytes(raw)
         with pytest.raises(CorpusError, match="missing or damaged; make the index again"):
-            open_index(corpus)
+            open_index(corpus, settings)
     path.unlink()
     with pytest.raises(CorpusError, match="missing or damaged"):
-        open_index(corpus)
+        open_index(corpus, settings)
     for words, raw in {
         "is damaged": b"{",
         "another version": facts.replace(b'"format_version": 1', b'"format_version": 7'),
         "corpus was changed": facts.replace(b'"rows": 1301', b'"rows": 1300'),
     }.items():
-        (corpus.path / FACTS_FILE).write_bytes(raw)
+        (folder / FACTS_FILE).write_bytes(raw)
         with pytest.raises(CorpusError, match=words):
-            index_facts(corpus)
+            index_facts(corpus, settings)
 
 
-def test_one_that_is_left_leaves_nothing_behind(corpus: Corpus) -> None:
+def test_an_index_that_came_with_the_corpus_is_not_read(corpus: Corpus, settings: Settings) -> None:
+    """Whatever its digest says: a graph is followed unchecked, so one that somebody else made could end the process."""
+    make_index(corpus, settings)
+    for name in (INDEX_FILE, FACTS_FILE):
+        (index_folder(corpus, settings) / name).replace(corpus.path / name)
+    assert open_index(corpus, settings) is None
+    assert index_facts(corpus, settings) is None
+
+
+def test_indexes_unused_the_longest_make_room(tmp_path: Path, settings: Settings) -> None:
+    settings = replace(settings, vector_store_dir=tmp_path / "store")
+    first, second, third = (made_corpus(tmp_path / name) for name in ("first", "second", "third"))
+    for each in (first, second):
+        make_index(each, settings)
+    for ago, each in enumerate((second, first)):  # the first was used last
+        os.utime(index_folder(each, settings), (ago, ago))
+    nbytes = sum(path.stat().st_size for path in index_folder(first, settings).iterdir())
+    make_index(third, replace(settings, max_store_bytes=round(2.5 * nbytes)))
+    assert [open_index(each, settings) is None for each in (first, second, third)] == [False, True, False]
+    make_index(second, replace(settings, max_store_bytes=1))
+    assert [open_index(each, settings) is None for each in (first, second, third)] == [True, False, True]
+
+
+def test_one_that_is_left_leaves_nothing_behind(corpus: Corpus, settings: Settings) -> None:
     before = sorted(path.name for path in corpus.path.iterdir())
 
     def leave(done: int, total: int) -> None:
         raise SupersededError
 
     with pytest.raises(SupersededError):
-        make_index(corpus, leave)
+        make_index(corpus, settings, leave)
     assert sorted({path.name for path in corpus.path.iterdir()} - {"vectors.npy"}) == [
         name for name in before if name != "vectors.npy"
     ]
+    assert open_index(corpus, settings) is None
 
 
-def test_a_corpus_of_one_row_has_an_index(tmp_path: Path) -> None:
+def test_a_corpus_of_one_row_has_an_index(tmp_path: Path, settings: Settings) -> None:
     corpus = made_corpus(tmp_path / "one", rows=1, shards=1)
-    facts = make_index(corpus)
+    facts = make_index(corpus, settings)
     assert (facts.queries, facts.recall) == (0, 1.0)
-    index = open_index(corpus)
+    index = open_index(corpus, settings)
     assert index is not None
     assert nearest_in_index(index, corpus.vectors(), np.ones(DIMENSIONS, dtype=np.float32), 3).rows.tolist() == [0]
 
 
-def test_facts_are_kept_as_they_are(corpus: Corpus) -> None:
-    facts = make_index(corpus)
-    kept = msgspec.json.decode((corpus.path / FACTS_FILE).read_bytes())
+def test_facts_are_kept_as_they_are(corpus: Corpus, settings: Settings) -> None:
+    facts = make_index(corpus, settings)
+    kept = msgspec.json.decode((index_folder(corpus, settings) / FACTS_FILE).read_bytes())
     assert kept["recall"] == facts.recall
     write_manifest(corpus.path, MANIFEST)
-    assert index_facts(open_corpus(corpus.path)) == facts
+    assert index_facts(open_corpus(corpus.path), settings) == facts

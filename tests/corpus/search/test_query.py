@@ -81,10 +81,10 @@ def test_a_filter_leaves_the_nearest_of_its_rows(corpus: Corpus) -> None:
         search(corpus, "x", QUERY, 5, "colour=red")
 
 
-def test_an_index_is_named_with_its_recall_and_a_filter_does_without(tmp_path: Path) -> None:
+def test_an_index_is_named_with_its_recall_and_a_filter_does_without(tmp_path: Path, settings: Settings) -> None:
     own = made_corpus(tmp_path / "own")
-    make_index(own)
-    index = open_index(own)
+    make_index(own, settings)
+    index = open_index(own, settings)
     hits = search(own, "x", QUERY, 3, index=index)
     assert (hits.method, hits.recall) == ("index", index.facts.recall if index else None)
     assert "recall@10" in hits.notices[0]

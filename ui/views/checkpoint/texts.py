@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.results import TensorChange
 from bertviz_core.checkpoints.rounding import Rounding
-from bertviz_core.checkpoints.tensor_map import BUFFER
 from bertviz_core.checkpoints.tensor_statistics import BINS
 from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.models.skeleton import TASK_CLASSES
@@ -141,7 +140,7 @@ def compare_code(
     ends = (
         f"a, b = a.double(), b.double()\nprint(((b - a).norm() / a.norm()).item())   # {change.relative_change:.6g}\n"
     )
-    if rounds and change.location.component != BUFFER:
+    if rounds and not change.location.is_buffer:
         tensor = change.location.module_name
         return f"import torch\n{_model(source, ledger)}a = model.state_dict()[{tensor!r}]\n{rounds}{ends}"
     return (

@@ -132,7 +132,7 @@ def _values(fingerprint: str, column: str, _corpus: Corpus) -> ColumnValues:
 
 
 def hits(named: NamedCorpus, text: str, where: str, count: int) -> CorpusHits:
-    """The rows nearest to a text, by the index beside the corpus where there is one.
+    """The rows nearest to a text, by this machine's index of the corpus where there is one.
 
     Raises:
         BertvizError: as query_vector and search; or the model that made the corpus is not here.
@@ -152,7 +152,7 @@ def _vector(fingerprint: str, key: SourceKey, text: str, _corpus: Corpus) -> Flo
 def _hits(
     fingerprint: str, text: str, where: str, count: int, _corpus: Corpus, _vector: Float[np.ndarray, " dimensions"]
 ) -> CorpusHits:
-    return search(_corpus, text, _vector, count, where, open_index(_corpus))
+    return search(_corpus, text, _vector, count, where, open_index(_corpus, settings()))
 
 
 def duplicates(named: NamedCorpus, threshold: float) -> DuplicateGroups:
