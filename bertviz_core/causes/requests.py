@@ -16,8 +16,9 @@ from bertviz_core.causes.targets import (
 )
 from bertviz_core.errors import TextError
 from bertviz_core.models.loading import LoadedModel, load_model
+from bertviz_core.models.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.predictions.labelled.probe import probe_predictions, read_probe
+from bertviz_core.predictions.labelled.probe import MAX_FILE_NBYTES, probe_predictions, read_probe
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import NEXT_SENTENCE
 from bertviz_core.predictions.loading import HeadModel, load_head
@@ -193,7 +194,8 @@ def named_probe(argument: str) -> tuple[Probe, str]:
         path, _, label = argument.rpartition("@")
     path = path or argument
     try:
-        data = Path(path).read_bytes()
+        with open_regular(Path(path)) as file:
+            data = file.read(2 * MAX_FILE_NBYTES + 1)
     except (OSError, ValueError) as error:
         raise TextError(
             f"The probe {quoted(escape_controls(path), 60)} cannot be read; give the file that Save the probe wrote."

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -11,9 +11,10 @@ from bertviz_core.causes.targets import Target, check_place, made_target
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.own_files import npy_header, open_regular
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.results import SentencePlan
-from bertviz_core.text import decimals, escape_controls, quoted
+from bertviz_core.text import counted, decimals, escape_controls, quoted
 from bertviz_core.trace.forward import forward, hidden_states
 from bertviz_core.trace.inputs import reset_model_state
 from bertviz_core.trace.results import Tokens
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import torch
 
 BETWEEN = "->"
+MAX_DIMENSIONS = 1_000_000
+"""Most numbers of a direction in a file."""
 """Stands between the two texts of a direction."""
 
 
@@ -153,12 +156,18 @@ def file_direction(path: str) -> Float[np.ndarray, " hidden"]:
     asked = f"The direction {quoted(escape_controls(path), 60)}"
     form = f"give a .npy file of one vector, or two texts as TEXT{BETWEEN}TEXT."
     try:
-        found: Any = np.load(Path(path), mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # numpy and zipfile raise whatever a damaged file leads to
+        with open_regular(Path(path)) as file:
+            shape, _, dtype = npy_header(file)
+            if len(shape) != 1 or dtype.kind not in "fiu":
+                raise TextError(f"{asked} is no vector of numbers; {form}")
+            if shape[0] > MAX_DIMENSIONS:
+                raise TextError(f"{asked} says it has {shape[0]:,} numbers; at most {MAX_DIMENSIONS:,} are read.")
+            vector = np.fromfile(file, dtype, shape[0])
+    except (OSError, ValueError) as error:
         raise TextError(f"{asked} cannot be read; {form}") from error
-    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "fiu":
-        raise TextError(f"{asked} is no vector of numbers; {form}")
-    return np.array(found, dtype=np.float64)
+    if len(vector) < shape[0]:
+        raise TextError(f"{asked} is cut off: it has {len(vector):,} of its {counted(shape[0], 'number')}; {form}")
+    return vector.astype(np.float64)
 
 
 def _said(name: str) -> str:

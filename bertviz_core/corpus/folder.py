@@ -1,21 +1,23 @@
 """A corpus folder opened for reading: its vectors as a map of the file, its columns and rows on request."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.corpus.files import write_whole
+from bertviz_core.corpus.files import MAX_NBYTES, read_footer, read_shard, row_group_rows, unpacked, write_whole
 from bertviz_core.corpus.manifest import read_manifest
 from bertviz_core.corpus.results import ColumnKind, Manifest
 from bertviz_core.corpus.rows import column_kind, matching
 from bertviz_core.errors import CorpusError
-from bertviz_core.text import counted, first_line, quoted
+from bertviz_core.models.own_files import npy_header, open_regular
+from bertviz_core.text import counted, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +96,7 @@ class Corpus:
             yield start, np.asarray(vectors[start : start + size], dtype=np.float32)
 
     def column(self, name: str) -> "pa.ChunkedArray":
-        """A column whole, in the order of the rows.
+        """A column whole, in the order of the rows; texts as dictionaries of each row group.
 
         Raises:
             CorpusError: there is none of this name, or a shard cannot be read.
@@ -102,7 +104,15 @@ class Corpus:
         import pyarrow as pa
 
         self._check_columns([name])
-        parts = [self._table(shard, [name]).column(name) for shard in range(self.manifest.shards)]
+        parts, nbytes = [], 0
+        for shard in range(self.manifest.shards):
+            parts.append(self._table(shard, [name]).column(name))
+            nbytes += parts[-1].nbytes
+            if nbytes > MAX_NBYTES:
+                raise CorpusError(
+                    f"The column {quoted(name)} of {quoted(self.path.name)} takes more than {MAX_NBYTES // 1024**3} "
+                    "GiB and is not read whole; choose a column of shorter values."
+                )
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=parts[0].type)
 
     def read(self, rows: Sequence[int], columns: Sequence[str]) -> "pa.Table":
@@ -121,7 +131,7 @@ class Corpus:
         if wanted.size and not 0 <= wanted.min() <= wanted.max() < self.rows:
             raise IndexError(f"rows 0 to {self.rows - 1} are there")
         shards = np.searchsorted(self.starts, wanted, side="right") - 1
-        parts, order = [self._table(0, columns, [])], []
+        parts, order = [unpacked(self._table(0, columns, []))], []
         for shard in np.unique(shards).tolist():
             places = np.flatnonzero(shards == shard)
             parts.append(self._rows(shard, wanted[places] - self.starts[shard], columns))
@@ -150,31 +160,18 @@ class Corpus:
         """Some rows of a shard, by their place in it, in the order given."""
         import pyarrow as pa
 
-        counts = _row_group_counts(self._footer(shard))
+        counts = row_group_rows(read_footer(shard_path(self.path, shard)))
         starts = np.concatenate([[0], np.cumsum(counts)])
         groups = np.searchsorted(starts, places, side="right") - 1
         read = np.unique(groups)
         table = self._table(shard, columns, read.tolist())
         # What is read begins with the first group wanted, and those between that are not wanted are not in it.
         offsets = np.concatenate([[0], np.cumsum(np.asarray(counts)[read])])
-        return table.take(pa.array(places - starts[groups] + offsets[np.searchsorted(read, groups)]))
+        return unpacked(table.take(pa.array(places - starts[groups] + offsets[np.searchsorted(read, groups)])))
 
     def _table(self, shard: int, columns: Sequence[str], row_groups: list[int] | None = None) -> "pa.Table":
         """Some columns of a shard, of all its row groups or of some."""
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
-
-        path = shard_path(self.path, shard)
-        try:
-            with ParquetFile(path) as file:
-                if row_groups is None:
-                    return file.read(list(columns))
-                return file.read_row_groups(row_groups, list(columns))
-        except (OSError, pa.ArrowException) as error:
-            raise _damaged(path, error) from error
-
-    def _footer(self, shard: int) -> "FileMetaData":
-        return _footer(shard_path(self.path, shard))
+        return read_shard(shard_path(self.path, shard), columns, row_groups)
 
     def _check_columns(self, names: Sequence[str]) -> None:
         for name in names:
@@ -213,8 +210,9 @@ def write_vectors(corpus: Corpus) -> None:
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         for shard in range(corpus.manifest.shards):
-            for chunk in corpus._table(shard, [VECTOR_COLUMN]).column(VECTOR_COLUMN).chunks:
-                file.write(np.ascontiguousarray(chunk.flatten().to_numpy(), dtype=dtype).data)
+            for group in range(read_footer(shard_path(corpus.path, shard)).num_row_groups):
+                for chunk in corpus._table(shard, [VECTOR_COLUMN], [group]).column(VECTOR_COLUMN).chunks:
+                    file.write(np.ascontiguousarray(chunk.flatten().to_numpy(), dtype=dtype).data)
 
     write_whole(corpus.path / VECTORS_FILE, write)
 
@@ -225,9 +223,10 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
     Raises:
         CorpusError: as open_corpus, but for a corpus that is not finished.
     """
+    _check_present(path, manifest)
     paths = [shard_path(path, index) for index in range(manifest.shards)]
     with ThreadPoolExecutor(FOOTER_READERS) as pool:
-        footers = list(pool.map(_footer, paths))
+        footers = list(pool.map(read_footer, paths))
     columns = _columns(manifest, footers[0])
     for shard, footer in zip(paths, footers, strict=True):
         if trouble := _shard_trouble(manifest, footer, footers[0]):
@@ -239,10 +238,37 @@ def opened(path: Path, manifest: Manifest) -> Corpus:
             f"{manifest.rows:,}; embed the corpus again."
         )
     digest = hashlib.sha256(repr(manifest).encode("utf-8", "backslashreplace"))
+    nbytes = 0
     for shard in paths:
         facts = shard.stat()
+        nbytes += facts.st_size
         digest.update(f"{facts.st_size} {facts.st_mtime_ns};".encode())
+    needed = manifest.rows * manifest.dimensions * np.dtype(manifest.vector_dtype).itemsize
+    if nbytes < needed:  # vectors are stored as they are, so shards are never smaller than those that they hold
+        raise CorpusError(
+            f"The shards of {quoted(path.name)} have {nbytes:,} bytes, and its {counted(manifest.rows, 'vector')} "
+            f"alone take {needed:,}; embed the corpus again."
+        )
     return Corpus(path, manifest, starts, columns, digest.hexdigest())
+
+
+def _check_present(path: Path, manifest: Manifest) -> None:
+    """Refuse a folder with fewer shards than its manifest says, before any of them is opened.
+
+    Raises:
+        CorpusError: names the first that is missing.
+    """
+    try:
+        with os.scandir(path / SHARDS_FOLDER) as entries:
+            there = sum(entry.name.endswith(".parquet") for entry in entries)
+    except OSError:
+        there = 0
+    if there < manifest.shards:
+        first = next(index for index in range(manifest.shards) if not shard_path(path, index).exists())
+        raise CorpusError(
+            f"{quoted(shard_path(path, first).name)} of {quoted(path.name)} is missing: {there:,} of its "
+            f"{counted(manifest.shards, 'shard')} are there; embed the corpus again."
+        )
 
 
 def _columns(manifest: Manifest, footer: "FileMetaData") -> dict[str, ColumnKind]:
@@ -269,40 +295,12 @@ def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaD
     return ""
 
 
-def _footer(path: Path) -> "FileMetaData":
-    """The footer of a shard, which stands at its end, so that a file cut off has none.
-
-    Raises:
-        CorpusError: the shard is not there, or damaged.
-    """
-    import pyarrow as pa
-    from pyarrow.parquet import read_metadata
-
-    if not path.exists():
-        raise CorpusError(
-            f"{quoted(path.name)} of {quoted(path.parent.parent.name)} is missing; embed the corpus again."
-        )
-    try:
-        return read_metadata(path)
-    except (OSError, pa.ArrowException) as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> CorpusError:
-    return CorpusError(
-        f"{quoted(path.name)} of {quoted(path.parent.parent.name)} is cut off or damaged "
-        f"({first_line(error, {str(path): 'it'})}); embed the corpus again."
-    )
-
-
-def _row_group_counts(footer: "FileMetaData") -> list[int]:
-    return [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
-
-
 def _mapped(path: Path) -> np.memmap | None:
     """The array in a file as a map of it; None where there is none that is whole."""
     try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        with open_regular(path) as file:
+            shape, fortran_order, dtype = npy_header(file)
+            order: Literal["F", "C"] = "F" if fortran_order else "C"
+            return np.memmap(file, dtype, "r", file.tell(), shape, order)
+    except (OSError, ValueError, OverflowError):
         return None
-    return mapped if isinstance(mapped, np.memmap) else None

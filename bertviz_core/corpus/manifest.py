@@ -8,8 +8,10 @@ import msgspec
 from bertviz_core.corpus.files import write_whole
 from bertviz_core.corpus.results import Manifest
 from bertviz_core.errors import CorpusError
+from bertviz_core.models.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.sentences.plan import adapted, recommended
+from bertviz_core.sentences.plan import MAX_PROMPT, adapted, recommended
+from bertviz_core.sentences.reading.columns import MAX_COLUMNS
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted
@@ -20,7 +22,7 @@ MAX_NBYTES = 64 * 1024**2
 """Most bytes of a manifest: the names of a quarter of a million input files fit in."""
 MAX_COUNT = 10**12
 """Most rows, and the most of anything else that is counted."""
-MAX_SHARDS, MAX_DIMENSIONS = 1_000_000, 1_000_000
+MAX_SHARDS, MAX_DIMENSIONS = 100_000, 100_000
 SHA256 = re.compile(r"[0-9a-f]{64}")
 CHANGES = {
     "code_version": "was begun by another version of Inside BERT",
@@ -64,7 +66,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / FILE
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             raw = file.read(MAX_NBYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise CorpusError(
@@ -139,6 +141,10 @@ def _trouble(manifest: Manifest) -> str:
         return f"{rows:,} rows in {shards:,} shards of at most {most:,}"
     if manifest.text_column not in (None, "text") or manifest.layer < 0:
         return "text_column or layer"
+    if len(manifest.columns) > MAX_COLUMNS:
+        return f"{len(manifest.columns):,} columns; at most {MAX_COLUMNS:,} are read"
+    if len(manifest.prompt) > MAX_PROMPT:
+        return f"a prompt of {len(manifest.prompt):,} characters; at most {MAX_PROMPT:,} are read"
     names = [column.name for column in manifest.columns]
     if len(set(names)) < len(names) or not {"vector", "text", "tokens", "truncated"}.isdisjoint(names):
         return "two columns of one name"

@@ -47,8 +47,19 @@ def matching(column: "pa.ChunkedArray", name: str, value: str) -> Bool[np.ndarra
     if value.strip().lower() == NULL:
         chosen = pc.is_null(column, nan_is_null=True)
     else:
-        chosen = pc.fill_null(pc.equal(column, _scalar(column.type, name, value)), False)
+        chosen = pc.fill_null(_equal(column, _scalar(column.type, name, value)), False)
     return np.asarray(chosen.to_numpy(), dtype=np.bool_)
+
+
+def _equal(column: "pa.ChunkedArray", value: "pa.Scalar") -> "pa.ChunkedArray":
+    """Which cells equal a value; the values of a dictionary are compared once each, and never unpacked."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return pc.equal(column, value)
+    chunks = [pc.equal(chunk.dictionary, value).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, type=pa.bool_())
 
 
 def _scalar(dtype: "pa.DataType", name: str, value: str) -> "pa.Scalar":

@@ -4,6 +4,7 @@ A folder comes from a stranger: a name in it may be a link to any file of this m
 device. What is opened is looked at before (where it really is, how large) and once more when it is open.
 """
 
+import errno
 import json
 import os
 import stat
@@ -11,10 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError
 from bertviz_core.text import quoted
+
+if TYPE_CHECKING:
+    import numpy as np
 
 CONFIG_NBYTES = 8 * 1024**2
 """Most bytes of a config: a million labels fit, and nothing that fills the memory when it is parsed."""
@@ -26,8 +30,10 @@ VOCABULARY_NBYTES = 64 * 1024**2
 """Most bytes of one file of a tokenizer; the largest known, of a quarter of a million words, have half of it."""
 DENSE_NBYTES = 512 * 1024**2
 """Most bytes of a dense layer behind the pooling."""
-OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Opening a pipe would wait for one who writes; and what became a link since it was looked at is not followed."""
+OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Opening a pipe would wait for one who writes."""
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+"""What became a link since it was looked at is not followed."""
 
 
 def present(folder: Path, name: str) -> bool:
@@ -71,6 +77,42 @@ def is_own_file(folder: Path, name: str) -> bool:
     return True
 
 
+def open_regular(path: Path, flags: int = 0) -> BufferedReader:
+    """An ordinary file, open for reading: no pipe that waits for one who writes, no device that never ends.
+
+    Args:
+        path: where it is.
+        flags: further flags of os.open.
+
+    Raises:
+        OSError: it cannot be opened, or is no ordinary file.
+    """
+    descriptor = os.open(path, OPEN_FLAGS | flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def npy_header(file: BufferedReader) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
+    """Shape, order (whether Fortran's) and type of the array that np.save wrote; the file stands before its values.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no such file, holds Python objects, or is of a version that is for names in records alone.
+    """
+    import numpy as np
+
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    version = np.lib.format.read_magic(file)
+    if version not in readers:
+        raise ValueError(f"version {version}")
+    shape, fortran_order, dtype = readers[version](file)
+    if dtype.hasobject:
+        raise ValueError("objects")
+    return shape, fortran_order, dtype
+
+
 @contextmanager
 def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
     """A file of a model's folder, open for reading.
@@ -80,8 +122,7 @@ def opened(folder: Path, name: str) -> Iterator[BufferedReader]:
     """
     path = own_file(folder, name)
     try:
-        with os.fdopen(os.open(path, OPEN_FLAGS), "rb") as file:
-            _check_regular(name, os.fstat(file.fileno()).st_mode)
+        with open_regular(path, NO_LINK) as file:
             yield file
     except OSError as error:
         raise _unreadable(name, error) from error

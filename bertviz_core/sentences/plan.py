@@ -23,15 +23,8 @@ from bertviz_core.text import quoted
 
 ADAPTER_FILE = "adapter_config.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
-LENGTH_FILES = (
-    "sentence_bert_config.json",
-    "sentence_roberta_config.json",
-    "sentence_distilbert_config.json",
-    "sentence_camembert_config.json",
-    "sentence_albert_config.json",
-    "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json",
-)
+LENGTH_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+LENGTH_FILES = tuple(f"sentence_{family}_config.json" for family in LENGTH_FAMILIES)
 ENCODERS_ALONE = frozenset(
     {
         "blenderbot", "blenderbot-small", "longt5", "m2m_100", "marian", "mt5", "pegasus", "pegasus_x", "prophetnet",
@@ -42,6 +35,8 @@ ENCODERS_ALONE = frozenset(
 decoder's vectors, for the text moved by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
 VECTOR_TASK = "feature-extraction"
+MAX_PROMPT = 10_000
+"""Most characters of a prompt."""
 NO_PROMPT = "none"
 """Asks for no prompt, where no prompt of the checkpoint is called so."""
 MODULES_FILE = "modules.json"
@@ -180,7 +175,7 @@ def sentence_config(folder: Path) -> SentenceConfig:
     """The settings in a checkpoint's folder; none where it has no such files.
 
     Raises:
-        CheckpointError: a file is damaged, or not the folder's own.
+        CheckpointError: a file is damaged, or not the folder's own, or a prompt is too long.
     """
     library_config = read_json(folder, PROMPTS_FILE) if present(folder, PROMPTS_FILE) else {}
     length_config = next((read_json(folder, name) for name in LENGTH_FILES if present(folder, name)), {})
@@ -190,6 +185,10 @@ def sentence_config(folder: Path) -> SentenceConfig:
         if isinstance(prompt_table, dict)
         else {}
     )
+    if long := [name for name, text in prompts.items() if len(text) > MAX_PROMPT]:
+        raise CheckpointError(
+            f"The prompt {quoted(long[0], 40)} in {PROMPTS_FILE} has more than {MAX_PROMPT:,} characters; shorten it."
+        )
     return SentenceConfig(
         prompts=prompts or None,
         prompt=prompts.get(str(library_config.get("default_prompt_name")), ""),

@@ -1,5 +1,6 @@
 """Targets of a hidden state: numbers of transformers' own run, as they are and multiplied with a vector of length 1."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,7 @@ def test_what_is_no_direction_is_told(tmp_path: Path) -> None:
     (tmp_path / "text.npy").write_text("no array")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "map.npy").read_bytes()[:40])
     (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04")
-    for name in (*files, "text.npy", "cut.npy", "zip.npy", "nowhere.npy"):
+    os.mkfifo(tmp_path / "pipe.npy")
+    for name in (*files, "text.npy", "cut.npy", "zip.npy", "pipe.npy", "nowhere.npy"):
         with pytest.raises(TextError, match="is no vector of numbers|cannot be read"):
             file_direction(str(tmp_path / name))

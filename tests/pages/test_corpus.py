@@ -303,3 +303,18 @@ def test_a_corpus_without_texts_says_so_where_they_are_needed(tmp_path: Path, mo
         assert not sentences(opened("corpus", view=view)), view
     for view in ("Heads", "Probes"):
         assert "keeps no texts" in sentences(opened("corpus", view=view))[0]
+
+
+def test_every_view_of_one_row_is_a_figure_or_a_sentence(
+    tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_corpus(tmp_path / "one", 1, seeded_vectors(0))
+    monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(tmp_path))
+    at = opened("corpus", corpus="one", model=tiny)
+    for view in VIEWS:
+        at.query_params["view"] = view
+        at.run()
+        assert not at.exception, view
+    assert [said(each.value) for each in opened("corpus", corpus="one", view="Clusters").error] == [
+        "Clusters need at least two rows, and this corpus has 1."
+    ]

@@ -57,6 +57,8 @@ def corpus_clusters(
         CorpusError: fewer rows than clusters, a count that is not offered, or a vector with NaN or infinity.
     """
     rows = len(vectors)
+    if rows < 2:
+        raise CorpusError(f"Clusters need at least two rows, and this corpus has {rows}.")
     wanted, most = (count, MAX_CLUSTERS) if method == "k-means" else (least, MAX_FITTED["HDBSCAN"])
     if not 2 <= wanted <= min(rows, most):
         what = "clusters" if method == "k-means" else "rows as the least of a cluster"

@@ -43,7 +43,9 @@ def column_values(column: "pa.ChunkedArray", named: int = NAMED) -> ColumnValues
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if number and pc.count_distinct(column).as_py() > named:
         return _ranges(np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64), missing, named)
-    encoded = pc.dictionary_encode(column.cast(kind)).combine_chunks()
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    encoded = column.unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.DictionaryArray.from_arrays([], pa.array([], kind))
     codes = np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)

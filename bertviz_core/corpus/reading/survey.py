@@ -14,7 +14,7 @@ from bertviz_core.corpus.reading.types import joined, plain
 from bertviz_core.corpus.results import CorpusColumn, InputFile, InputSurvey, ShardRows
 from bertviz_core.corpus.rows import column_kind
 from bertviz_core.errors import CorpusError
-from bertviz_core.sentences.reading.columns import USUAL_COLUMNS, listed
+from bertviz_core.sentences.reading.columns import MAX_COLUMNS, USUAL_COLUMNS, listed
 from bertviz_core.sentences.reading.delimited import DELIMITERS
 from bertviz_core.text import counted, quoted
 
@@ -194,6 +194,11 @@ def _sizes(reader: Reader, positions: Sequence[int], table: "pa.Table", name: st
 def _columns(schema: "pa.Schema", text_column: str, notices: list[str]) -> tuple[CorpusColumn, ...]:
     """The columns beside the texts; one that has the name of a corpus' own column gets another, and a notice."""
     others = [field for field in schema if field.name != text_column]
+    if len(others) > MAX_COLUMNS:
+        raise CorpusError(
+            f"The input has {len(others):,} columns beside the texts; at most {MAX_COLUMNS:,} are kept. Give an input "
+            "with those that you need."
+        )
     names = {field.name for field in others}
     columns = []
     for field in others:

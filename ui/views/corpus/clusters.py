@@ -27,7 +27,7 @@ def clusters_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     corpus = named.corpus
     with row:
         method = controls.cluster_method()
-        most = min(MAX_CLUSTERS, corpus.rows)
+        most = max(min(MAX_CLUSTERS, corpus.rows), 2)
         few = min(FEW_CLUSTERS, most)
         count = controls.whole_number("Clusters", "clusters", 2, most, few) if method == "k-means" else few
     clusters = cache.clusters(named, method, count, FEWEST_ROWS)

@@ -1,0 +1,120 @@
+"""Shards that lie or swell are refused before they are read, and a text that many rows share is in memory once."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bertviz_core.corpus import files
+from bertviz_core.corpus.files import read_footer, read_shard, row_group_rows, unpacked
+from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
+from bertviz_core.corpus.manifest import FILE, write_manifest
+from bertviz_core.errors import CorpusError
+from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, made_columns, made_corpus
+
+LONG = "a text of a hundred kilobytes " * 3_400
+GROUPS, GROUP_ROWS = 80, 500
+
+
+@pytest.fixture(scope="module")
+def swollen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40,000 rows of one text of 100 kB: 4 GB unpacked, some kilobytes in the file."""
+    path = tmp_path_factory.mktemp("swollen") / "shards" / "part-00000.parquet"
+    path.parent.mkdir()
+    group = pa.table({"text": pa.DictionaryArray.from_arrays(pa.array([0] * GROUP_ROWS, pa.int32()), [LONG])})
+    with pq.ParquetWriter(path, group.schema, compression="zstd", store_schema=False) as file:
+        for _ in range(GROUPS):
+            file.write_table(group)
+    return path
+
+
+def test_a_text_that_many_rows_share_is_in_memory_once_for_a_row_group(swollen: Path) -> None:
+    assert row_group_rows(read_footer(swollen)) == [GROUP_ROWS] * GROUPS
+    table = read_shard(swollen, ["text"])
+    assert table.num_rows == GROUPS * GROUP_ROWS
+    assert table.nbytes < 2 * GROUPS * len(LONG)
+    assert unpacked(table.slice(7, 2)).column("text").to_pylist() == [LONG, LONG]
+
+
+def test_cells_that_fill_the_memory_are_not_unpacked(swollen: Path) -> None:
+    with pytest.raises(CorpusError, match="take 3,891 MiB; at most 2,048 are read at once. Ask for fewer rows"):
+        unpacked(read_shard(swollen, ["text"]))
+
+
+def test_what_a_footer_declares_is_compared_with_the_file(tmp_path: Path) -> None:
+    """Runs of one letter, each text another: a dictionary saves nothing, and the file is a thousandth of it."""
+    path = tmp_path / "shards" / "part-00000.parquet"
+    path.parent.mkdir()
+    runs = pa.table({"text": ["a" * (100_000 + row) for row in range(900)], "n": range(900)})
+    pq.write_table(runs, path, compression="zstd", use_dictionary=False)
+    with pytest.raises(CorpusError, match=r"unpacks to 8\d MiB; at most 6\d are read of a shard of its size"):
+        read_shard(path, ["text"])
+    assert read_shard(path, ["n"]).num_rows == 900
+
+
+def test_a_shard_of_too_many_columns_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "shards" / "part-00000.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({f"c{place}": [1] for place in range(2_005)}), path)
+    with pytest.raises(CorpusError, match="it declares 2,005 columns"):
+        read_footer(path)
+
+
+@pytest.mark.parametrize("name", [FILE, "shards/part-00001.parquet"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    made_corpus(tmp_path)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(CorpusError, match="it is not an ordinary file"):
+        open_corpus(tmp_path)
+
+
+def test_vectors_in_a_pipe_are_made_again_from_the_shards(tmp_path: Path) -> None:
+    corpus = made_corpus(tmp_path)
+    expected = np.array(corpus.vectors())
+    (tmp_path / VECTORS_FILE).unlink()
+    os.mkfifo(tmp_path / VECTORS_FILE)
+    np.testing.assert_array_equal(corpus.vectors(), expected)
+
+
+def test_shards_smaller_than_their_vectors_are_refused(tmp_path: Path) -> None:
+    """Equal vectors as a dictionary: the map of all of them would be many times the folder."""
+    made_corpus(tmp_path)
+    manifest = replace(MANIFEST, rows=200_000, rows_per_shard=200_000, shards=1)
+    part = {name: values[:1] * manifest.rows for name, values in made_columns().items() if name != "vector"}
+    flat = pa.array(np.zeros(manifest.rows * DIMENSIONS, dtype=np.float16))
+    table = pq.read_table(shard_path(tmp_path, 0)).schema
+    pq.write_table(
+        pa.table({**part, "vector": pa.FixedSizeListArray.from_arrays(flat, DIMENSIONS)}).cast(table),
+        shard_path(tmp_path, 0), compression="zstd",
+    )  # fmt: skip
+    write_manifest(tmp_path, manifest)
+    with pytest.raises(CorpusError, match="and its 200,000 vectors alone take 2,800,000"):
+        open_corpus(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"shards": 1_000_000, "rows": 10**9, "rows_per_shard": 1_000}, "1,000,000,000 rows in 1,000,000 shards"),
+        ({"shards": 100_000, "rows": 10**8, "rows_per_shard": 1_000}, "3 of its 100,000 shards are there"),
+        ({"prompt": "p" * 10_001}, "a prompt of 10,001 characters"),
+    ],
+)
+def test_counts_are_compared_before_anything_is_done(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    made_corpus(tmp_path)
+    write_manifest(tmp_path, replace(MANIFEST, **changes))
+    with pytest.raises(CorpusError, match=words):
+        open_corpus(tmp_path)
+
+
+def test_a_column_that_fills_the_memory_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bertviz_core.corpus.folder.MAX_NBYTES", 5_000)
+    with pytest.raises(CorpusError, match="The column 'text' .* is not read whole"):
+        made_corpus(tmp_path).column("text")
+    assert files.MAX_NBYTES == 2 * 1024**3
