@@ -50,7 +50,7 @@ def device_nbytes(device: str) -> int | None:
 
 
 def copy_tensors(name: str, tensors: "Iterable[torch.Tensor]", device: str) -> None:
-    """Give tensors memory of their own on a device: they are a map of a file, and one cut short would end the process.
+    """Give tensors memory of their own on a device, aligned as its kernels want it; read from a file they are not.
 
     Args:
         name: the model's.

@@ -1,6 +1,7 @@
 """The Hub, through huggingface_hub: what is in its cache on this machine, a config, a header by range requests."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,12 @@ from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTens
 from bertviz_core.models.untrusted.offline import guard_requests
 
 TIMEOUT_S = 10.0
+HUB_PART = r"[A-Za-z0-9](?:[\w.-]{0,94}\w)?"
+HUB_REVISION = r"[\w.-]{1,64}(?:/[\w.-]{1,64})*"
+HUB_NAME = re.compile(
+    rf"(?!.*\.\.)(?![^@]*(?:--|\.git(?:@|\Z))){HUB_PART}(?:/{HUB_PART})?(?:@{HUB_REVISION})?", re.ASCII
+)
+"""A repository as the Hub names them (huggingface_hub.utils.validate_repo_id), and a revision behind it."""
 INDEX_FILE = "model.safetensors.index.json"
 
 

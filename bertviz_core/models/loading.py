@@ -294,7 +294,9 @@ def _base_class(config: "PreTrainedConfig") -> Any:
 def read_weights(
     name: str, folder: Path, config: "PreTrainedConfig", dtype: Dtype, auto_class: Any
 ) -> "tuple[PreTrainedModel, Mapping[str, Any]]":
-    """A model whose weights are a map of the file, and what transformers says of missing and unexpected keys.
+    """A model with its weights, and what transformers says of missing and unexpected keys.
+
+    The files are read, not mapped: one that is written over while it is mapped would end the process.
 
     Args:
         name: name of the model, for messages.
@@ -322,6 +324,7 @@ def read_weights(
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
+            disable_mmap=True,
         )
     except ImportError as error:
         raise CheckpointError(f"{name!r} needs a package that is not installed: {first_line(error)}") from error

@@ -5,7 +5,6 @@ machine, the Hub itself. Nothing here imports torch, and nothing runs a model's 
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -66,7 +65,6 @@ def verify_bundled(name: str = DEFAULT_MODEL, files: Iterable[str] | None = None
 
 Readiness = Literal["ready", "hub", "structure"]
 Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
-HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?(@[\w.-]{1,64}(/[\w.-]{1,64})*)?", re.ASCII)
 NAME_LIMIT = 300
 NEAR = 0.75
 """Likeness of two names, 0 to 1, from which one may have been meant for the other."""
@@ -146,7 +144,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         config = entry.config if cached is None else _with_own_labels(entry.config, cached)
         check_entries(name, config, settings)
         return ModelSource(shown_name, "catalogue", config, None, entry.hub_id, "catalogue", cached is not None)
-    if not HUB_NAME.fullmatch(name):
+    if not hub.HUB_NAME.fullmatch(name):
         raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.{_closest(name, settings)}")
     return _hub_source(name, settings)
 
@@ -226,7 +224,7 @@ def _offer(name: str, is_local: bool, settings: Settings) -> Offer:
         ready = any(present(settings.models_dir / name, file) for file in (SINGLE_FILE, INDEX_FILE))
         return Offer(name, "ready" if ready else "structure", None)
     hub_id, _, revision = (name if entry is None else entry.hub_id).partition("@")
-    if HUB_NAME.fullmatch(hub_id) and hub.cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
+    if hub.HUB_NAME.fullmatch(hub_id) and hub.cached_folder(hub_id, revision or None, (SINGLE_FILE, INDEX_FILE)):
         return Offer(name, "ready", parameters, task)
     return Offer(name, "hub" if settings.allow_hub else "structure", parameters, task)
 

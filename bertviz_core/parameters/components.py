@@ -28,14 +28,20 @@ def layer_numbers(rows: list[Parameter]) -> list[Parameter]:
     return [replace(row, layer=plain_index[row.layer]) if row.layer is not None else row for row in rows]
 
 
+def count_in(config: Mapping[str, Any], key: str, default: int) -> int:
+    """A count of a config; the default where it says none, nothing (null) or less than 1."""
+    value = config.get(key)
+    return value if isinstance(value, int) and value > 0 else default
+
+
 def layer_applications(config: Mapping[str, Any]) -> dict[int, int]:
     """How often one forward pass runs each stored layer, where that is not once (ALBERT, Funnel).
 
     ALBERT (Lan et al. 2020, section 3.1) shares parameters across layers: layer i uses group i // (layers / groups).
     """
     if config.get("model_type") == "albert":
-        layers = int(config.get("num_hidden_layers", 12))
-        groups, inner = int(config.get("num_hidden_groups", 1)), int(config.get("inner_group_num", 1))
+        layers = count_in(config, "num_hidden_layers", 12)
+        groups, inner = count_in(config, "num_hidden_groups", 1), count_in(config, "inner_group_num", 1)
         uses = Counter(int(layer / (layers / groups)) for layer in range(layers))
         return {group * inner + index: count for group, count in uses.items() for index in range(inner)}
     if config.get("model_type") == "funnel":

@@ -15,6 +15,7 @@ from bertviz_core.parameters.components import (
     BLOCK,
     COMPONENTS,
     component_of,
+    count_in,
     inside_layer,
     is_stack_or_embedding,
     part_of,
@@ -26,6 +27,8 @@ LEGACY = (
     {"from": ["LayerNorm.gamma"], "to": ["LayerNorm.weight"]},
     {"from": ["LayerNorm.beta"], "to": ["LayerNorm.bias"]},
 )
+MOST_DIGITS = 9
+"""Of a place in a list of modules."""
 OLD_NAMES = (".gamma", ".beta")
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 """A number that stands for a layer or a group; the catalogue's names have * in its place."""
@@ -174,12 +177,19 @@ def reading_order(name: str, role: ParameterRole, layer: int | None) -> tuple[in
 def _classify(name: str, model_type: str, prefix: str, wrapped: bool) -> tuple[ParameterRole, int | None]:
     """NameClassifier.classify; remembered, since the checkpoints of a family share their names."""
     *modules, leaf = name.split(".")
-    form = ".".join(["0" if module.isdecimal() else module for module in modules] + [leaf])
+    form = ".".join([_form_of(module) for module in modules] + [leaf])
     role = _role_of_form(form, model_type, prefix, wrapped)
     if not role.counters:
         return role, None
     layer, *inner = [int(modules[position]) for position in role.counters]
     return role, layer * BLOCK + inner[0] if inner else layer
+
+
+def _form_of(module: str) -> str:
+    """The module's name, or 0 for a place in a list; more digits than any place has are a name like others."""
+    if not module.isdecimal():
+        return module
+    return "0" if len(module) <= MOST_DIGITS else "digits"
 
 
 @lru_cache(maxsize=MAX_FORMS)
@@ -220,7 +230,7 @@ def unsaved_rows(
 ) -> list[Parameter]:
     """Rows of the tables of positions that the class computes and never saves, as wide as the model's vectors."""
     stored, dtype = {row.name for row in rows}, rows[0].dtype if rows else "float32"
-    shape = int(config.get("max_position_embeddings", 1024)), int(config.get("d_model", 1024))
+    shape = count_in(config, "max_position_embeddings", 1024), count_in(config, "d_model", 1024)
     absent = [name for name in own.unsaved if name not in stored]
     return [classifier.named_row(name, shape, dtype, None, trainable=False) for name in absent]
 

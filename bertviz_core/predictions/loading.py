@@ -185,7 +185,7 @@ def _share_base(model: "PreTrainedModel", base: "PreTrainedModel", task: str) ->
 
 
 def _own_memory(model: "PreTrainedModel", base: LoadedModel) -> None:
-    """Copy what is still a map of the file, the head, to the base's device."""
+    """Copy the head, which is still where its file was read to, to the base's device."""
     shared = {id(tensor) for tensor in (*base.model.parameters(), *base.model.buffers())}
     own = {id(each): each for each in (*model.parameters(), *model.buffers()) if id(each) not in shared}
     copy_tensors(base.name, own.values(), base.device)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from random import Random
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.device import device_kind
 from bertviz_core.models.families import family
 from bertviz_core.models.loading import LoadedModel
@@ -16,7 +17,14 @@ from bertviz_core.sentences.results import EdgeTokens, SentencePlan
 from bertviz_core.text import repair_surrogates
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
-from bertviz_core.trace.tokenization import PYTHON_MAX_CHARACTERS, TextTokenizer, TokenLimit, check_room, tokenize
+from bertviz_core.trace.tokenization import (
+    PYTHON_MAX_CHARACTERS,
+    TextTokenizer,
+    TokenLimit,
+    check_ids,
+    check_room,
+    tokenize,
+)
 from bertviz_core.trace.verification import check_batches
 
 CHUNK_SENTENCES = 512
@@ -145,10 +153,12 @@ def _rows(tokenizer: TextTokenizer, texts: list[str]) -> list[SentenceRow]:
     try:
         with tokenizer.lock:
             encoding = backend(texts, truncation=limit is not None, max_length=limit, **options)
+            if not backend.is_fast:
+                check_ids(tokenizer.name, chain.from_iterable(encoding["input_ids"]))
             check_room(tokenizer, max(map(len, encoding["input_ids"]), default=0))
             at_limit = [index for index, ids in enumerate(encoding["input_ids"]) if len(ids) == limit]
             whole = backend([texts[index] for index in at_limit], **options)["input_ids"] if at_limit else []
-    except TextError:
+    except BertvizError:
         raise
     except Exception as error:  # tokenizers raise whatever a text or a limit leads to
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read these sentences: {error}") from error

@@ -35,8 +35,8 @@ ENCODERS_ALONE = frozenset(
 decoder's vectors, for the text moved by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
 VECTOR_TASK = "feature-extraction"
-MAX_PROMPT = 10_000
-"""Most characters of a prompt."""
+MAX_PROMPT, MAX_MODULES = 10_000, 100
+"""Most characters of a prompt, and most modules."""
 NO_PROMPT = "none"
 """Asks for no prompt, where no prompt of the checkpoint is called so."""
 MODULES_FILE = "modules.json"
@@ -265,6 +265,8 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
         entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
     except (TypeError, KeyError) as error:
         raise CheckpointError(f"{MODULES_FILE} is not a list of modules with type and path ({error}).") from error
+    if len(entries) > MAX_MODULES:
+        raise CheckpointError(f"{MODULES_FILE} lists {len(entries):,} modules; at most {MAX_MODULES} are read.")
     for _, module_folder in entries:
         if (
             "\\" in module_folder

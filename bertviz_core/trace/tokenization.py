@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.models.families import family
 from bertviz_core.models.files import tokenizer_folder
 from bertviz_core.models.skeleton import model_config
 from bertviz_core.models.sources import TOKENIZER_NAMES, ModelSource, verify_bundled
+from bertviz_core.models.untrusted.entries import described
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, repair_surrogates
 from bertviz_core.trace.isolated.backend import read_backend
@@ -77,6 +78,7 @@ def token_limit(config: Mapping[str, Any], model_max_length: int, max_tokens: in
     return min(reversed(limits), key=lambda limit: limit.tokens or 0)
 
 
+MAX_ID = 2**31 - 1
 PYTHON_MAX_CHARACTERS = 20_000
 """A tokenizer written in Python may need time that grows with the square of a word's length."""
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "special_tokens_mask", "offset_mapping", "length")
@@ -212,6 +214,8 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
     except Exception as error:  # tokenizers raise whatever a text or a limit leads to
         raise TextError(f"The tokenizer of {tokenizer.name!r} cannot read this text: {error}") from error
     ids = list(encoding["input_ids"])
+    if not backend.is_fast:  # a fast one has whole numbers alone
+        check_ids(tokenizer.name, ids)
     encoded: dict[str, Any] = {"input_ids": ids, "added": list(encoding["special_tokens_mask"])}
     encoded["other"] = _other_inputs(encoding, len(ids))
     if "token_type_ids" in encoding:
@@ -229,6 +233,20 @@ def _encode(tokenizer: TextTokenizer, text: str, pair: str | None, limit: int | 
         encoded["sequence"] = _sequence(encoded["added"], pair is not None)
         encoded["word_ids"] = encoded["offsets"] = None
     return encoded
+
+
+def check_ids(name: str, ids: Iterable[Any]) -> None:
+    """Refuse a tokenizer that gives no ids: a vocabulary may lack its unknown token, or number its words in texts.
+
+    Raises:
+        CheckpointError: names the first that is none.
+    """
+    for token_id in ids:
+        if isinstance(token_id, bool) or not isinstance(token_id, int) or not 0 <= token_id <= MAX_ID:
+            raise CheckpointError(
+                f"The tokenizer of {name!r} gives {described(token_id)} where an id belongs, a whole number: its "
+                "vocabulary is damaged. Put in the files that tokenizer.save_pretrained writes."
+            )
 
 
 def _other_inputs(encoding: Mapping[str, Any], count: int) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from transformers.utils import logging
 
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.device import copy_tensors
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.skeleton import build_skeleton
 from bertviz_core.models.sources import folder_source, resolve
@@ -347,6 +348,21 @@ def test_a_model_is_built_while_the_weights_of_another_are_read(bert: Path, monk
         finally:
             may_go_on.set()
         assert long.result(60).num_hidden_layers == LAYERS
+
+
+def test_weights_that_are_written_over_while_they_are_loaded_end_nothing(
+    bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A map of a file that is cut short ends the process at the first look at it."""
+    expected = load(bert).model.state_dict()
+
+    def cut_and_copy(*arguments: Any) -> None:
+        (bert / "model.safetensors").write_bytes(b"")
+        copy_tensors(*arguments)
+
+    monkeypatch.setattr("bertviz_core.models.loading.copy_tensors", cut_and_copy)
+    loaded = load(bert).model.state_dict()
+    assert all(torch.equal(value, expected[name]) for name, value in loaded.items())
 
 
 def test_a_model_is_where_the_settings_say(bert: Path) -> None:

@@ -7,16 +7,21 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_hub.utils import validate_repo_id
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from bertviz_core.errors import BertvizError, CheckpointError, ModelNotFoundError
 from bertviz_core.models.catalog.bundled import BUNDLED
+from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import bundled_folder, local_names, offers, resolve, verify_bundled
 from bertviz_core.parameters.ledger import parameter_ledger, source_ledger
@@ -266,3 +271,21 @@ def test_no_name_is_guessed_where_none_is_near(settings: Settings) -> None:
     with pytest.raises(ModelNotFoundError) as refused:
         resolve("no-such-model", settings)
     assert "Did you mean" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["models--x--private", "org/na..me", "org/name-", "a.git", "a/b.git@main", "org/.name", "a/b@..c"]
+)
+@pytest.mark.parametrize("allow_hub", [False, True])
+def test_a_name_that_the_hub_cannot_have_is_refused_in_a_sentence(
+    settings: Settings, name: str, allow_hub: bool
+) -> None:
+    with pytest.raises(ModelNotFoundError, match="No model .* found"):
+        resolve(name, dataclasses.replace(settings, allow_hub=allow_hub))
+    assert all(offer.name == name for offer in offers(dataclasses.replace(settings, allowed_models=(name,))))
+
+
+@given(st.from_regex(re.compile(r"[\w.@/-]{1,40}", re.ASCII), fullmatch=True))
+def test_every_name_that_is_asked_for_is_one_that_the_hub_can_have(name: str) -> None:
+    if HUB_NAME.fullmatch(name):
+        validate_repo_id(name.partition("@")[0])

@@ -193,3 +193,21 @@ def test_a_name_is_known_or_not_without_the_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True False None bert []"
+
+
+@pytest.mark.parametrize("digits", ["9" * 10, "9" * 5_000])
+def test_more_digits_than_any_list_has_places_are_a_name(digits: str) -> None:
+    names = [f"encoder.layer.{place}.attention.self.query.weight" for place in ("0", digits)]
+    header = CheckpointHeader(tuple(stored(name, 3, 3) for name in names), ("model.safetensors",), 0)
+    ledger = header_ledger("x", {"model_type": "bert", "architectures": ["BertModel"]}, header)
+    assert {row.name: row.layer for row in ledger.parameters} == {names[0]: 0, names[1]: None}
+
+
+@pytest.mark.parametrize("nothing", [None, 0, -1])
+@pytest.mark.parametrize("model_type", ["albert", "marian", "pegasus", "bert", "funnel", "t5"])
+def test_a_size_that_is_null_is_the_default_size(model_type: str, nothing: int | None) -> None:
+    sizes = ("max_position_embeddings", "d_model", "num_hidden_layers", "num_hidden_groups", "inner_group_num")
+    config = {"model_type": model_type, "architectures": [facts(model_type).base_class]}
+    header = CheckpointHeader((stored("encoder.layers.0.fc1.weight", 3, 5),), ("model.safetensors",), 0)
+    empty = header_ledger("x", {**config, **dict.fromkeys(sizes, nothing)}, header)
+    assert empty.parameters == header_ledger("x", config, header).parameters

@@ -317,3 +317,18 @@ def test_a_plan_says_whether_the_checkpoint_asks_for_it(tmp_path: Path) -> None:
     other = adapted(own, "max", 1)
     assert not other.from_checkpoint
     assert other.reason == "As chosen: the largest value of each dimension over all tokens, after layer 0."
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("modules.json", [{"type": "x", "path": "1"}] * 101, "lists 101 modules; at most 100 are read"),
+        ("config_sentence_transformers.json", {"prompts": {"query": "q" * 10_001}}, "'query' .* 10,000 characters"),
+    ],
+)
+def test_more_than_any_checkpoint_has_is_refused(tmp_path: Path, file: str, content: object, words: str) -> None:
+    folder = save_tiny("bert", tmp_path / "many")
+    (folder / "modules.json").write_text('[{"type": "sentence_transformers.models.Transformer", "path": ""}]')
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(CheckpointError, match=words):
+        recommended(folder_source("many", folder), Settings.from_environment())

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertConfig, CanineConfig, CanineTokenizer, RoCBertTokenizer, T5Config
+from transformers import BertConfig, BlenderbotSmallConfig, CanineConfig, CanineTokenizer, RoCBertTokenizer, T5Config
 
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
 from bertviz_core.models.loading import load_model
@@ -321,3 +321,18 @@ def test_tokens_cannot_be_written_to() -> None:
         assert array is not None
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+@pytest.mark.parametrize("ids", [{"a": None}, {"a": "1"}, {"a": [1]}, {"a": 10**30}, {"a": -1}, {"a": True}, {}])
+def test_ids_that_are_none_are_refused_in_a_sentence(tmp_path: Path, ids: dict[str, object]) -> None:
+    """A tokenizer written in Python looks its words up in the file, whatever stands there."""
+    BlenderbotSmallConfig(d_model=8, vocab_size=9).save_pretrained(tmp_path)
+    special = ["__start__", "__end__", "__null__", *(["__unk__"] if ids else [])]
+    (tmp_path / "vocab.json").write_text(json.dumps({**{word: place for place, word in enumerate(special)}, **ids}))
+    (tmp_path / "merges.txt").write_text("#version\nh e@@\n")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BlenderbotSmallTokenizer"}')
+    settings = replace(SETTINGS, isolate_models=False)
+    with pytest.raises(BertvizError, match="where an id belongs|not in its vocabulary|cannot (be )?read"):
+        tokenize(load_tokenizer(folder_source("mine", tmp_path), settings), "a")
+    with pytest.raises(BertvizError, match="where an id belongs|not in its vocabulary|cannot (be )?read"):
+        list(tokenized(load_tokenizer(folder_source("mine", tmp_path), settings), ["a", "a"], SentencePlan("mean")))

@@ -14,13 +14,14 @@ from bertviz_core.models.own_files import (
     present,
     read_file,
 )
-from bertviz_core.models.safetensors.header import json_object, read_file_header
+from bertviz_core.models.safetensors.header import check_count, json_object, read_file_header
 from bertviz_core.models.safetensors.results import CheckpointHeader, StoredTensor
 from bertviz_core.text import quoted
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 ADAPTER_CONFIG = "adapter_config.json"
+MAX_FILES = 2_000
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 
 
@@ -36,6 +37,7 @@ def read_header(folder: Path) -> CheckpointHeader:
     for name in names:
         listed, read = read_file_header(folder / name)
         tensors += listed
+        check_count(folder.name, len(tensors))
         header_nbytes += read
     if len(names) > 1:
         _refuse_repeats(tensors)
@@ -118,7 +120,10 @@ def _indexed_files(folder: Path) -> tuple[str, ...]:
     weight_map = read_json(folder, INDEX_FILE, INDEX_NBYTES).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError(f"{INDEX_FILE} has no weight_map that says which file holds which tensor.")
+    check_count(INDEX_FILE, len(weight_map))
     files = dict.fromkeys(weight_map.values())
+    if len(files) > MAX_FILES:
+        raise CheckpointError(f"{INDEX_FILE} names {len(files):,} files; at most {MAX_FILES:,} are read.")
     for name in files:
         if not isinstance(name, str) or not name.endswith(".safetensors") or name != Path(name).name:
             raise CheckpointError(

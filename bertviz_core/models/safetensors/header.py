@@ -50,6 +50,8 @@ DTYPE_NBYTES: Mapping[str, float] = {name: bits / 8 for name, bits in DTYPE_BITS
 
 MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
+MAX_TENSORS = 200_000
+"""Most tensors of a checkpoint; the largest mixtures of experts have half as many."""
 MAX_AXES = 32
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 ABSENT = (-1, -1)
@@ -91,6 +93,7 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
     Raises:
         CheckpointError: an entry is not well formed, or the ranges overlap, leave gaps or miss the file's end.
     """
+    check_count(file, raw.count(b'"data_offsets"'))
     tensors = []
     position = 0
     for name, entry in _in_order(_entries(file, raw)):
@@ -110,6 +113,16 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
             f"{position:,} bytes, {payload:,} are there; fetch or save the file again."
         )
     return tensors
+
+
+def check_count(what: str, count: int) -> None:
+    """Refuse more tensors than any checkpoint has, before anything is made of them.
+
+    Raises:
+        CheckpointError: with both counts.
+    """
+    if count > MAX_TENSORS:
+        raise CheckpointError(f"{what} lists about {count:,} tensors; at most {MAX_TENSORS:,} are read.")
 
 
 def _header_length(file: str, start: bytes, size: int) -> int:

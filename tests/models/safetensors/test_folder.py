@@ -12,6 +12,7 @@ from bertviz_core.errors import CheckpointError
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.figures.parameters.tree import parameter_tree_figure
 from bertviz_core.models.safetensors.folder import INDEX_FILE, read_header
+from bertviz_core.models.safetensors.header import listed_tensors
 from bertviz_core.parameters.ledger import header_ledger
 from bertviz_core.parameters.tree import parameter_tree
 
@@ -117,3 +118,13 @@ def test_a_header_of_100_000_tensors_loses_nothing_when_it_is_folded(mixture: Pa
     assert all(drawn[parent] == total for parent, total in below.items())
     figure = parameter_tree_figure(nodes, "mixture", "sunburst", LIGHT)
     assert len(figure.to_json()) < 1_000_000
+
+
+def test_more_tensors_or_shards_than_any_checkpoint_has_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    header = b'{"a":{"data_offsets":[' + b'"data_offsets"' * 200_001
+    with pytest.raises(CheckpointError, match="lists about 200,002 tensors; at most 200,000"):
+        listed_tensors("model.safetensors", header, None)
+    names = {f"t{place}": f"{place}.safetensors" for place in range(2_001)}
+    (tmp_path / INDEX_FILE).write_text(json.dumps({"weight_map": names}))
+    with pytest.raises(CheckpointError, match="names 2,001 files; at most 2,000"):
+        read_header(tmp_path)
