@@ -1,21 +1,31 @@
 """Long work that goes on while its reader looks at another page: one board of jobs for the whole server.
 
 A job runs in a thread of its own and is found again by its key, from any page and any session; so what two readers
-want is computed once. Long jobs take turns; short ones do not wait for them.
+want is computed once. Long jobs take turns; short ones do not wait for them. One whose readers have all left ends.
 """
 
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
 from ui.cache.byte_cache import ByteCache
 
-State = Literal["waiting", "running", "done", "stopped", "failed"]
+State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
+"""Stopped is one that a reader has cancelled, left one that nobody waited for any longer."""
 T = TypeVar("T")
 TURN_S = 0.1
 """How often a job that waits for its turn looks whether it was stopped."""
+DESERTED_S = 10.0
+"""How long a job goes on after its last reader has left: who reloads a page is there again before."""
+
+
+class Waiting(Protocol):
+    """One who waits for a job."""
+
+    left_at: float | None
+    """When that one left, by perf_counter; None while there."""
 
 
 class Job(Generic[T]):
@@ -38,7 +48,9 @@ class Job(Generic[T]):
         self.result: T | None = None
         self.so_far: T | None = None
         self._work, self._turn = work, turn
-        self._stop, self._ended = Event(), Event()
+        self._stop, self._left, self._ended = Event(), Event(), Event()
+        self._readers: tuple[Waiting, ...] = ()
+        self._readers_lock = Lock()
         self._began = self._finished = perf_counter()
         self._before: tuple[int, float] | None = None
         """Steps that were done when this part of the work was first told of, and when that was."""
@@ -50,6 +62,27 @@ class Job(Generic[T]):
     def stop(self) -> None:
         """Ask it to end at its next step."""
         self._stop.set()
+
+    def join(self, reader: Waiting) -> None:
+        """Have one more who waits for it."""
+        with self._readers_lock:
+            if reader not in self._readers and not self._ended.is_set():
+                self._readers = (*self._readers, reader)
+
+    def leave(self, reader: Waiting) -> None:
+        """Have one less; where none is left it is asked to end."""
+        with self._readers_lock:
+            had, self._readers = self._readers, tuple(each for each in self._readers if each is not reader)
+            if had and not self._readers:
+                self._left.set()
+
+    def _is_wanted(self) -> bool:
+        """Whether it was not stopped, and one of its readers is there or has only just left."""
+        left = [reader.left_at for reader in self._readers]
+        gone = [at for at in left if at is not None]
+        if gone and len(gone) == len(left) and perf_counter() - max(gone) > DESERTED_S:
+            self._left.set()
+        return not self._stop.is_set() and not self._left.is_set()
 
     def wait(self, seconds: float) -> bool:
         """Whether it has ended after at most so many seconds."""
@@ -77,14 +110,14 @@ class Job(Generic[T]):
         """As a Progress of the work: how far it is.
 
         Raises:
-            SupersededError: the job is to end.
+            SupersededError: the job was stopped, or its readers have left.
         """
         if self._before is None:
             self._before = done, self._began
         elif total != self.total or done < self.done:  # texts are run, then heads are fitted to them
             self._before = done, perf_counter()
         self.done, self.total = done, total
-        if self._stop.is_set():
+        if not self._is_wanted():
             raise SupersededError
 
     def show(self, so_far: T) -> None:
@@ -102,7 +135,7 @@ class Job(Generic[T]):
                 if self._turn:
                     self._turn.release()
         except SupersededError:
-            self.state = "stopped"
+            self.state = "stopped" if self._stop.is_set() else "left"
         except BertvizError as error:  # its sentence is all of it; its traceback holds what it came from: a model
             error.__cause__ = error.__context__ = None
             self.error, self.state = error.with_traceback(None), "failed"
@@ -110,12 +143,13 @@ class Job(Generic[T]):
             self.error, self.state = error, "failed"
         finally:
             del self._work  # it holds a model too, which a job that has ended is not to keep in memory
+            self._readers = ()
             self._finished = perf_counter()
             self._ended.set()
 
     def _take_turn(self) -> None:
         while self._turn and not self._turn.acquire(timeout=TURN_S):
-            if self._stop.is_set():
+            if not self._is_wanted():
                 raise SupersededError
 
 
@@ -180,8 +214,11 @@ class JobBoard(Generic[T]):
             self._finished.pop((self, key))
 
     def _find(self, key: str) -> Job[T] | None:
-        job: Job[T] | None = self._jobs.get(key) or self._finished.get((self, key))
-        return job
+        job: Job[T] | None = self._jobs.get(key)
+        if job is not None and job.state == "left":
+            del self._jobs[key]
+            job = None
+        return job or self._finished.get((self, key))
 
     def _make_room(self, nbytes: int) -> None:
         """Let go of results until what is worked on fits beside them."""

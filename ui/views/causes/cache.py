@@ -294,5 +294,5 @@ def _awaited_list(
         longest = max((read(name, each) for each in chosen), key=len)
         agreed_cost(models.loaded(name), longest, rows)
         job = jobs().start(key, steps, partial(work, [opened_target(name, each) for each in chosen]))
-    result: T = awaited(jobs, key, job, "steps", PATIENCE_S, draw=draw)
+    result: T = awaited(jobs, key, job, "steps", PATIENCE_S, draw=draw, kind=what)
     return result

@@ -98,7 +98,7 @@ def worked_out(what: tuple[object, ...], total: int, noun: str, work: Callable[[
         st.button("Begin", type="primary", key="start_work", on_click=allow_work, args=(key,))
         st.stop()
     job = board.start(key, total, work)
-    result: T = awaited(jobs, key, job, noun, PATIENCE_S, allow_work)
+    result: T = awaited(jobs, key, job, noun, PATIENCE_S, allow_work, kind=f"corpus {what[0]}")
     return result
 
 

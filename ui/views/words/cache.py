@@ -159,5 +159,5 @@ def _awaited(
         tokens, rows = cost
         agreed_cost(models.loaded(name), tokens, rows)
         job = jobs().start(key, steps, work)
-    result: T = awaited(jobs, key, job, "steps", PATIENCE_S)
+    result: T = awaited(jobs, key, job, "steps", PATIENCE_S, kind=what)
     return result

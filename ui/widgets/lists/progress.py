@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from ui.cache.jobs import Job, JobBoard
+from ui.cache.readers import this_reader
 from ui.widgets.formatting import duration
 
 QUIET_S, CHECK_EVERY_S, POLL_S = 0.4, 0.05, 1.0
@@ -22,6 +23,7 @@ def awaited(
     patience_s: float,
     resume: Resume | None = None,
     draw: Callable[[T], None] | None = None,
+    kind: str = "",
 ) -> T:
     """The result of a job; while there is none the page shows how far it is, and ends there.
 
@@ -33,16 +35,18 @@ def awaited(
         patience_s: seconds for which the page waits without a way to end the work.
         resume: called with the key before a stopped job begins again.
         draw: shows the result as far as it is known, where the work shows it; each second, and after a stop.
+        kind: what the work is: a session has one job of a kind; by default what it counts.
 
     Raises:
         BertvizError: the job's own.
     """
+    this_reader().wait_for(kind or noun, job)
     _wait(job, noun, patience_s)
     if job.error is not None:
         board().forget(key)
         raise job.error
     if job.result is None:
-        _watch(board, key, noun, resume, draw)
+        _watch(board, key, noun, resume, draw, kind or noun)
         st.stop()
     return job.result
 
@@ -77,9 +81,12 @@ def _watch(
     noun: str,
     resume: Resume | None,
     draw: Callable[[T], None] | None,
+    kind: str,
 ) -> None:
     """How far a job is; looked at again each second, whatever page its reader comes from."""
     job = board().find(key)
+    if job is not None:
+        this_reader().wait_for(kind, job)  # anew where the connection had broken off
     if job is None or job.state in ("done", "failed"):
         st.rerun()
     so_far = job.so_far

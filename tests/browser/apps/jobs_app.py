@@ -1,0 +1,50 @@
+"""A job that goes on until it is left, for the test of readers; ?look only looks how it is."""
+
+from threading import Event
+
+import streamlit as st
+
+from ui.cache import jobs
+from ui.cache.byte_cache import ByteCache
+from ui.cache.jobs import Job, JobBoard
+from ui.widgets.lists.progress import awaited
+
+jobs.DESERTED_S = 0.5
+PAUSE_S = 0.05
+
+
+@st.cache_resource
+def board() -> JobBoard[str]:
+    """The jobs of this server."""
+    return JobBoard(10, len, ByteCache(10**6))
+
+
+@st.cache_resource
+def begun() -> list[Job[str]]:
+    """The jobs that were begun."""
+    return []
+
+
+def work(job: Job[str]) -> str:
+    """Steps without an end."""
+    pause, steps = Event(), 0
+    while True:
+        steps += 1
+        job(steps, 1_000_000)
+        pause.wait(PAUSE_S)
+
+
+@st.fragment(run_every=0.2)
+def states() -> None:
+    """How all jobs are."""
+    st.text(f"jobs: {' '.join(job.state for job in begun())}")
+
+
+if "look" in st.query_params:
+    states()
+else:
+    key = st.query_params.get("key", "one")
+    job = board().start(key, 1_000_000, work)
+    if job not in begun():
+        begun().append(job)
+    awaited(board, key, job, "steps", 0.1)
