@@ -11,7 +11,7 @@ from bertviz_core.errors import CorpusError
 from bertviz_core.models.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.plan import MAX_PROMPT, adapted, recommended
-from bertviz_core.sentences.reading.columns import MAX_COLUMNS
+from bertviz_core.sentences.reading.columns import MAX_COLUMNS, MAX_NAME
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted
@@ -143,6 +143,8 @@ def _trouble(manifest: Manifest) -> str:
         return "text_column or layer"
     if len(manifest.columns) > MAX_COLUMNS:
         return f"{len(manifest.columns):,} columns; at most {MAX_COLUMNS:,} are read"
+    if any(len(column.name) > MAX_NAME for column in manifest.columns):
+        return f"a column's name of more than {MAX_NAME:,} characters"
     if len(manifest.prompt) > MAX_PROMPT:
         return f"a prompt of {len(manifest.prompt):,} characters; at most {MAX_PROMPT:,} are read"
     names = [column.name for column in manifest.columns]

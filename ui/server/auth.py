@@ -42,7 +42,7 @@ def _lacks() -> str:
     files = " or ".join(str(path) for path in st.get_option("secrets.files"))
     if not _secrets_files():
         return f"there is no secrets file ({files})"
-    if not st.secrets.load_if_toml_exists():
+    if not _secrets_read():
         return f"the secrets file ({files}) cannot be read as TOML"
     if "auth" not in st.secrets:
         others = ", ".join(f"[{name}]" for name in st.secrets) or "nothing"
@@ -61,6 +61,14 @@ def _lacks() -> str:
 
 def _filled(section: Any, name: str) -> bool:
     return name in section and isinstance(section[name], str) and bool(section[name].strip())
+
+
+def _secrets_read() -> bool:
+    """Whether there is a secrets file that is TOML."""
+    try:
+        return bool(st.secrets.load_if_toml_exists())
+    except (OSError, UnicodeDecodeError):  # one that is not UTF-8
+        return False
 
 
 def _secrets_files() -> list[str]:
@@ -100,7 +108,7 @@ def require_sign_in() -> None:
 
 def _providers() -> tuple[str, ...] | None:
     """Names of the providers in [auth], the unnamed one as ""; None where sign-in is off."""
-    if not st.secrets.load_if_toml_exists():
+    if not _secrets_read():
         return () if _secrets_files() else None
     if "auth" not in st.secrets:
         return None

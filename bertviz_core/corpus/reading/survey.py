@@ -14,7 +14,7 @@ from bertviz_core.corpus.reading.types import joined, plain
 from bertviz_core.corpus.results import CorpusColumn, InputFile, InputSurvey, ShardRows
 from bertviz_core.corpus.rows import column_kind
 from bertviz_core.errors import CorpusError
-from bertviz_core.sentences.reading.columns import MAX_COLUMNS, USUAL_COLUMNS, listed
+from bertviz_core.sentences.reading.columns import MAX_COLUMNS, MAX_NAME, USUAL_COLUMNS, listed
 from bertviz_core.sentences.reading.delimited import DELIMITERS
 from bertviz_core.text import counted, quoted
 
@@ -199,6 +199,8 @@ def _columns(schema: "pa.Schema", text_column: str, notices: list[str]) -> tuple
             f"The input has {len(others):,} columns beside the texts; at most {MAX_COLUMNS:,} are kept. Give an input "
             "with those that you need."
         )
+    if any(len(field.name) > MAX_NAME - len("_input") for field in others):
+        raise CorpusError(f"A column of the input has a name of more than {MAX_NAME:,} characters; rename it.")
     names = {field.name for field in others}
     columns = []
     for field in others:

@@ -52,7 +52,8 @@ MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
 MAX_TENSORS = 200_000
 """Most tensors of a checkpoint; the largest mixtures of experts have half as many."""
-MAX_AXES = 32
+MAX_AXES, MAX_NAME = 32, 1_000
+"""Most axes of a tensor, and characters of its name."""
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 ABSENT = (-1, -1)
 """Stands for a shape or a range that an entry has not; no count is negative."""
@@ -189,6 +190,11 @@ def _check_entry(file: str, name: str, entry: StoredEntry) -> None:
     dtype, shape, (begin, end) = entry.dtype, entry.shape, entry.data_offsets
     if ABSENT in (shape, entry.data_offsets) or not dtype:
         raise CheckpointError(_not_counts(file, name))
+    if len(name) > MAX_NAME:
+        raise CheckpointError(
+            f"{file} is damaged: a tensor's name, {quoted(name, 40)}, has {len(name):,} characters; at most "
+            f"{MAX_NAME:,} are read."
+        )
     if len(shape) > MAX_AXES:
         raise CheckpointError(
             f"{file} is damaged: {quoted(name)} has {len(shape)} axes; at most {MAX_AXES} are supported."

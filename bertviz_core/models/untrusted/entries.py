@@ -20,6 +20,8 @@ from bertviz_core.text import quoted
 TABLE = Path(__file__).with_name("entry_kinds.json")
 MAX_DEPTH = 32
 """Levels of lists and configs inside a config; models have 5 at most."""
+MAX_LABEL = 1_000
+"""Most characters of the name of a class."""
 MAX_TEXT = 10_000
 """Characters of a text in an entry that is known; the longest gives a letter to each layer."""
 MAX_SIZE = 10**8
@@ -138,6 +140,9 @@ def _fault(entry: ConfigEntry, settings: Settings) -> str:
         return f"at most {MAX_TEXT:,} characters are read" if entry.kinds else ""
     if key in LABELS:
         count = value if isinstance(value, int) else len(value)
+        words = value.values() if isinstance(value, Mapping) else ()
+        if any(isinstance(word, str) and len(word) > MAX_LABEL for word in words):
+            return f"at most {MAX_LABEL:,} characters are read of a label"
         return _outside((count,), 0, settings.max_labels, "INSIDE_BERT_MAX_LABELS")
     if REPEATED.fullmatch(key):
         least = int(key in LAYERS) if COUNT.fullmatch(key) else -MAX_WHOLE

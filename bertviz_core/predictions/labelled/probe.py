@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import orjson
 
 from bertviz_core.errors import CheckpointError, Progress, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel
@@ -23,6 +24,8 @@ WEIGHTS, ABOUT = "probe.safetensors", "probe.json"
 MAX_FILE_NBYTES = 8 * 1024**2
 """Bytes of each of a probe's two files: 100 classes of 16,384 dimensions fit in."""
 FORMAT = "inside-bert probe 1"
+MAX_NAME = 1_000
+"""Most characters of a class and of every other name in a probe."""
 KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("model", "revision", "pooling", "texts"), str),
     **dict.fromkeys(("layer", "count", "seed"), int),
@@ -120,10 +123,10 @@ def read_probe(name: str, data: bytes) -> Probe:
     """
     try:
         weights, about = _members(data)
-        return _probe(weights, json.loads(about))
+        return _probe(weights, orjson.loads(about))
     except _BadProbeError as error:
         words = str(error)
-    except Exception as error:  # zipfile, json and safetensors raise whatever a damaged file leads to
+    except Exception as error:  # zipfile, orjson and safetensors raise whatever a damaged file leads to
         words = first_line(error)
     raise CheckpointError(
         f"{quoted(name)} is no probe that was saved here: {words}. Give the .zip that Save the probe wrote."
@@ -155,8 +158,9 @@ def _probe(weights: bytes, facts: Any) -> Probe:
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise _BadProbeError(f"{ABOUT} does not say {FORMAT!r}")
     wrong = [name for name, kind in KINDS.items() if not isinstance(facts.get(name), kind)]
+    wrong += [name for name, value in facts.items() if isinstance(value, str) and len(value) > MAX_NAME]
     classes = facts.get("classes")
-    if not isinstance(classes, list) or not all(isinstance(each, str) for each in classes):
+    if not isinstance(classes, list) or not all(isinstance(each, str) and len(each) <= MAX_NAME for each in classes):
         classes = []
     if wrong or not 2 <= len(set(classes)) == len(classes) <= MAX_CLASSES:
         raise _BadProbeError(f"{ABOUT} has no usable {quoted(wrong[0]) if wrong else 'classes'}")

@@ -12,7 +12,7 @@ Value = str | int | float | bool | None
 CELL_NBYTES, VALUE_NBYTES = 12, 64
 """Memory of a cell that repeats a value, and of a value besides its characters, about."""
 MAX_NUMBER_CHARACTERS = 100
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)

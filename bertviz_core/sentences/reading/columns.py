@@ -5,12 +5,14 @@ from typing import Protocol, runtime_checkable
 
 from bertviz_core.errors import TextError
 from bertviz_core.sentences.reading.cells import Cells, holds_texts
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import counted, quoted, shortened
 
 USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
 """Columns taken where none is named, in this order."""
 MAX_COLUMNS = 2_000
 """Columns that a table may have: vectors of a thousand dimensions fit in."""
+MAX_NAME = 1_000
+"""Characters that are shown of a column's name."""
 MAX_LISTED_NAMES = 12
 """Columns that a sentence names; more are counted."""
 
@@ -55,7 +57,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
     numbers: dict[str, int] = {}
     unique: list[str] = []
     for index, header in enumerate(names):
-        name = plain = header.strip() or f"column {index + 1}"
+        name = plain = shortened(header.strip(), MAX_NAME) or f"column {index + 1}"
         number = numbers.get(plain, 2)
         while name in taken:
             name, number = f"{plain} ({number})", number + 1

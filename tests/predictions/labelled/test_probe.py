@@ -104,7 +104,11 @@ BAD = {
     "no layer": (zipped(layer="first"), "no usable 'layer'"),
     "a pooling of its own": (zipped(pooling="sum"), "no pooling and layer that exist"),
     "no name": (zipped(texts=None), "no usable 'texts'"),
-    "no accuracy": (zipped(accuracy=float("nan")), "no accuracy from 0 to 1"),
+    "no accuracy": (zipped(accuracy=1.5), "no accuracy from 0 to 1"),
+    "no number": (zipped(accuracy=float("nan")), "no probe that was saved here"),
+    "half a character": (zipped(classes=["a", "b", "\ud800"]), "no probe that was saved here"),
+    "a class without end": (zipped(classes=["a", "b", "c" * 10**6]), "no usable classes"),
+    "a name without end": (zipped(texts="t" * 10**6), "no usable 'texts'"),
 }
 
 

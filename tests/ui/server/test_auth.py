@@ -52,7 +52,7 @@ def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(auth, "NEEDED", "streamlit")
     secrets_singleton._reset()
     st.config.set_option("secrets.files", [str(file)])
-    yield lambda text: file.write_text(textwrap.dedent(text))
+    yield lambda text: file.write_text(textwrap.dedent(text), encoding="latin-1")
     secrets_singleton._reset()
     st.config.set_option("secrets.files", files)
 
@@ -101,7 +101,9 @@ def test_who_has_signed_in_sees_the_page_and_a_way_out(secrets: Any, monkeypatch
     assert at.caption[0].value == "Signed in as Ada \\*Lovelace\\*"
 
 
-@pytest.mark.parametrize("text", ["[auth\n", "auth = 'yes'\n", "[auth]\ncookie_secret = 'x'\n"])
+@pytest.mark.parametrize(
+    "text", ["[auth\n", "auth = 'yes'\n", "# \xe9, which is no UTF-8\n[auth]\n", "[auth]\ncookie_secret = 'x'\n"]
+)
 def test_a_setup_that_cannot_be_used_lets_no_one_in(secrets: Any, text: str) -> None:
     secrets(text)
     at = opened()
