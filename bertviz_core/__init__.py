@@ -18,19 +18,22 @@ LATER = {"Model": "bertviz_core.api.model", "Result": "bertviz_core.api.results.
 """Public classes that need torch or pandas -> their module, imported when they are first used."""
 
 
-def open_model(name: str, task: str | None = None) -> "Model":
+def open_model(name: "str | PathLike[str]", task: str | None = None, *, device: str | None = None) -> "Model":
     """A model, ready to be asked; its weights are loaded by the first question that needs them.
 
     Args:
-        name: a bundled model ("all-MiniLM-L6-v2"), a folder, a catalogue name ("bert-base-uncased") or a Hub id.
+        name: a bundled model ("all-MiniLM-L6-v2"), a folder as a text or a path, a catalogue name
+            ("bert-base-uncased") or a Hub id.
         task: the class that is counted and asked: "base", "masked-lm", "next-sentence", "pretraining",
             "sequence-classification", "token-classification", "question-answering" or "multiple-choice"; by default
             the one that the checkpoint names.
+        device: where it runs: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1" or "mps"; by default what
+            INSIDE_BERT_DEVICE says.
 
     Raises:
-        BertvizError: there is no such model or task, or it may not be opened here.
+        BertvizError: there is no such model, task or device, or it may not be opened here.
     """
-    opened: Model = import_module("bertviz_core.api.model").Model(name, task)
+    opened: Model = import_module("bertviz_core.api.model").Model(name, task, device)
     return opened
 
 

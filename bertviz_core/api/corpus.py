@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import OpenedModel, python_options
 from bertviz_core.api.results.base import FigureSource, Result
 from bertviz_core.cli.corpus.info import info_json, info_lines
@@ -58,6 +59,7 @@ class OpenedCorpus(Result[Corpus]):
         """All vectors, a map of the file that cannot be written to; float32 or float16."""
         return self.data.vectors()
 
+    @checked
     @python_options()
     def search(self, text: str, k: int = 10, *, where: str = "") -> SearchResult:
         """The rows whose vectors have the greatest cosine with that of a text; every row is compared.
@@ -86,6 +88,7 @@ class OpenedCorpus(Result[Corpus]):
         return info_lines(self.data)
 
 
+@checked
 def opened_corpus(folder: "str | PathLike[str]") -> OpenedCorpus:
     """The corpus in a folder.
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 
 import plotly.graph_objects as go
@@ -13,16 +14,19 @@ from bertviz_core.cli.figure.registry import all_figures, no_figure
 from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
+from bertviz_core.models.device import chosen_device
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, resolve
 from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
-from bertviz_core.settings import Settings
+from bertviz_core.settings import DEVICE, Settings
 from bertviz_core.text import escape_controls, quoted
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
 
 Option = str | int | float | bool
+LEAST_PIXELS, MOST_PIXELS = 10, 100_000
+"""Of a figure's side."""
 COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "pooling")
 """Options that the command `figure` has for all figures; a figure's own settings stand beside them."""
 
@@ -44,16 +48,25 @@ def python_options() -> Iterator[None]:
 class OpenedModel:
     """A model by its name; its weights, tokenizer and heads are loaded when first asked for, and kept."""
 
-    def __init__(self, name: str, task: str | None) -> None:
+    def __init__(self, name: str, task: str | None, device: str | None = None) -> None:
         """The model of a name.
 
         Raises:
-            BertvizError: there is none of this name, or it may not be opened.
+            BertvizError: there is none of this name, or it may not be opened, or there is no such device.
         """
         self.settings = Settings.from_environment(any_folder=True)
-        self.name, self.task = name, task
+        if device is not None:
+            if not DEVICE.fullmatch(device):
+                raise TextError(f"There is no device {quoted(device, 20)}; give auto, cpu, cuda, cuda:1 or mps.")
+            chosen_device(device, "device")
+            self.settings = replace(self.settings, device=device)
+        self.name, self.task, self.device = name, task, device
         self.source: ModelSource = resolve(name, self.settings)
         self._heads: dict[str, HeadModel] = {}
+
+    def __reduce__(self) -> tuple[type["OpenedModel"], tuple[str, str | None, str | None]]:
+        """Pickled by its name: it is opened again where it is unpickled, and its weights are loaded when asked for."""
+        return OpenedModel, (self.name, self.task, self.device)
 
     @cached_property
     def loaded(self) -> LoadedModel:
@@ -179,8 +192,11 @@ def drawn(name: str, inputs: FigureInputs, theme: str, width: int | None, height
         height: pixels; None for the figure's own.
 
     Raises:
-        TextError: there is no such theme, or as the inputs of the figure.
+        TextError: there is no such theme or size, or as the inputs of the figure.
     """
+    for side, pixels in (("width", width), ("height", height)):
+        if pixels is not None and not LEAST_PIXELS <= pixels <= MOST_PIXELS:
+            raise TextError(f"{side} is {pixels:,} pixels; give {LEAST_PIXELS} to {MOST_PIXELS:,}.")
     if theme not in THEMES:
         raise TextError(f"There is no theme {quoted(escape_controls(theme), 20)}; choose {', '.join(THEMES)}.")
     declared = all_figures()[name]

@@ -1,9 +1,11 @@
 """A model that is open: what is in it, and what it does with a text, one method for each question."""
 
 from collections.abc import Sequence
+from os import PathLike, fspath
 
 import plotly.graph_objects as go
 
+from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import OpenedModel, Option, check_options, drawn, python_options
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.base import FigureSource
@@ -32,19 +34,21 @@ class Model:
     `parameters`, `architecture` and `load_report` read the config and the header of the weights alone.
     """
 
-    def __init__(self, name: str, task: str | None = None) -> None:
+    @checked
+    def __init__(self, name: str | PathLike[str], task: str | None = None, device: str | None = None) -> None:
         """As `open_model`."""
         if task is not None and task not in TASKS:
             raise TextError(f"There is no task {quoted(escape_controls(task), 40)}; choose {', '.join(TASKS)}.")
-        self.name = name
+        self.name = fspath(name)
         """The name under which it was opened."""
         self.task = task
         """The task whose class is counted and asked; None for the class that the checkpoint names."""
-        self._opened = OpenedModel(name, task)
+        self._opened = OpenedModel(self.name, task, device)
 
     def __repr__(self) -> str:
         return f"open_model({self.name!r})" if self.task is None else f"open_model({self.name!r}, task={self.task!r})"
 
+    @checked
     @python_options()
     def parameters(self) -> ParametersResult:
         """Every named parameter (name, shape, count), and how the counts add up to the total.
@@ -55,6 +59,7 @@ class Model:
         ledger = self._source().inputs({}).ledger
         return ParametersResult(ledger, self._source(made={"ledger": ledger}))
 
+    @checked
     @python_options()
     def architecture(self) -> ArchitectureResult:
         """The sizes under their names in a config.json, and what the family has and lacks.
@@ -65,6 +70,7 @@ class Model:
         architecture = self._source().inputs({}).architecture
         return ArchitectureResult(architecture, self._source(made={"architecture": architecture}))
 
+    @checked
     @python_options()
     def load_report(self, task: str | None = None, labels: int | None = None) -> LoadReportResult:
         """Which weights of a task's class the checkpoint has, which would be random, which would not be used.
@@ -80,6 +86,7 @@ class Model:
         source = self._source(task=task or self.task or "base", options=options)
         return LoadReportResult(source.inputs({}).report, source)
 
+    @checked
     @python_options()
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:
         """The tokens of a text, or of a pair: their ids, words and places in the text.
@@ -90,6 +97,7 @@ class Model:
         tokens = self._opened.tokens(text, pair)
         return TokensResult(tokens, self._source((text,), pair, made={"tokens": tokens}))
 
+    @checked
     @python_options()
     def trace(self, text: str, pair: str | None = None) -> TraceResult:
         """One run on a text: hidden states [layers + 1, tokens, hidden], attention of every head [tokens, tokens].
@@ -101,6 +109,7 @@ class Model:
         run = trace(self._opened.loaded, tokens)
         return TraceResult(run, self._source((text,), pair, made={"tokens": tokens, "trace": run}))
 
+    @checked
     @python_options()
     def heads(self, layer: int) -> HeadsResult:
         """A layer's matrices of query, key, value and output, cut into heads [heads, head_dim, hidden].
@@ -115,6 +124,7 @@ class Model:
         source = self._source(options={"layer": number})
         return HeadsResult(source.inputs({}).projections, source)
 
+    @checked
     @python_options()
     def sentences(
         self, sentences: Sequence[str], *, pooling: str | None = None, layer: int | None = None
@@ -129,13 +139,12 @@ class Model:
         Raises:
             BertvizError: the weights are not here, there is no such pooling or layer, or no sentence came.
         """
-        if isinstance(sentences, str):
-            raise TextError("One text came where a list of sentences is meant; give a list, such as [text].")
         given: dict[str, str | int | None] = {"pooling": pooling, "layer": layer}
         options: dict[str, Option] = {name: value for name, value in given.items() if value is not None}
         vectors = self._source(tuple(sentences), options=options).inputs({}).vectors
         return SentencesResult(vectors, self._source(tuple(sentences), options=options, made={"vectors": vectors}))
 
+    @checked
     @python_options()
     def predict(
         self,
@@ -174,6 +183,7 @@ class Model:
             options["joined"] = join
         return PredictionResult(answered, head, self._source((text,), pair, head.task, options))
 
+    @checked
     @python_options()
     def effects(
         self,
@@ -204,6 +214,7 @@ class Model:
         effects = part_effects(number, asked, means, None, settings.max_batch_bytes, settings.max_gradient_bytes)
         return EffectsResult(effects, self._caused(text, pair, target, measure, number))
 
+    @checked
     @python_options()
     def words(
         self,
@@ -236,6 +247,7 @@ class Model:
         shares = word_shares(number, self._opened.tokenizer, asked, not tokens, limit)
         return WordsResult(shares, self._caused(text, pair, target, measure, number, word_shares=shares))
 
+    @checked
     @python_options()
     def figure(
         self,

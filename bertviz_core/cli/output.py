@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from bertviz_core.errors import BertvizError
@@ -56,7 +57,14 @@ def json_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(value: dict[str, Any]) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    return orjson.dumps(value, _plain, orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _plain(value: Any) -> Any:
+    """What orjson cannot write: an array that is a view with gaps, or of numbers of half precision or the like."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no value of JSON")
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -73,8 +73,9 @@ def read_manifest(folder: Path) -> Manifest:
             f"{quoted(folder.name)} is no corpus folder: it has no {FILE}. Make one with "
             "`python -m bertviz_core corpus embed MODEL INPUT -o FOLDER`."
         ) from error
-    except OSError as error:
-        raise CorpusError(f"{FILE} of {quoted(folder.name)} cannot be read ({error.strerror}).") from error
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+        why = getattr(error, "strerror", None) or "no file can have this name"
+        raise CorpusError(f"{FILE} of {quoted(folder.name)} cannot be read ({why}).") from error
     if len(raw) > MAX_NBYTES:
         raise CorpusError(f"{FILE} of {quoted(folder.name)} has more than {MAX_NBYTES // 1024**2} MiB; it is damaged.")
     return parsed(folder.name, raw)

@@ -13,11 +13,12 @@ AUTO = "auto"
 """The best device that this machine has."""
 
 
-def chosen_device(asked: str) -> str:
+def chosen_device(asked: str, name: str = "INSIDE_BERT_DEVICE") -> str:
     """The device to run on, in torch's words: "cpu", "cuda", "cuda:1" or "mps".
 
     Args:
         asked: what the settings say (Settings.device); AUTO takes a GPU where torch finds one, else the CPU.
+        name: of what says so, for messages.
 
     Raises:
         BertvizError: the device is not there, with what torch finds in its place.
@@ -31,7 +32,7 @@ def chosen_device(asked: str) -> str:
     there = {"cpu": True, "cuda": int(index or 0) < gpus, "mps": torch.backends.mps.is_available()}
     if not there[kind]:
         raise BertvizError(
-            f"INSIDE_BERT_DEVICE is set to {asked!r}, which is not there: {_cuda_words(gpus)}; write auto for the best "
+            f"{name} is set to {asked!r}, which is not there: {_cuda_words(gpus)}; write auto for the best "
             "device of this machine, or cpu."
         )
     return asked

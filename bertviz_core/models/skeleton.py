@@ -14,7 +14,7 @@ from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.models.untrusted.trial import told_by_trial
 from bertviz_core.settings import Settings
-from bertviz_core.text import first_line
+from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -62,7 +62,7 @@ def task_class(task: str) -> Any:
     elif task in TASK_CLASSES:
         name = TASK_CLASSES[task]
     else:
-        raise UnsupportedModelError(f"No task {task!r} found; the tasks are {', '.join(TASKS)}.")
+        raise UnsupportedModelError(f"No task {quoted(task, 40)} found; the tasks are {', '.join(TASKS)}.")
     import_library()
     import transformers
 

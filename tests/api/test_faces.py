@@ -279,7 +279,7 @@ def test_any_figure_of_the_dashboard_can_be_drawn(model: Model) -> None:
         (lambda m: m.trace(TEXT).figure(theme="pink"), "There is no theme 'pink'; choose light, dark, print"),
         (lambda m: m.figure("parameters", depth=-1), "depth is '-1'; give a whole number"),
         (lambda m: m.heads(6), "give layer 0 to 5"),
-        (lambda m: m.sentences("one text"), "give a list"),
+        (lambda m: m.sentences("one text"), "a list, each of it a text, is needed"),
         (lambda m: m.sentences([TEXT], pooling="sum"), "There is no pooling 'sum'"),
         (lambda m: m.sentences([TEXT]).nearest(" "), "The query is blank"),
         (lambda m: m.predict(TEXT), "no task head"),

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 import plotly.graph_objects as go
 
+from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import (
     OpenedInputs,
     OpenedModel,
@@ -44,6 +45,10 @@ class FigureSource:
     made: Mapping[str, object] = field(default_factory=dict)
     """Inputs of figures that are there already; they hold as long as `options` are not changed."""
 
+    def __reduce__(self) -> tuple[type["FigureSource"], tuple[object, ...]]:
+        """Pickled without what is made already, which may hold the model; figures make it again."""
+        return FigureSource, (self.opened, self.texts, self.pair, self.task, dict(self.options))
+
     def inputs(self, options: Mapping[str, Option]) -> OpenedInputs:
         """What figures are made of, with these options."""
         merged = {**self.options, **options}
@@ -68,6 +73,7 @@ class Result(ABC, Generic[Data]):
         """What the computation handed out: a frozen object of NumPy arrays and names, its fields documented."""
         self._source = source
 
+    @checked
     @python_options()
     def figure(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import python_options
 from bertviz_core.api.results.base import Result
 from bertviz_core.attention.maps import attention_map
@@ -97,6 +98,7 @@ class TraceResult(Result[Trace]):
         """The pooler's vector; None for a model without a pooler."""
         return self.data.pooler_output
 
+    @checked
     @python_options()
     def attention(self, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
         """Attention probabilities of one head, [query, key], or of all heads of a layer, [head, query, key].
@@ -112,6 +114,7 @@ class TraceResult(Result[Trace]):
         """
         return attention_probs(self.data, self._layer(layer), None if head is None else self._head(head))
 
+    @checked
     @python_options()
     def to_pandas(self, layer: int | None = None, head: int | None = None, words: bool = False) -> pd.DataFrame:
         """Hidden states of an entry, a row per token and a column per dimension; or a head's attention.
@@ -131,6 +134,7 @@ class TraceResult(Result[Trace]):
         keys, queries = pd.Index(found.keys.labels, name="key"), pd.Index(found.queries.labels, name="query")
         return pd.DataFrame(found.weights, index=queries, columns=keys)
 
+    @checked
     @python_options()
     def to_json(self, layer: int | None = None, head: int | None = None, words: bool = False) -> dict[str, Any]:
         """The object of `hidden --layer L --json`; with a head that of `attention --layer L --head H --json`.

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bertviz_core.api.arguments import checked
 from bertviz_core.api.drawing import python_options
 from bertviz_core.api.results.base import FigureSource, Result
 from bertviz_core.cli.output import printable_token, table
@@ -61,6 +62,7 @@ class SentencesResult(Result[SentenceVectors]):
         """Cosine of every two of them, -1 to 1."""
         return similarity_matrix(self.data.vectors)
 
+    @checked
     @python_options()
     def nearest(self, query: str, k: int = 5) -> NearestResult:
         """The sentences whose vectors have the greatest cosine with that of a query.
