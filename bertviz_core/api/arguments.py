@@ -58,7 +58,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, each) for each in get_args(hint))
     if origin is Sequence:
         (element,) = get_args(hint)
-        listed = hasattr(value, "__len__") and hasattr(value, "__iter__")
+        listed = all(hasattr(value, name) for name in ("__len__", "__iter__", "__getitem__"))
         return listed and not isinstance(value, str | bytes | Mapping) and all(_fits(each, element) for each in value)
     if hint in (int, float):
         return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
