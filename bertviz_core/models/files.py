@@ -1,9 +1,10 @@
 """Where a model's files are on this machine, and transformers asked to read them without a word or a request."""
 
+import re
 from pathlib import Path
 
 from bertviz_core.errors import CheckpointError, MissingFilesError
-from bertviz_core.models import hub
+from bertviz_core.models import catalog, hub
 from bertviz_core.models.own_files import present
 from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE
 from bertviz_core.models.sources import ModelSource
@@ -75,3 +76,17 @@ def _advice(source: ModelSource, settings: Settings) -> str:
     if not settings.allow_hub:
         fetch = "fetching from the Hub is switched off here (INSIDE_BERT_ALLOW_HUB)"
     return f"{fetch}, or go on with {DEFAULT_MODEL}, which is always here"
+
+
+def file_renames(source: ModelSource) -> dict[str, str] | None:
+    """Patterns of names in a model's files -> what stands in the base model's; None where transformers finds them.
+
+    Most classes of a family call the base model alike. LlamaForQuestionAnswering calls it `transformer`, where
+    LlamaModel looks for `model`.
+    """
+    facts = catalog.type_facts(source.model_type)
+    named = (source.config.get("architectures") or [""])[0]
+    if facts is None or not isinstance(named, str):
+        return None
+    own, usual = facts.of_class(named).prefix, facts.of_class(facts.base_class).prefix
+    return {rf"^{re.escape(own)}\.": ""} if own and own != usual else None

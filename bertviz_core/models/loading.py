@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
-from bertviz_core.models.files import weights_folder
+from bertviz_core.models.files import file_renames, weights_folder
 from bertviz_core.models.own_files import present
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import ADAPTER_CONFIG, read_header
@@ -188,7 +188,7 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
     config = model_config(source.name, source.config)
     with LOADING:
         with BUILD_LOCK, quietly(), unplugged(), lent_weights(folder) as lent:
-            whole, info = read_weights(source.name, lent, config, dtype, _base_class(config))
+            whole, info = read_weights(source.name, lent, config, dtype, _base_class(config), file_renames(source))
             model = _text_encoder(source, whole, config)
             seeded = seed_hashing(model)
             attention_source = _attention_source(model, source.model_type)
@@ -292,7 +292,12 @@ def _base_class(config: "PreTrainedConfig") -> Any:
 
 
 def read_weights(
-    name: str, folder: Path, config: "PreTrainedConfig", dtype: Dtype, auto_class: Any
+    name: str,
+    folder: Path,
+    config: "PreTrainedConfig",
+    dtype: Dtype,
+    auto_class: Any,
+    renames: Mapping[str, str] | None = None,
 ) -> "tuple[PreTrainedModel, Mapping[str, Any]]":
     """A model with its weights, and what transformers says of missing and unexpected keys.
 
@@ -304,6 +309,7 @@ def read_weights(
         config: its config.
         dtype: number format of the weights.
         auto_class: one of transformers' auto classes that knows the config.
+        renames: pattern of the file's names -> what stands in the place of the match in the model's.
 
     Raises:
         CheckpointError: the file is damaged or does not fit the config, or a package is missing.
@@ -325,6 +331,7 @@ def read_weights(
             trust_remote_code=False,
             output_loading_info=True,
             disable_mmap=True,
+            key_mapping=renames,
         )
     except ImportError as error:
         raise CheckpointError(f"{name!r} needs a package that is not installed: {first_line(error)}") from error

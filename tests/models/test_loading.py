@@ -18,6 +18,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     ReformerConfig,
     ReformerModel,
@@ -34,6 +35,7 @@ from bertviz_core.models.sources import folder_source, resolve
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.helpers.decoders import decoder_config
 from tests.helpers.made_traces import tokens_of
 from tests.helpers.tiny_models import HIDDEN, LAYERS, TEXT, save_tiny, tiny_config, tiny_model, tiny_tokenizer
 
@@ -386,3 +388,15 @@ def test_a_config_that_asks_for_far_more_than_its_files_hold_takes_no_memory(ber
 def max_rss() -> int:
     """Most bytes that this process ever had in memory."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("model_type", ["llama", "qwen2"])
+def test_a_base_model_that_its_class_calls_otherwise_is_found(model_type: str, tmp_path: Path) -> None:
+    """Of question answering, whose class names it `transformer`."""
+    torch.manual_seed(0)
+    whole = AutoModelForQuestionAnswering.from_config(decoder_config(model_type)).eval()
+    whole.save_pretrained(tmp_path)
+    base = load(tmp_path).model.state_dict()
+    own = {name: value for name, value in whole.state_dict().items() if name.startswith("transformer.")}
+    assert {f"transformer.{name}" for name in base} == set(own)
+    assert all(torch.equal(value, own[f"transformer.{name}"]) for name, value in base.items())
