@@ -14,6 +14,7 @@ from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
+from bertviz_core.trace.words import SPACE_MARKS
 
 OUTSIDE = "O"
 """The tag of what belongs to no entity."""
@@ -145,6 +146,8 @@ def _entity(
     spans = None if tokens.offsets is None else (tokens.offsets[first], tokens.offsets[last])
     if spans is not None and spans[0] is not None and spans[1] is not None:
         start, end = spans[0][0], spans[1][1]
+        if start == end and not tokens.tokens[last].strip(SPACE_MARKS):
+            end += 1  # a mark of a space alone, which the pipeline gives the letter behind it (own_span)
         text = _text(tokens, sequence)[start:end]
     else:
         text = str(tokenizer.tokenizer.convert_tokens_to_string([tokens.tokens[position] for position in positions]))

@@ -80,6 +80,9 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     assert metrics(at)["Clean"] == decimals(clean)
     assert metrics(at)["Without any word"] == decimals(float(vector(TEXT, tuple(range(1, 7))) @ other))
     assert "**python** adds most" in told(at)
+    weakest = int(np.argmin(expected))
+    assert expected[weakest] < 0
+    assert f"**{frame['word'][weakest]}** takes most away from the" in told(at)
 
 
 def test_a_dropped_word_and_a_piece_of_a_word_alone() -> None:

@@ -4,20 +4,22 @@ Covers `bertviz_core/predictions/labels.py`, `bertviz_core/predictions/tags.py`.
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import pipeline
+from transformers import AutoModelForTokenClassification, pipeline
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.results import STRATEGIES, Entity, Strategy
 from bertviz_core.predictions.tags import entities, tag_predictions
 from bertviz_core.trace.tokenization import tokenize
-from tests.helpers.tiny_heads import tiny_head
-from tests.helpers.tiny_models import PAIR, TEXT
+from tests.helpers.tiny_heads import opened_head, tiny_head
+from tests.helpers.tiny_models import PAIR, TEXT, tiny_config
+from tests.helpers.tiny_tokenizers import metaspace
 
 TEXTS = (TEXT, PAIR, "the bank, my bank.", "python", "I love xyz pythons on the river")
 BIO = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
@@ -126,3 +128,23 @@ def test_a_text_and_its_pair_are_read_apart() -> None:
         Entity("PER", 1.0, "love", 0, 4, 1, 1, 0),
         Entity("PER", 1.0, "my pet", 0, 6, 3, 4, 1),
     )
+
+
+@pytest.mark.parametrize("strategy", ["none", "simple", "first"])
+def test_a_mark_of_a_space_alone_has_the_place_that_the_pipeline_gives_it(strategy: Strategy, tmp_path: Path) -> None:
+    """SentencePiece writes it in front of a text whose first letter no piece with a space begins with."""
+    spaced = metaspace()
+    torch.manual_seed(0)
+    own = AutoModelForTokenClassification.from_config(tiny_config("bert", vocab_size=len(spaced), num_labels=5)).eval()
+    own.save_pretrained(tmp_path)
+    spaced.save_pretrained(tmp_path)
+    head, tokenizer = opened_head(tmp_path)
+    ask = pipeline("token-classification", model=own, tokenizer=spaced, aggregation_strategy=strategy, ignore_labels=[])
+    texts = ("xq", "( I love", "Zurich xq.", "my pet xq", "☃ I", "q")
+    for text, prediction in zip(
+        texts, tag_predictions(head, [tokenize(tokenizer, each) for each in texts]), strict=True
+    ):
+        listed = entities(prediction, tokenizer, strategy, outside=True)
+        expected = [(each["start"], each["end"]) for each in ask(text)]
+        assert [(each.start, each.end) for each in listed] == expected, text
+        assert all(each.text for each in listed)

@@ -64,11 +64,24 @@ def _totals(result: WordShares) -> None:
         if result.method != "leave-one-out":
             help_text = "How far the sum of the shares is from clean minus without any word."
             st.metric("Completeness error", f"{result.error:.2g}", help=help_text)
-    strongest = result.ranked()[0]
-    st.markdown(
-        f"**{_token(result.words[strongest])}** adds most to the {escape_markdown(result.title)}: "
-        f"**{decimals(float(result.shares[strongest]))}**."
-    )
+    st.markdown(_strongest(result))
+
+
+def _strongest(result: WordShares) -> str:
+    """The word that adds most, and the one that takes away most; the stronger of the two first."""
+    most, least = int(result.shares.argmax()), int(result.shares.argmin())
+    title = escape_markdown(result.title)
+    said = []
+    if result.shares[most] > 0:
+        said.append((most, f"adds most to the {title}"))
+    if result.shares[least] < 0:
+        said.append((least, f"takes most away from the {title}"))
+    said.sort(key=lambda each: -abs(float(result.shares[each[0]])))
+    sentences = [
+        f"**{_token(result.words[place])}** {does}: **{decimals(float(result.shares[place]))}**."
+        for place, does in said
+    ]
+    return " ".join(sentences) or f"No word adds to the {title} or takes away from it."
 
 
 def shares_frame(result: WordShares) -> pd.DataFrame:
