@@ -18,7 +18,7 @@ MAX_UMAP_SENTENCES = 10_000
 SEED = 0
 UMAP_LOCK = Lock()
 """Some of the ways in which numba runs loops on several cores end the process when two threads enter them."""
-PCA_NOTE = "Distances along the two axes are real; the rest of the variance ({rest:.1%}) is not in the picture."
+PCA_NOTE = "Both axes have the same scale; the rest of the variance ({rest:.1%}) is not in the picture."
 UMAP_NOTE = "UMAP keeps neighbours together (McInnes et al. 2018); distances between groups and axes mean nothing."
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -64,6 +65,12 @@ def test_a_shared_area_of_the_map_is_the_same_in_another_browser(page: Page, ser
     expect(page).to_have_url(re.compile("area="))
     expect(status).not_to_contain_text("400 of 400")
     words, address = status.inner_text(), page.url
+    area = parse_qs(urlsplit(address).query)["area"][0]
+    left, right, bottom, top = map(float, area.split(","))
+    box = page.locator(STAGE).bounding_box()
+    assert box is not None
+    # Both axes in one scale, but for the stage's border of one pixel.
+    assert (right - left) / (top - bottom) == pytest.approx((box["width"] - 2) / (box["height"] - 2), rel=1e-3)
     page.goto("about:blank")
     page.goto(address)
     expect(status).to_contain_text(words.split(".")[0], timeout=3 * WAIT_MS)

@@ -10,8 +10,10 @@ from bertviz_core.corpus.analysis.rows import sampled_rows
 from bertviz_core.corpus.analysis.values import ColumnValues
 from bertviz_core.hidden_states.geometry import inside_polygon
 
-LEAST_ACROSS, MOST_ACROSS, SHAPE = 48, 320, 0.625
-"""Cells of a row of a grid, and how many columns there are to a row: three pixels to a cell where points are many."""
+LEAST, MOST = 38, 253
+"""Cells along the side of a square window: two or three pixels to a cell where points are many."""
+STRETCHED = 4.0
+"""Of a window that is so many times longer than high, or more, the cells are no longer square."""
 MAX_CELLS = 250_000
 """Most cells of a grid: counts and majorities of so many take 1.3 MB on their way to a browser."""
 MAX_POINTS = 20_000
@@ -46,13 +48,14 @@ def map_density(
         points: the map.
         window: the part of it that the grid covers.
         values: of a column, for each point; None for none.
-        across: cells from left to right; 0 for as many as suit the count of points.
+        across: cells from left to right; 0 for as many as suit the count of points, in square cells.
         down: cells from bottom to top; 0 likewise.
 
     Raises:
         ValueError: a window without an area, no cell, or more cells than MAX_CELLS.
     """
-    across, down = across or _suited(len(points)), down or round(SHAPE * _suited(len(points)))
+    suited = _suited(len(points), window)
+    across, down = across or suited[0], down or suited[1]
     if across < 1 or down < 1 or across * down > MAX_CELLS:
         raise ValueError(f"a grid of {across} times {down} cells")
     inside = rows_inside(points, window)
@@ -115,9 +118,12 @@ def rows_in_outline(
     return inside
 
 
-def _suited(count: int) -> int:
-    """Cells of a row for so many points: fewer of them make larger cells, so that they are seen."""
-    return min(max(round(2.4 * math.sqrt(count)), LEAST_ACROSS), MOST_ACROSS)
+def _suited(count: int, window: MapWindow) -> tuple[int, int]:
+    """Square cells across and down for so many points: fewer points have larger cells, so that they are seen."""
+    side = min(max(1.9 * math.sqrt(count), LEAST), MOST)
+    height = window.top - window.bottom
+    shape = min(max((window.right - window.left) / height, 1 / STRETCHED), STRETCHED) if height > 0 else 1.0
+    return round(side * math.sqrt(shape)), round(side / math.sqrt(shape))
 
 
 def _places(numbers: Float[np.ndarray, " inside"], low: float, high: float, cells: int) -> Int[np.ndarray, " inside"]:

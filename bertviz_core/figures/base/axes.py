@@ -102,16 +102,49 @@ def similarity_colours(measure: str, largest: float, theme: Theme) -> dict[str, 
     }
 
 
-NARROWEST_PLOT = np.array([480.0, 280.0])
-"""Pixels between the outermost points in the narrowest plot."""
 LETTER, LINE, MARK = 8.0, 18.0, 4.5
 """Pixels: width of a letter, height of a line, radius of a mark."""
+
+
+def same_scale(
+    figure: go.Figure,
+    points: Float[np.ndarray, "points 2"],
+    plot: tuple[float, float],
+    free: tuple[float, float],
+) -> Float[np.ndarray, "2"]:
+    """Pixels between the outermost points of a map, across and down, once both its axes have the same scale.
+
+    A unit is as long on one axis as on the other, at every width of the figure and after every zoom; where the plot
+    has another shape than the points, its longer side shows more of the plane.
+
+    Args:
+        figure: holds the map; its axes are changed.
+        points: all that must be seen.
+        plot: width and height of the plot in pixels, in the narrowest place for which it is drawn.
+        free: pixels beside the outermost points, on the left and right, and above and below.
+    """
+    low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    room = np.maximum(np.array(plot) - 2 * np.array(free), 1.0)
+    spread = high > low
+    unit = float((room[spread] / (high - low)[spread]).min()) if spread.any() else 1.0
+    middle, reach = (low + high) / 2, np.array(plot) / unit / 2
+    (left, bottom), (right, top) = (middle - reach).tolist(), (middle + reach).tolist()
+    figure.update_xaxes(range=[left, right])
+    figure.update_yaxes(range=[bottom, top])
+    tie_axes(figure)
+    return (high - low) * unit
+
+
+def tie_axes(figure: go.Figure) -> go.Figure:
+    """The figure, a unit as long on its vertical axis as on its horizontal one; the range of one of them grows."""
+    figure.update_xaxes(constrain="range")
+    return figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="range")
 
 
 def label_sides(
     points: Float[np.ndarray, "states seq 2"],
     names: Sequence[str],
-    plot: Float[np.ndarray, "2"] = NARROWEST_PLOT,
+    plot: Float[np.ndarray, "2"],
     beside: float = math.inf,
 ) -> list[str]:
     """For each end of a path the side on which its label stands; "" where it would cover another, an end or an edge.
@@ -122,27 +155,62 @@ def label_sides(
         plot: pixels between the outermost points in the narrowest plot, so that nothing overlaps in a wider one.
         beside: pixels that are free at the left and right of the outermost points.
     """
+    return [side for _, side in point_labels(points, [[name] for name in names], plot, beside)]
+
+
+def point_labels(
+    points: Float[np.ndarray, "states seq 2"],
+    names: Sequence[Sequence[str]],
+    plot: Float[np.ndarray, "2"],
+    beside: float = math.inf,
+) -> list[tuple[str, str]]:
+    """For each end of a path its label, as long as there is room for it, and its side; ("", "") where it has no room.
+
+    Args:
+        points: the paths; their ends are labelled.
+        names: of each end, from the shortest to the longest form.
+        plot: pixels between the outermost points in the narrowest plot, so that nothing overlaps in a wider one.
+        beside: pixels that are free at the left and right of the outermost points.
+    """
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
-    spots = (points[-1] - low) / np.where(high > low, high - low, 1) * plot
-    taken = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in spots.tolist()]
-    sides = []
-    for place, ((x, y), name) in enumerate(zip(spots.tolist(), names, strict=True)):
-        width = LETTER * len(html.unescape(re.sub("<[^>]*>", "", name)))
-        for side, (left, bottom) in {
-            "middle right": (x + MARK, y - LINE / 2),
-            "middle left": (x - MARK - width, y - LINE / 2),
-            "top center": (x - width / 2, y + MARK),
-            "bottom center": (x - width / 2, y - MARK - LINE),
-        }.items():
-            box = (left, bottom, left + width, bottom + LINE)
-            inside = -beside <= left and left + width <= plot[0] + beside
-            if inside and not any(_cover(box, other) for other in (*taken[:place], *taken[place + 1 :])):
-                taken.append(box)
-                sides.append(side)
-                break
-        else:
-            sides.append("")
-    return sides
+    spots = ((points[-1] - low) / np.where(high > low, high - low, 1) * plot).tolist()
+    width = float(plot[0])
+    marks = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in spots]
+
+    def free(box: Box, place: int) -> bool:
+        inside = -beside <= box[0] and box[2] <= width + beside
+        others = (*marks[:place], *marks[place + 1 :], *(each for at, each in boxes.items() if at != place))
+        return inside and not any(_cover(box, other) for other in others)
+
+    boxes: dict[int, Box] = {}
+    labels = [("", "")] * len(spots)
+    for form in range(max(map(len, names), default=0)):
+        for place, (spot, forms) in enumerate(zip(spots, names, strict=True)):
+            name, before = forms[min(form, len(forms) - 1)], labels[place][1]
+            if form and not before:
+                continue
+            sides = _label_boxes(spot, name)
+            for side in sorted(sides, key=before.__ne__):
+                if free(sides[side], place):
+                    boxes[place], labels[place] = sides[side], (name, side)
+                    break
+    return labels
+
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top in pixels."""
+
+
+def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
+    """Side of a point -> the place of its label there."""
+    (x, y), width = spot, LETTER * len(html.unescape(re.sub("<[^>]*>", "", name)))
+    corners = {
+        "middle right": (x + MARK, y - LINE / 2),
+        "middle left": (x - MARK - width, y - LINE / 2),
+        "top center": (x - width / 2, y + MARK),
+        "bottom center": (x - width / 2, y - MARK - LINE),
+    }
+    return {side: (left, bottom, left + width, bottom + LINE) for side, (left, bottom) in corners.items()}
 
 
 def _cover(one: Sequence[float], other: Sequence[float]) -> bool:

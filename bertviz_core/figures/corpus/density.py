@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.corpus.analysis.results import CorpusMap, MapDensity
-from bertviz_core.figures.base.axes import even_axes, sentence_text
+from bertviz_core.figures.base.axes import even_axes, sentence_text, tie_axes
 from bertviz_core.figures.base.colour_bars import THICKNESS, tick_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, escape, layout, sequential
@@ -130,4 +130,4 @@ def _framed(figure: go.Figure, density: MapDensity, axes: Sequence[str], theme: 
     window = density.window
     figure.update_xaxes(title=axes[0], range=[window.left, window.right], showgrid=False)
     figure.update_yaxes(title=axes[1], range=[window.bottom, window.top], showgrid=False)
-    return even_axes(figure, theme)
+    return tie_axes(even_axes(figure, theme))

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.axes import label_sides, token_axis, token_labels
+from bertviz_core.figures.base.axes import label_sides, same_scale, token_axis, token_labels
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
@@ -20,9 +20,10 @@ SYMBOLS = ("circle", "diamond")
 """Marks of the first and of the second text."""
 MOST_NAMED = 13
 """Hidden states that a colour bar names."""
-BESIDE, INNER, LOWEST = (210, 70), 0.88, 280
-"""Pixels at the sides of the paths' plot, with its bar beside and below it; share of the plot's width between the
-outermost points; pixels between the highest and the lowest."""
+BESIDE, LOWEST = (210, 70), 300
+"""Pixels at the sides of the paths' plot, with its bar beside and below it; height of the plot at least."""
+OUTSIDE = (0.06, 18.0)
+"""Free beside the outermost points of the paths: share of the plot's width on either side, pixels above and below."""
 NUMBER_PIXELS = 62
 """Room of one number above a point."""
 FAR_OUT = 6.0
@@ -53,8 +54,10 @@ def path_lines(
     states = len(paths.points)
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT - 40))
     marks = {"cmin": 1 - states, "cmax": 0, "colorscale": _state_scale(theme)}
-    across = theme.pixels - BESIDE[theme.narrow]
-    sides = label_sides(paths.points, names, np.array([INNER * across, LOWEST]), (1 - INNER) / 2 * across)
+    across = float(theme.pixels - BESIDE[theme.narrow])
+    free = (OUTSIDE[0] * across, OUTSIDE[1])
+    extent = same_scale(figure, paths.points.reshape(-1, 2), (across, float(LOWEST)), free)
+    sides = label_sides(paths.points, names, extent, (across - float(extent[0])) / 2)
     for token, (name, side) in enumerate(zip(names, sides, strict=True)):
         colour, second = HUES[token % len(HUES)], second_text is not None and token >= second_text
         mark = {"size": 8, "symbol": SYMBOLS[second], "line": {"color": colour, "width": 1.5}}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.axes import HOVERED, NARROWEST_PLOT, label_sides, sentence_text
+from bertviz_core.figures.base.axes import HOVERED, point_labels, same_scale, sentence_text
+from bertviz_core.figures.base.fitted import STANDING
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.sentences.poolings import pooling_and_layer
@@ -15,10 +16,12 @@ from bertviz_core.sentences.results import SentenceMap, SentenceVectors
 from bertviz_core.text import counted
 
 HEIGHT = 430
-BESIDE = 100
-"""Pixels beside the plot: numbers and title of its axis, and the margin."""
-ROOM = 0.28
-"""Share of the width that the labels of the outermost points need on either side."""
+BESIDE, BELOW = 100, 120
+"""Pixels beside the plot and above and below it: numbers and title of its axis, title and margins."""
+ROOM, EDGE = 0.18, 20
+"""Share of the width that the labels of the outermost points need on either side; pixels beside points alone."""
+LENGTHS = (24, 32, 40, 52, 64, 80)
+"""Characters of a sentence beside its point: as many as there is room for."""
 LABELLED = 40
 """Up to so many points have their sentence beside them."""
 DRAWN = 5_000
@@ -47,11 +50,15 @@ def sentence_scatter(
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT))
     numbers = drawn_points(len(sentences))
-    texts = [sentence_text(text, 24) for text in sentences] if len(sentences) <= LABELLED else None
-    across = (theme.pixels - BESIDE) / (1 + 2 * ROOM)
-    narrowest = np.array([across, NARROWEST_PLOT[1]])
-    sides = label_sides(placed.points[None], texts, narrowest, ROOM * across) if texts else None
-    for name, chosen, marker in _groups(numbers, values, column, theme):
+    groups = _groups(numbers, values, column, theme)
+    bar = STANDING if any("colorbar" in marker for _, _, marker in groups) and not theme.narrow else 0
+    across = float(theme.pixels - BESIDE - bar)
+    texts = 0 < len(sentences) <= LABELLED
+    free = (ROOM * across if texts else EDGE, float(EDGE))
+    extent = same_scale(figure, placed.points, (across, float(HEIGHT - BELOW)), free) if len(sentences) else np.ones(2)
+    names = [[sentence_text(text, longest) for longest in LENGTHS] for text in sentences] if texts else []
+    labels = point_labels(placed.points[None], names, extent, (across - float(extent[0])) / 2) if texts else []
+    for name, chosen, marker in groups:
         figure.add_trace(
             go.Scatter(
                 x=placed.points[chosen, 0].astype(np.float32),
@@ -60,8 +67,8 @@ def sentence_scatter(
                 name=sentence_text(name, 30),
                 showlegend=bool(name),
                 marker={"size": 10 if len(sentences) <= 500 else 5, "line": {"width": 0}, **marker},
-                text=[texts[index] if sides[index] else "" for index in chosen.tolist()] if texts and sides else None,
-                textposition=[sides[index] or "top center" for index in chosen.tolist()] if sides else None,
+                text=[labels[index][0] for index in chosen.tolist()] if texts else None,
+                textposition=[labels[index][1] or "top center" for index in chosen.tolist()] if texts else None,
                 textfont={"size": TEXT_SIZE - 2},
                 customdata=chosen.astype(np.int32),
                 hovertext=[f"{index + 1}  {sentence_text(sentences[index], HOVERED)}" for index in chosen.tolist()],
@@ -76,10 +83,6 @@ def sentence_scatter(
             for place, share in zip(("first", "second"), shares, strict=True)
         ]
     figure.update_xaxes(title=words[0])
-    if texts:
-        low, high = float(placed.points[:, 0].min()), float(placed.points[:, 0].max())
-        room = ROOM * (high - low or 1.0)
-        figure.update_xaxes(range=[low - room, high + room])
     figure.update_yaxes(title=words[1])
     return figure.update_layout(dragmode="lasso", margin={"r": 16}, legend_title_text=sentence_text(column))
 

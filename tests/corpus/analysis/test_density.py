@@ -39,10 +39,20 @@ def test_counts_add_up_to_the_points_of_the_window(points: Any, across: int, dow
 
 
 def test_few_points_get_larger_cells(points: Any) -> None:
-    shapes = [map_density(points[:count], whole_window(points)).counts.shape for count in (0, 100, ROWS)]
-    assert shapes == [(30, 48), (30, 48), (82, 131)]
-    many = np.tile(points, (10, 1))
-    assert map_density(many, whole_window(points)).counts.shape == (200, 320)
+    def cells(count: int) -> int:
+        return map_density(np.tile(points, (10, 1))[:count], whole_window(points)).counts.size
+
+    assert cells(0) == pytest.approx(cells(100), rel=0.1)
+    assert cells(100) < cells(ROWS) < cells(10 * ROWS) <= MAX_CELLS
+
+
+def test_cells_are_square_but_in_a_strip(points: Any) -> None:
+    for window in (MapWindow(-1, 1, -1, 1), MapWindow(0, 3, 0, 1), MapWindow(0, 1, 0, 2.5)):
+        down, across = map_density(points, window).counts.shape
+        assert (window.right - window.left) / across == pytest.approx((window.top - window.bottom) / down, rel=0.05)
+    down, across = map_density(points, MapWindow(-3, 997, 0, 1)).counts.shape
+    assert down > 10
+    assert across < 10 * down
 
 
 def test_counts_are_those_of_numpy(points: Any) -> None:

@@ -90,3 +90,11 @@ def test_an_empty_window_is_drawn(points: Any) -> None:
     density = map_density(points[:0], whole_window(points), across=4, down=4)
     figure = corpus_map_figure(placed(points), density, "", "mine").drawn(theme_named("light"))
     assert not np.asarray(figure.data[0].z).any()
+
+
+@pytest.mark.parametrize("theme", ["light", "print"])
+def test_both_axes_have_one_scale(points: Any, theme: str) -> None:
+    density = map_density(points, whole_window(points))
+    figure = corpus_map_figure(placed(points), density, "", "mine").drawn(theme_named(theme, 400))
+    assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis.scaleratio) == ("x", 1)
+    assert figure.data[0].dx == pytest.approx(figure.data[0].dy, rel=0.05)

@@ -71,8 +71,8 @@ export default function ({ data, parentElement, setStateValue }) {
   dress(view);
   if (!same) {
     view.region = null;
-    view.window = [...header.window];
-  } else if (!view.held && header.answers >= view.serial) view.window = [...header.window];
+    view.wanted = [...header.window];
+  } else if (!view.held && header.answers >= view.serial) view.wanted = [...header.window];
   if (!view.held && header.answers >= view.serial) view.region = header.region;
   view.stage.setAttribute("aria-label", `${header.label}. ${HELP}`);
   view.legend.replaceChildren(...header.groups.map(({ name, colour }) => {
@@ -86,7 +86,7 @@ export default function ({ data, parentElement, setStateValue }) {
 }
 
 function build(root) {
-  const view = { root, serial: 0, mode: "move", window: null, region: null, path: null, header: null, timer: 0, held: false };
+  const view = { root, serial: 0, mode: "move", wanted: null, window: null, region: null, path: null, header: null, timer: 0, held: false };
   const bar = made("div", "bar"), modes = made("div", "joined"), zooms = made("div", "joined"), takes = made("div", "joined");
   modes.setAttribute("role", "group");
   modes.setAttribute("aria-label", "Dragging");
@@ -142,7 +142,7 @@ function listen(view) {
     if (view.mode === "move") {
       const [x0, x1, y0, y1] = from.window, wide = stage.clientWidth, high = stage.clientHeight;
       const right = ((from.at[0] - at[0]) / wide) * (x1 - x0), up = ((at[1] - from.at[1]) / high) * (y1 - y0);
-      view.window = [x0 + right, x1 + right, y0 + up, y1 + up];
+      view.wanted = [x0 + right, x1 + right, y0 + up, y1 + up];
     } else if (view.mode === "box") view.path = corners(view.path[0], place(view, at));
     else if (view.path.length < MOST_CORNERS) view.path.push(place(view, at));
     draw(view);
@@ -181,6 +181,23 @@ const shift = (view, across, up) => {
   go(view, [x0 + right, x1 + right, y0 + above, y1 + above]);
 };
 const whole = (view) => go(view, [...view.header.whole]);
+const isWhole = (view) => view.window.every((value, at) => Math.abs(value - fitted(view, view.header.whole)[at]) < 1e-9);
+
+// The least window of the stage's shape around another: a unit is as long across as up.
+function fitted({ stage }, [x0, x1, y0, y1]) {
+  const unit = Math.min(stage.clientWidth / (x1 - x0), stage.clientHeight / (y1 - y0));
+  const across = stage.clientWidth / unit / 2, up = stage.clientHeight / unit / 2;
+  return [(x0 + x1) / 2 - across, (x0 + x1) / 2 + across, (y0 + y1) / 2 - up, (y0 + y1) / 2 + up];
+}
+
+// Whether the stage shows a part of the map of which the server sent nothing: its shape is not that of the window.
+function lacking({ window, header }) {
+  const slack = 1e-3 * (window[1] - window[0]);
+  return [0, 1, 2, 3].some((at) => {
+    const sign = at % 2 ? 1 : -1, edge = sign * Math.min(sign * window[at], sign * header.whole[at]);
+    return sign * (edge - header.window[at]) > slack;
+  });
+}
 
 function zoom(view, factor, around) {
   const [x0, x1, y0, y1] = view.window, [x, y] = around ?? [(x0 + x1) / 2, (y0 + y1) / 2];
@@ -197,7 +214,7 @@ function takeSight(view) {
 }
 
 function go(view, window) {
-  view.window = window;
+  view.wanted = window;
   report(view);
 }
 
@@ -207,7 +224,8 @@ function report(view) {
   draw(view);
   clearTimeout(view.timer);
   view.timer = setTimeout(() => {
-    view.say({ identity: view.header.identity, serial: view.serial, window: view.window, region: view.region });
+    const shown = isWhole(view) ? view.header.whole : view.window;
+    view.say({ identity: view.header.identity, serial: view.serial, window: shown, region: view.region });
   }, QUIET_MS);
 }
 
@@ -230,6 +248,7 @@ function draw(view) {
   const { canvas, stage, header } = view, ratio = window.devicePixelRatio || 1;
   const wide = stage.clientWidth, high = stage.clientHeight;
   if (!wide || !header) return;
+  view.window = fitted(view, view.wanted);
   canvas.width = wide * ratio;
   canvas.height = high * ratio;
   const pen = canvas.getContext("2d");
@@ -256,9 +275,10 @@ function draw(view) {
   }
   stage.dataset.mode = view.mode;
   for (const each of view.modes) each.setAttribute("aria-pressed", String(each.value === view.mode));
-  view.all.disabled = view.window.every((value, at) => Math.abs(value - header.whole[at]) < 1e-9);
+  view.all.disabled = isWhole(view);
   view.none.disabled = !view.region;
   if (view.status.textContent !== header.words) view.status.textContent = header.words;
+  if (!view.held && header.answers >= view.serial && lacking(view)) report(view);
 }
 
 // Pixels of a row's mark: larger where few rows share the stage.
