@@ -47,7 +47,8 @@ SIMILARITY_CODE = (
 )
 PATHS_WORDS = (
     "One principal component analysis over the vectors of the chosen tokens in all hidden states together, so that all "
-    "layers share a plane, both axes of it in one scale. Nearness in the plane is not nearness in the model where the share of variance is small."
+    "layers share a plane, both axes of it in one scale. Nearness in the plane is not "
+    "nearness in the model where the share of variance is small."
 )
 PATHS_CODE = (
     "picked = {picked}\n"
