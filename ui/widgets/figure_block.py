@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.base.caption import Caption, caption_of
+from bertviz_core.figures.base.caption import Caption, caption_of, colour_range
 from bertviz_core.figures.base.export import standalone_html
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
@@ -22,6 +22,7 @@ from ui.cache.figures import cached_figure
 from ui.components.figure_download import figure_download
 from ui.widgets import controls
 from ui.widgets.files.theme import chosen_theme, theme_select
+from ui.widgets.formatting import escape_markdown
 
 CHART_CONFIG = {
     "displaylogo": False,
@@ -79,7 +80,9 @@ def figure_block(
     words = st.container()
     download_row(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models)
     if numbers == "folded":
-        folded_table(spec.chart, table, alt or spec.title, formats)
+        folded_table(
+            spec.chart, table, alt or spec.title, formats, colour_range(cached_figure(spec, page_theme(share)))
+        )
     elif numbers == "open":
         numbers_table(table, alt or spec.title, height, formats=formats)
     if explanation is not None:
@@ -245,10 +248,14 @@ def folded(label: str, key: str) -> Any:
     return st.expander(label, key=key, on_change="rerun", bind="query-params")
 
 
-def folded_table(key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS) -> None:
-    """A table that stands folded below its figure, sent when it is opened."""
+def folded_table(
+    key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
+) -> None:
+    """A table that stands folded below its figure, sent when it is opened; `scale` says what its colours mean."""
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
+            if scale:
+                st.caption(f"Colours of the figure: {escape_markdown(scale)}.")
             numbers_table(table, alt, formats=formats)
 
 

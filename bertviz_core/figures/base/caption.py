@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from bertviz_core.figures.base.colour_bars import scale_words, spacing
 from bertviz_core.text import escape_controls
 
 LONGEST_TEXT = 120
@@ -58,8 +59,8 @@ def caption_of(
 
 
 def colour_range(figure: go.Figure) -> str:
-    """Unit and ends of every colour bar of a figure, "cosine, −1 to 1"; "" where it has none."""
-    ranges = [f"{_unescaped(unit)}, {low} to {high}" for unit, low, high in _scales(figure)]
+    """The sentence of every colour scale of a figure, "cosine, −1 to 1"; "" where it has none."""
+    ranges = [scale_words(_unescaped(unit), low, high, how) for unit, low, high, how in _scales(figure)]
     return "; ".join(dict.fromkeys(ranges))
 
 
@@ -81,8 +82,8 @@ def _quoted(text: str) -> str:
     return f"“{text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + '…'}”"
 
 
-def _scales(figure: go.Figure) -> Iterator[tuple[str, str, str]]:
-    """(unit, low, high) of every colour bar that is drawn."""
+def _scales(figure: go.Figure) -> Iterator[tuple[str, str, str, str]]:
+    """(unit, low, high, spacing) of every colour bar that is drawn."""
     layout = figure.layout.to_plotly_json()
     for name, axis in layout.items():
         if name.startswith("coloraxis") and axis.get("colorbar"):
@@ -99,41 +100,32 @@ def _shows(scale: Any) -> bool:
     return bool(scale.colorbar.to_plotly_json()) and scale.showscale is not False
 
 
-def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: Any) -> tuple[str, str, str]:
+def _ends(bar: dict[str, Any], low: float | None, high: float | None, values: Any) -> tuple[str, str, str, str]:
     """The ends in real units, which are those of the bar's ticks; as numbers where it has none of its own."""
     title = bar.get("title") or {}
-    unit = (title.get("text") if isinstance(title, dict) else str(title)) or "value"
+    unit = ((title.get("text") if isinstance(title, dict) else str(title)) or "value").strip()
     ticks = bar.get("ticktext")
     if ticks is not None and len(ticks) > 1:
-        return unit, *_ends_of_ticks(ticks, bar.get("tickvals"), low, high)
+        first, last, how = _ends_of_ticks(ticks, bar.get("tickvals"), low, high)
+        return unit.removesuffix(f", {how}"), first, last, how
     if (low is None or high is None) and values is not None:
         numbers = np.asarray(values, dtype=np.float64)
         low = float(np.nanmin(numbers)) if low is None else low
         high = float(np.nanmax(numbers)) if high is None else high
-    return unit, _end(low), _end(high)
+    return unit, _end(low), _end(high), ""
 
 
-def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: float | None) -> tuple[str, str]:
+def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: float | None) -> tuple[str, str, str]:
     """What the ends of a bar are by the words of its ticks, which may stand within them and beside other numbers."""
     first, last = _minus(words[0]), _minus(words[-1])
     if low is None or high is None or places is None or places[0] == places[-1]:
-        return first, last
-    numbers = [number for each in words if (number := _number(each)) is not None]
-    if len(numbers) == len(places):
-        rise = (numbers[-1] - numbers[0]) / (places[-1] - places[0])
-        if np.allclose(numbers, [numbers[0] + (place - places[0]) * rise for place in places]):
-            return _end(numbers[0] + (low - places[0]) * rise), _end(numbers[0] + (high - places[0]) * rise)
+        return first, last, ""
+    if found := spacing(words, places):
+        how, number = found
+        return _end(number(low)), _end(number(high)), how
     if np.allclose(sorted((places[0], places[-1])), (low, high), rtol=0, atol=1e-6 * (high - low)):
-        return first, last
-    return f"less than {first}", f"more than {last}"  # between uneven ticks nothing can be read off
-
-
-def _number(words: str) -> float | None:
-    """The number that a tick says; None for other words."""
-    try:
-        return float(words.replace("−", "-").replace(",", ""))
-    except ValueError:
-        return None
+        return first, last, ""
+    return f"less than {first}", f"more than {last}", ""  # between uneven ticks nothing can be read off
 
 
 def _end(number: float | None) -> str:

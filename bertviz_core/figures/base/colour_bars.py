@@ -1,8 +1,11 @@
 """Colour bars whose ticks are round numbers, whatever the cells are coded as."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 LIMITS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """Round numbers of one power of ten, whose halves are round too."""
@@ -77,6 +80,75 @@ def colour_bar(
         "tickvals": [start + (tick - low) * share for tick in ticks],
         "ticktext": tick_words(ticks),
     }
+
+
+SPACINGS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "": (np.asarray, float),
+    "logarithmic": (np.log10, lambda place: 10.0**place),
+    "log(1 + x)": (np.log1p, np.expm1),
+    "by the square root": (np.sqrt, np.square),
+}
+"""How the numbers of a bar are spaced -> the function by which they are, and its inverse."""
+
+
+def tick_number(word: str) -> float | None:
+    """The number that a tick says; None for other words."""
+    try:
+        return float(word.replace("−", "-").replace(",", ""))
+    except ValueError:
+        return None
+
+
+def spacing(words: Sequence[str], places: Sequence[float]) -> tuple[str, Callable[[float], float]] | None:
+    """How the ticks of a bar are spaced, one of SPACINGS, and which number each place of the bar stands for.
+
+    A logarithmic bar may have a tick for 0 below all others.
+
+    Args:
+        words: of the ticks.
+        places: where they stand.
+
+    Returns:
+        None for ticks that are not numbers or are spaced in another way.
+    """
+    numbers = [tick_number(word) for word in words]
+    values = [number for number in numbers if number is not None]
+    if len(values) != len(places) or len(values) < 2 or places[0] == places[-1]:
+        return None
+    if found := _spacing(values, places):
+        return found
+    behind_zero = _spacing(values[1:], places[1:]) if values[0] == 0 and len(values) > 3 else None
+    if behind_zero is None or behind_zero[0] != "logarithmic":
+        return None
+    return behind_zero[0], lambda place: 0.0 if place <= places[0] else behind_zero[1](place)
+
+
+def _spacing(values: Sequence[float], places: Sequence[float]) -> tuple[str, Callable[[float], float]] | None:
+    for name, (forward, inverse) in SPACINGS.items():
+        if name and (len(values) < 3 or min(values) < 0 or (name == "logarithmic" and min(values) == 0)):
+            continue
+        along = forward(np.array(values, dtype=np.float64))
+        rise = (along[-1] - along[0]) / (places[-1] - places[0])
+        even = along[0] + (np.array(places, dtype=np.float64) - places[0]) * rise
+        if np.allclose(along, even, rtol=1e-4, atol=1e-4 * abs(along[-1] - along[0])):
+            return name, partial(_number_at, origin=places[0], start=along[0], slope=rise, inverse=inverse)
+    return None
+
+
+def _number_at(place: float, origin: float, start: float, slope: float, inverse: Callable[[Any], Any]) -> float:
+    return float(inverse(start + (place - origin) * slope))
+
+
+def scale_words(unit: str, low: str, high: str, how: str = "") -> str:
+    """The sentence of a scale, the same in a picture, its caption and its table: "weight, 0 to 0.946".
+
+    Args:
+        unit: what the colours mean.
+        low: the lower end as it is written.
+        high: the upper end.
+        how: how numbers are spaced or what the ends are; empty for an even scale.
+    """
+    return f"{unit}, {low} to {high}{f', {how}' if how else ''}"
 
 
 def _exact(number: float) -> float:

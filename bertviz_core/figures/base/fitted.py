@@ -9,6 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from bertviz_core.figures.base.colour_bars import spacing
 from bertviz_core.figures.base.letters import label_width, shortened_label, wrapped_label
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme
 
@@ -51,6 +52,7 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
     page: labels along the axes are turned, made smaller and at last thinned. On a phone: a colour bar lies below the
     plot, names of rows are cut, and a finger on the figure moves the page. The layout's `meta` says for which width.
     """
+    _name_logarithms(figure, theme)
     _even_titles(figure, theme)
     _make_room_beside(figure)
     if theme.narrow:
@@ -64,6 +66,17 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
     _make_room_above(figure, theme)
     figure.layout.meta = {"pixels": theme.pixels}
     return figure
+
+
+def _name_logarithms(figure: go.Figure, theme: Theme) -> None:
+    """Titles of axes and colour bars say where these are not even; a phone's bar has no room for it."""
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        if axis.type == "log" and axis.title.text:
+            axis.title.text += ", logarithmic"
+    for bar in [] if theme.narrow else _bars(figure):
+        found = spacing(_several(bar.ticktext), _several(bar.tickvals)) if bar.title.text else None
+        if found and found[0]:
+            bar.title.text += f", {found[0]}"
 
 
 def _even_titles(figure: go.Figure, theme: Theme) -> None:

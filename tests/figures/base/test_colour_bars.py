@@ -1,12 +1,13 @@
 """Ticks of colour bars are round, lie on the scale and stand where their numbers are."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviz_core.figures.base.colour_bars import LIMITS, colour_bar, round_limit, round_ticks, tick_words
+from bertviz_core.figures.base.colour_bars import LIMITS, colour_bar, round_limit, round_ticks, spacing, tick_words
 
 SIZES = st.floats(1e-6, 1e9)
 
@@ -58,3 +59,31 @@ def test_a_tick_stands_where_its_number_is_drawn(low: float, size: float) -> Non
         assert (drawn + 127) / 254 == pytest.approx((real - low) / size, abs=1e-6)
     assert bar["ticktext"] == exact["ticktext"]
     assert bar["title"]["text"] == "weight"
+
+
+@pytest.mark.parametrize(
+    ("how", "along"),
+    [
+        ("", lambda number: number),
+        ("logarithmic", math.log10),
+        ("log(1 + x)", math.log1p),
+        ("by the square root", math.sqrt),
+    ],
+)
+@pytest.mark.parametrize("slope", [1.0, -3.0, 255.0])
+def test_the_spacing_of_a_bar_is_read_off_its_ticks(how: str, along: Any, slope: float) -> None:
+    numbers = [1, 10, 30, 1_000]
+    places = [7 + slope * along(number) for number in numbers]
+    found = spacing([f"{number:,}" for number in numbers], places)
+    assert found is not None
+    assert found[0] == how
+    assert found[1](7 + slope * along(400)) == pytest.approx(400, rel=1e-3)
+
+
+def test_a_logarithmic_bar_may_begin_with_zero_and_words_have_no_spacing() -> None:
+    found = spacing(["0", "0.01", "0.1", "1"], [0, 1 / 3, 2 / 3, 1])
+    assert found is not None
+    assert (found[0], found[1](0)) == ("logarithmic", 0)
+    assert found[1](1) == pytest.approx(1)
+    assert spacing(["low", "high"], [0, 1]) is None
+    assert spacing(["1", "5", "6"], [0, 1, 7]) is None

@@ -154,7 +154,7 @@ def test_the_range_is_that_of_the_scale_in_its_own_unit(scale: float, end: str) 
     [
         (("1.00 MiB", "4.00 MiB"), (20, 22), "memory, 1.00 MiB to 4.00 MiB"),
         (("1.00 MiB", "4.00 MiB"), (20.5, 21), "memory, less than 1.00 MiB to more than 4.00 MiB"),
-        (("1", "10", "100"), (20.5, 21, 21.5), "memory, less than 1 to more than 100"),
+        (("1", "10", "100"), (20.5, 21, 21.5), "memory, 0.1 to 1000, logarithmic"),
         (("1", "2", "3"), (20.5, 21, 21.5), "memory, 0 to 4"),
         (("top", "end"), (22, 20), "memory, top to end"),
     ],

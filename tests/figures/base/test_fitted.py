@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.axes import token_axis
+from bertviz_core.figures.base.caption import colour_range
 from bertviz_core.figures.base.fitted import EDGE, SMALLEST, TOOLS, fitted, legend_height, plot_width
 from bertviz_core.figures.base.letters import label_width, plain
 from bertviz_core.figures.base.style import (
@@ -191,3 +192,16 @@ def test_a_width_serves_all_places_up_to_the_next() -> None:
     assert all(theme.pixels == WIDE and not theme.narrow for theme in THEMES.values())
     assert theme_named("dark", 320).narrow
     assert theme_named("dark", 320).colours == theme_named("dark").colours
+
+
+def test_axes_and_bars_that_count_powers_of_ten_say_so() -> None:
+    desk = theme_named("light")
+    figure = go.Figure(layout=layout(desk, "t", height=300))
+    bar = {"title": {"text": "points"}, "tickvals": [0, 1, 2], "ticktext": ["1", "10", "100"]}
+    figure.add_heatmap(z=np.eye(2), zmin=0, zmax=2, colorbar=bar)
+    figure.update_xaxes(title="rows", type="log").update_yaxes(title="columns")
+    fitted(figure, desk)
+    assert figure.layout.xaxis.title.text == "rows, logarithmic"
+    assert figure.layout.yaxis.title.text == "columns"
+    assert figure.data[0].colorbar.title.text == "points, logarithmic"
+    assert colour_range(figure) == "points, 1 to 100, logarithmic"

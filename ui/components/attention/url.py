@@ -13,6 +13,7 @@ from ui.components.attention.colours import MEASURES
 MOST_CHARACTERS = 400
 Head = tuple[int, int]
 Range = tuple[int, int, int, int]
+Scale = Literal["", "own", "fixed"]
 Shades = Literal["", "even", "lifted"]
 
 
@@ -26,8 +27,8 @@ class ViewOptions:
     """Measure by which the heads are ordered, with hyphens for spaces; "" for the order of the model."""
     frame: str = ""
     """Measure that frames the heads; "" for none."""
-    own_scale: bool = False
-    """Whether every head has a scale of its own."""
+    scale: Scale = ""
+    """Where the colours end: "" at the largest weight of all heads, "own" at that of each head, "fixed" at 1."""
     shades: Shades = ""
     """How weights become shades; "" leaves that to the length of the text."""
     hide: int | None = None
@@ -50,7 +51,7 @@ _PARTS = {
     "lines": "",
     "order": _MEASURE,
     "frame": _MEASURE,
-    "scale": "own",
+    "scale": "own|fixed",
     "shades": "even|lifted",
     "hide": "[0-9]|[1-9][0-9]|100",
     "heads": f"{_HEAD}(?:-{_HEAD}){{0,7}}",
@@ -80,7 +81,7 @@ def from_query(text: str) -> ViewOptions:
         lines="lines" in parts,
         order=parts.get("order", ""),
         frame=parts.get("frame", ""),
-        own_scale="scale" in parts,
+        scale=cast(Scale, parts.get("scale", "")),
         shades=cast(Shades, parts.get("shades", "")),
         hide=int(parts["hide"]) if "hide" in parts else None,
         heads=tuple(cast(Head, _numbers(each)) if each else None for each in heads),
@@ -97,7 +98,7 @@ def to_query(look: ViewOptions) -> str:
         "lines" if look.lines else "",
         f"order-{look.order}" if look.order else "",
         f"frame-{look.frame}" if look.frame else "",
-        "scale-own" if look.own_scale else "",
+        f"scale-{look.scale}" if look.scale else "",
         f"shades-{look.shades}" if look.shades else "",
         f"hide-{look.hide}" if look.hide is not None else "",
         f"heads-{'-'.join(heads)}" if heads else "",

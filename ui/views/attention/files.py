@@ -9,14 +9,17 @@ import streamlit as st
 
 from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
 from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions
+from bertviz_core.figures.attention.atlas import LIFTED
 from bertviz_core.figures.attention.reading import UNITS, all_heads_title, attention_title
 from bertviz_core.figures.base.caption import Caption
+from bertviz_core.figures.base.colour_bars import scale_words
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Trace
 from ui import session
 from ui.components.attention.colours import MEASURES, colours
 from ui.components.attention.html_file import attention_html, file_payload
+from ui.components.attention.url import ViewOptions
 from ui.components.attention.view import ViewState
 from ui.components.figure_download import figure_download
 from ui.views.attention import cache
@@ -37,7 +40,9 @@ def head_files(
     name = file_name(KEY, title)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         theme = theme_named(chosen_theme() or session.theme_name())
-        caption = _caption(trace, attention_map.options, float(attention_map.weights.max(initial=0)), state.look.lines)
+        caption = _caption(
+            trace, attention_map.options, scale_sentence(atlas, attention_map, state.look), state.look.lines
+        )
         figure_download(KEY, name, title, caption, theme, f"{title}: queries by keys", look=colours(theme))
         special = np.flatnonzero(trace.tokens.special).tolist()
 
@@ -76,14 +81,14 @@ def head_files(
         theme_select(KEY)
 
 
-def atlas_files(trace: Trace, atlas: AttentionAtlas, lines: bool) -> None:
+def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:
     """All heads: their picture as it stands in the view, and every weight of every head in one file."""
     reading, (layers, heads) = atlas.options, atlas.thumbnails.shape[:2]
     title, key = all_heads_title(reading, trace.model), "attention_atlas"
     name = file_name(key, title)
     cells = layers * heads * len(atlas.queries) * len(atlas.keys)
     theme = theme_named(chosen_theme() or session.theme_name())
-    caption = _caption(trace, reading, float(atlas.thumbnails.max(initial=0)), lines)
+    caption = _caption(trace, reading, scale_sentence(atlas, None, look), look.lines)
     maps = partial(_all_maps, trace, reading, layers, heads)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(f"All {counted(layers * heads, 'map')}:" if layers * heads > 1 else "The map:", width="content")
@@ -141,11 +146,35 @@ def _all_maps(trace: Trace, reading: MapOptions, layers: int, heads: int) -> lis
     return [[cache.one_map(trace, layer, head, reading) for head in range(heads)] for layer in range(layers)]
 
 
-def _caption(trace: Trace, reading: MapOptions, top: float, lines: bool) -> Caption:
+def scale_sentence(atlas: AttentionAtlas, attention_map: AttentionMap | None, look: ViewOptions) -> str:
+    """What the colours of the view mean, in the words of every figure's scale.
+
+    Args:
+        atlas: all heads.
+        attention_map: the opened head; None for the picture of all heads.
+        look: how the view is drawn.
+    """
+    unit, top = UNITS[atlas.options.weights], float(atlas.thumbnails.max(initial=0))
+    end, which = f"{top:.3g}", "one scale for all heads"
+    if look.scale == "own":
+        own = float(attention_map.weights.max(initial=0)) if attention_map is not None else None
+        end = f"{own:.3g}" if own is not None else "the largest of each head"
+        which = "a scale of its own" if own is not None else ""
+    elif look.scale == "fixed" and atlas.options.weights != "value-weighted":
+        end, which = "1", "a fixed scale"
+    elif attention_map is not None:
+        end = f"{max(top, float(attention_map.weights.max(initial=0))):.3g}"
+    long = max(len(atlas.queries), len(atlas.keys)) > LIFTED
+    root = "by the square root" if (look.shades == "lifted" or (long and not look.shades)) else ""
+    return scale_words(unit, "0", end, ", ".join(filter(None, (root, which))))
+
+
+def _caption(trace: Trace, reading: MapOptions, scale: str, lines: bool) -> Caption:
     read = trace.tokens
     texts = tuple(text for text in (read.text, read.pair) if text)
-    unit = f"{UNITS[reading.weights]}, 0 to {top:.3g}"
-    drawn = f"Lines from queries to keys, stronger for a larger {unit}" if lines else "Queries in rows, keys in columns"
+    drawn = (
+        f"Lines from queries to keys, stronger for a larger {scale}" if lines else "Queries in rows, keys in columns"
+    )
     marked = f". {SECOND_TEXT}" if read.second_start is not None and reading.block == "all" else ""
     words = f"{drawn}; {SHORT[reading.weights]}{marked}"
-    return Caption(words, ((trace.model, trace.revision),), texts, "" if lines else unit)
+    return Caption(words, ((trace.model, trace.revision),), texts, "" if lines else scale)

@@ -32,7 +32,7 @@ from ui.views.attention.controls import (
     store_options,
     weights_choice,
 )
-from ui.views.attention.files import KEY, atlas_files, frame_of, head_files
+from ui.views.attention.files import KEY, atlas_files, frame_of, head_files, scale_sentence
 from ui.views.attention.folded_below import folded_measures, folded_readings
 from ui.views.attention.reproduction import attention_code
 from ui.views.attention.texts import FORMULAS, LABELS, explanation
@@ -136,8 +136,9 @@ def _heads(trace: Trace) -> None:
     _hidden(attention_map)
     _special(atlas, attention_map)
     head_files(trace, atlas, attention_map, state, second)
-    atlas_files(trace, atlas, state.look.lines)
-    folded_table(KEY, frame_of(attention_map), attention_title(attention_map, trace.model))
+    atlas_files(trace, atlas, state.look)
+    scale = scale_sentence(atlas, attention_map, state.look)
+    folded_table(KEY, frame_of(attention_map), attention_title(attention_map, trace.model), scale=scale)
     folded_measures(atlas, trace)
     folded_readings(trace, layer, head, reading)
     explained(KEY, explanation(reading), attention_code(trace, layer, head, reading))

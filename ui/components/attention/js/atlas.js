@@ -86,17 +86,17 @@ function eachTile(view, form, act) {
   let table = null;
   view.places.forEach(([layer, head], place) => {
     const picture = thumbnail(atlas, layer, head), [x, y] = placeAt(form, place);
-    if (view.own || !table) table = shades(view.look.scale, picture, view.own ? peakOf(picture) : atlas.scale, view.lifted);
+    if (view.scale === "own" || !table) table = shades(view.look.scale, picture, topOf(view, picture), view.lifted);
     act(picture, table, x, y);
   });
 }
 
 // What is drawn on the tiles: lines in place of maps, and where the second text of a pair begins.
 function drawTiles(view, context, form) {
-  const { queries, keys, scale } = view.store.atlas, { look } = view;
+  const { queries, keys } = view.store.atlas, { look } = view;
   const share = (axis) => (axis.second ?? 0) / axis.labels.length;
   if (view.mode === "lines") eachTile(view, form, (picture, _, x, y) =>
-    tileLines(view, context, picture, view.own ? peakOf(picture) : scale, [x, y, form.wide, form.high]));
+    tileLines(view, context, picture, topOf(view, picture), [x, y, form.wide, form.high]));
   context.save();
   context.strokeStyle = look.text;
   context.globalAlpha = 0.4;
@@ -180,7 +180,7 @@ const placeAt = (form, place) => [
 // Cells are made once for an atlas and an order; what changes after that are their marks.
 function layOut(view) {
   const { sheet, cells } = view.parts, form = view.geometry;
-  const laid = JSON.stringify([view.store.identity, view.order, form, view.own, view.tint, view.look.name]);
+  const laid = JSON.stringify([view.store.identity, view.order, form, view.scale, view.tint, view.look.name]);
   if (view.laid === laid) return;
   view.laid = laid;
   const focused = cells.contains(cells.getRootNode().activeElement);

@@ -4,9 +4,10 @@ const HELP = {
   order: "The order of the small pictures: by layer and head as in the model, or the largest value of a measure first.",
   least: "Lines of smaller weights are left out.",
   tint: "A frame around each head, coloured by a measure of what the head does.",
-  scale: "One scale for all heads lets you compare them; a scale of its own shows the pattern of a head with small weights.",
+  scale: "One scale for all heads lets you compare them; a scale of its own shows the pattern of a head with small weights. From 0 to 1, pictures of different texts and models can be compared; a norm has no largest value.",
   shade: "Emphasized: the shade follows the square root of the weight, so that small weights can be seen. The numbers stay the same.",
 };
+const SCALES = ["", "own", "fixed"];
 
 function build(root) {
   const parts = {};
@@ -17,7 +18,7 @@ function build(root) {
   };
   const view = {
     root, parts, store: null, serial: 0, heads: [], opened: [0, 0], focus: [0, 0], colours: new Map(), pins: new Set(),
-    order: 0, tint: 0, own: false, lifted: false, mode: "map", threshold: 0.02, zoom: null, cell: null, pointed: null,
+    order: 0, tint: 0, scale: "", lifted: false, mode: "map", threshold: 0.02, zoom: null, cell: null, pointed: null,
     measuring: { context: document.createElement("canvas").getContext("2d") }, alone: false, waiting: false,
   };
   const field = (parent, name, label, element, helped = name) => {
@@ -60,7 +61,7 @@ function build(root) {
   view.onPress = (event) => { if (!event.composedPath().includes(more)) unfold(false); };
   unfold(false);
   choice(options, "tint", "Frame colour", [], (at) => { view.tint = at; });
-  choice(options, "scale", "Colour scale", ["same for all heads", "own for each head"], (at) => { view.own = at === 1; });
+  choice(options, "scale", "Colour scale", ["same for all heads", "own for each head", "fixed, 0 to 1"], (at) => { view.scale = SCALES[at]; });
   choice(options, "shade", "Small weights", ["as they are", "emphasized"], (at) => { view.lifted = at === 1; });
   const sieve = made("div", "sieve"), least = put(sieve, "least", "input");
   put(sieve, "leastText", "output", "figure");

@@ -108,6 +108,13 @@ const shareOf = (picture, code) => (code / picture.levels) ** 2;
 const valueAt = (picture, row, column) => picture.scale * shareOf(picture, picture.codes[row * picture.columns + column]);
 const peakOf = (picture) => picture.scale * shareOf(picture, picture.peak);
 
+// Where the scale of colours ends for a picture: at the largest weight of all heads, at its own, or at 1.
+const hasFixedScale = ({ store }) => store.atlas.weights !== "value-weighted"; // a norm has no largest value
+const topOf = (view, picture) => {
+  if (view.scale === "own") return peakOf(picture);
+  return view.scale === "fixed" && hasFixedScale(view) ? 1 : Math.max(picture.scale, view.store.atlas.scale);
+};
+
 // Index of the block that a coordinate lies in.
 function blockAt(edges, coordinate) {
   let low = 0, high = edges.length - 2;

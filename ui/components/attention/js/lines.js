@@ -49,7 +49,7 @@ function paintLines(view) {
 function drawLines(view, context, form, pictures, active, seen) {
   const found = pictures.flatMap((each) => strongest(view, form, each, active, seen));
   found.sort((one, other) => one.weight - other.weight);
-  const top = Math.max(...pictures.map(({ picture }) => view.own ? peakOf(picture) : Math.max(picture.scale, view.store.atlas.scale)), 0);
+  const top = Math.max(...pictures.map(({ picture }) => topOf(view, picture)), 0);
   context.lineCap = "round";
   for (const { query, key, weight, colour } of found) {
     const y0 = lineY(form, query, form.q0) - seen.top, y1 = lineY(form, key, form.k0) - seen.top;

@@ -93,7 +93,7 @@ function mapInto(pen, view, size) {
 }
 
 function mapColours(view, form) {
-  form.scaleTop = view.own ? peakOf(form.picture) : Math.max(view.store.atlas.scale, form.picture.scale);
+  form.scaleTop = topOf(view, form.picture);
   return shades(view.look.scale, form.picture, form.scaleTop, view.lifted);
 }
 
@@ -222,7 +222,7 @@ function paintHidden(view, context, form) {
 function colourBar(view, context, form) {
   const { look } = view, { scaleTop } = form;
   context.font = wordFont(view, TICK);
-  const unit = cut(context, view.unit, form.below ? form.across * 0.5 : Math.max(form.down, 96) + 40);
+  const unit = cut(context, view.scale === "own" ? `${view.unit}, own scale` : view.unit, form.below ? form.across * 0.5 : Math.max(form.down, 96) + 40);
   const named = form.below ? context.measureText(unit).width + 12 : 0;
   const x = form.below ? form.left + named : form.left + form.across + (form.hidden ? HIDDEN_WIDE + 26 : 14);
   const y = form.below ? form.top + form.down + 12 : form.top;

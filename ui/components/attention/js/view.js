@@ -69,12 +69,11 @@ function restore(view, look) {
   const measureAt = (name) => atlas.measures.findIndex((measure) => wordOf(measure) === name) + 1;
   Object.assign(view, {
     mode: look.lines ? "lines" : "map", order: measureAt(look.order), tint: measureAt(look.frame),
-    own: Boolean(look.own_scale), lifted: look.shades ? look.shades === "lifted" : lifted,
+    scale: look.scale ?? "", lifted: look.shades ? look.shades === "lifted" : lifted,
     threshold: look.hide == null ? threshold : look.hide / 100, zoom: look.zoom ?? null,
     cell: look.cell ? [...view.opened, ...look.cell] : null, pins: new Set(look.pins), told: undefined, asked: null,
   });
   view.colours = new Map((look.heads ?? []).flatMap((head, hue) => (head ? [[mapName(...head), hue]] : [])));
-  view.parts.scale.value = String(Number(view.own));
   view.parts.shade.value = String(Number(view.lifted));
 }
 
@@ -94,7 +93,7 @@ function drawn(view) {
     view.mode === "lines" && "lines",
     view.order && `order-${wordOf(measures[view.order - 1])}`,
     view.tint && `frame-${wordOf(measures[view.tint - 1])}`,
-    view.own && "scale-own",
+    view.scale && `scale-${view.scale}`,
     view.lifted !== lifted && `shades-${view.lifted ? "lifted" : "even"}`,
     hide !== Math.round(100 * threshold) && `hide-${hide}`,
     hues.length > 1 && `heads-${Array.from(hues, (head) => head ?? "").join("-")}`,
@@ -193,7 +192,9 @@ function draw(view, same = false) {
   parts.mapBox.hidden = view.mode !== "map";
   parts.linesBox.hidden = view.mode !== "lines";
   parts.sieveField.hidden = view.mode !== "lines";
-  parts.orderField.hidden = parts.tintField.hidden = parts.scaleField.hidden = layers * heads < 2;
+  parts.orderField.hidden = parts.tintField.hidden = layers * heads < 2;
+  parts.scale.options[2].disabled = !hasFixedScale(view);
+  parts.scale.value = String(view.scale === "fixed" && !hasFixedScale(view) ? 0 : SCALES.indexOf(view.scale));
   parts.whole.hidden = !view.zoom;
   parts.mapBox.setAttribute("aria-label", `${parts.headTitle.textContent}: queries in rows, keys in columns. Arrow keys move, Enter asks for the exact weight.`);
   for (const button of parts.modes.children) button.setAttribute("aria-pressed", String(button.value === view.mode));
