@@ -123,14 +123,14 @@ VIEWS = {
         "attention",
         {"layer": "2", "head": "7"},
         *OF_HEADS,
-        colours="weight, 0 to 0.",
+        colours="weight, 0 to ",
     ),
     "beside": of_text(
         "attention",
         {"layer": "2", "head": "7"},
         *OF_HEADS,
         f"attention-Layer-2-head-7-attention-value-weighted-rollout-value-zeroing-{MODEL}",
-        colours="weight, 0 to 0.",
+        colours="weight, 0 to ",
         attention_beside=True,
     ),
     "sentences": View(
