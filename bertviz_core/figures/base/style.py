@@ -73,8 +73,8 @@ LIGHT = Theme(
     edge="#FFFFFF",
     colours={
         "embeddings": "#0072B2",
-        "encoder": "#DDE2E9",
-        "decoder": "#C3CAD4",
+        "encoder": "#CBD3DD",
+        "decoder": "#AEB9C7",
         "pooler": "#CC79A7",
         "task head": "#D55E00",
         "attention": "#E69F00",
@@ -119,7 +119,8 @@ PRINT = Theme(
     # What stands side by side differs in lightness, not in hue alone: a copying machine keeps the parts apart.
     colours={
         **LIGHT.colours,
-        "embeddings": "#004C80", "encoder": "#E9ECF0", "pooler": "#E9C3DA", "task head": "#9C3D00",
+        "embeddings": "#004C80", "encoder": "#E9ECF0", "decoder": "#C3CAD4",
+        "pooler": "#E9C3DA", "task head": "#9C3D00",
         "query": "#9A6500", "key": "#D99A1C", "value": "#F2C766", "query_key_value": "#D99A1C",
         "attention_output": "#FCEFD3", "attention_other": "#DCC9A0",
         "feed_forward": "#3DB891", "layer_norm": "#565D66", "other": "#E4E8ED",
@@ -129,6 +130,17 @@ THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A929C", "#7F5AB6")
 """Lines of one figure that have no meaning of their own, in this order."""
+
+INPUT_COLOURS: Mapping[str, tuple[str, float]] = {
+    "word": ("embeddings", 0.0),
+    "position": ("embeddings", -0.35),
+    "token type": ("embeddings", -0.6),
+    "other": ("embeddings", -0.8),
+    "sum": ("embeddings", 0.55),
+    "after layer norm": ("layer_norm", 0.0),
+}
+"""Part of a token's input -> the part whose colour it has, and how far that is mixed with the text's colour, or where
+negative with the paper's: all embeddings are tints of one hue."""
 
 WORDS: Mapping[str, str] = {
     "query_key_value": "query, key, value (fused)",

@@ -36,11 +36,11 @@ def share_bars(shares: Sequence[ComponentShare], title: str, theme: Theme) -> go
             name=state,
             orientation="h",
             showlegend=False,
-            marker=_marker([_colour(share.name, theme) for share in shares], texture, theme),
+            marker=_marker([theme.colours[share.name] for share in shares], texture, theme),
             customdata=[[f"{count:,}", escape(share.name)] for count, share in zip(counts, shares, strict=True)],
             hovertemplate=f"{state}: %{{customdata[0]}} parameters, %{{x:.2f}} %<extra>%{{customdata[1]}}</extra>",
         )
-        first = next((_colour(share.name, theme) for share in shares if getattr(share, field)), None)
+        first = next((theme.colours[share.name] for share in shares if getattr(share, field)), None)
         if first is not None and mixed:  # the words above the bars say it where all are alike
             figure.add_bar(y=[None], x=[None], name=state, orientation="h", marker=_marker([first], texture, theme))
     figure.update_layout(
@@ -59,6 +59,8 @@ def _marker(colours: Sequence[str], texture: str, theme: Theme) -> dict[str, obj
     """Solid, or lines of the colour on the paper: a texture is told apart without seeing colours."""
     if not texture:
         return {"color": list(colours), "line": {"color": theme.edge, "width": 1}}
+    # The encoder is neutral ground for its parts: too pale for lines.
+    colours = [theme.muted if colour == theme.colours["encoder"] else colour for colour in colours]
     pattern = {"shape": texture, "fgcolor": list(colours), "bgcolor": theme.paper, "size": 9, "solidity": 0.4}
     return {"color": theme.paper, "pattern": pattern, "line": {"color": list(colours), "width": 2}}
 
@@ -80,11 +82,6 @@ def _above(y: float, text: str, theme: Theme) -> dict[str, object]:
     font = {"size": TEXT_SIZE, "color": theme.text}
     place = {"x": 0, "y": y, "xanchor": "left", "yanchor": "bottom", "align": "left", "borderpad": 1}
     return {**place, "text": text, "showarrow": False, "font": font}
-
-
-def _colour(component: str, theme: Theme) -> str:
-    """The encoder is neutral ground for its parts in a tree; beside other components it needs a colour."""
-    return theme.colours["feed_forward"] if component == "encoder" else theme.colours[component]
 
 
 TREE_LINE, INDENT = 25, 3.0

@@ -9,9 +9,10 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import label_sides, same_scale, token_axis, token_labels
+from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
-from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import HUES, INPUT_COLOURS, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
 from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison, state_name
 from bertviz_core.trace.results import Trace
@@ -106,12 +107,12 @@ def embedding_norms(
 ) -> go.Figure:
     """Lengths of the vectors that make each token's input, side by side."""
     figure = go.Figure(layout=layout(theme, escape(title), barmode="group", height=HEIGHT - 20))
-    for colour, (name, values) in zip(HUES, lengths.items(), strict=False):
+    for name, values in lengths.items():
         figure.add_bar(
             x=list(range(len(names))),
             y=values,
             name=name,
-            marker={"color": colour},
+            marker={"color": _input_colour(name, theme)},
             customdata=list(names),
             hovertemplate=f"%{{customdata}}, {name}: %{{y:.4f}}<extra></extra>",
         )
@@ -123,6 +124,12 @@ def embedding_norms(
     return mark_second_text(figure.update_layout(bargap=0.2), second_text, len(names), theme, inside=True)
 
 
+def _input_colour(part: str, theme: Theme) -> str:
+    """The colour of a part of the input, by what it is."""
+    owner, share = INPUT_COLOURS[part]
+    return colour_at([[0, theme.colours[owner]], [1, theme.text if share > 0 else theme.paper]], abs(share))
+
+
 def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) -> go.Figure:
     """The first token's last vector above, the pooler's output below, each on a scale of its own.
 
@@ -130,13 +137,13 @@ def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) 
     """
     figure = go.Figure(layout=layout(theme, escape(title), height=HEIGHT, showlegend=False))
     rows = ((f"{first_token} after the last layer", check.cls), ("pooler output", check.output))
-    for row, (name, vector) in enumerate(rows):
+    for row, (colour, (name, vector)) in enumerate(zip((theme.text, theme.colours["pooler"]), rows, strict=True)):
         figure.add_scatter(
             x=list(range(len(vector))),
             y=vector,
             name=name,
             mode="lines",
-            line={"color": HUES[row], "width": 1.2},
+            line={"color": colour, "width": 1.2},
             hovertemplate="dimension %{x}: %{y:.5f}<extra></extra>",
             yaxis="y2" if row else "y",
         )

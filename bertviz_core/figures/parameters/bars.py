@@ -121,7 +121,7 @@ def _component_bars(ledgers: Sequence[Ledger], title: str, theme: Theme, written
     for component in ("embeddings", "encoder", "decoder", "pooler", "task head"):
         counts = [sum(part.total for part in ledger.components if part.name == component) for ledger in ledgers]
         if any(counts):
-            colour = _bar_colour(component, theme)
+            colour = theme.colours[component]
             figure.add_bar(
                 y=list(range(len(ledgers))),
                 x=counts,
@@ -190,11 +190,6 @@ def _arc(figure: go.Figure, start: float, end: float, index: int, theme: Theme) 
     low = 0.62 + 0.12 * index
     path = f"M {start},0.33 Q {(start + end) / 2},{2 * low - 0.33} {end},0.33"
     figure.add_shape(type="path", path=path, line={"color": theme.text, "width": 2, "dash": "dot"})
-
-
-def _bar_colour(component: str, theme: Theme) -> str:
-    """The encoder is neutral ground for its parts in the tree; beside other components it needs a colour."""
-    return theme.colours["feed_forward"] if component == "encoder" else theme.colours[component]
 
 
 def _layer_tick(component: str, layer: int, applications: int) -> str:

@@ -3,15 +3,18 @@
 import re
 from collections.abc import Callable
 
+import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
 import streamlit  # noqa: F401  it changes plotly's default template
 
+from bertviz_core.checkpoints.load_report.results import ComponentShare
 from bertviz_core.figures.architecture.model_stack import model_stack
 from bertviz_core.figures.base.style import (
     FAMILY,
     FONT,
+    INPUT_COLOURS,
     LIGHT,
     PRINT,
     THEMES,
@@ -22,6 +25,8 @@ from bertviz_core.figures.base.style import (
     theme_named,
     words,
 )
+from bertviz_core.figures.checkpoints.load_report import share_bars
+from bertviz_core.figures.hidden_states.lines import embedding_norms
 from bertviz_core.figures.parameters.bars import LAYER_PARTS, layer_bars, model_bars
 from bertviz_core.figures.parameters.tree import TreeForm, parameter_tree_figure
 from tests.helpers.hand_made import PLAIN_LAYERS, TREE, architecture, layer, ledger, parameter
@@ -183,3 +188,35 @@ def test_a_scale_of_counts_begins_at_the_paper_and_leaves_it(theme: Theme) -> No
 def test_neighbours_in_print_differ_in_grey(stack: list[str]) -> None:
     for one, other in zip(stack, stack[1:], strict=False):
         assert contrast(PRINT.colours[one], PRINT.colours[other]) > 1.3, (one, other)
+
+
+def bar_colours(figure: go.Figure) -> dict[str, str]:
+    """Name -> colour of every bar."""
+    found = {}
+    for trace in figure.data:
+        colour = trace.marker.color
+        found[trace.name] = colour if isinstance(colour, str) else colour[0]
+    return found
+
+
+@every_theme
+def test_a_component_has_one_colour_in_every_figure(theme: Theme) -> None:
+    tree = parameter_tree_figure(TREE, "Tree", "sunburst", theme)
+    in_tree = dict(zip(tree.data[0].ids, tree.data[0].marker.colors, strict=True))
+    several = ledger("tiny", PLAIN_LAYERS, ROWS, embeddings=3_686)
+    bars = bar_colours(model_bars([several], "Models", theme))
+    shares = share_bars([ComponentShare(name, 5, 0, 0, 0, 0) for name in ("embeddings", "encoder")], "Report", theme)
+    assert set(bars.values()) <= {theme.colours[name] for name in bars}
+    assert bars["encoder"] == theme.colours["encoder"] == shares.data[0].marker.color[1]
+    assert theme.colours["encoder"] in in_tree.values()
+
+
+@every_theme
+def test_no_part_of_the_input_has_another_parts_colour(theme: Theme) -> None:
+    lengths = {name: np.ones(2, np.float32) for name in INPUT_COLOURS}
+    found = bar_colours(embedding_norms(lengths, ["a", "b"], None, "t", theme))
+    assert found["word"] == theme.colours["embeddings"]
+    assert found["after layer norm"] == theme.colours["layer_norm"]
+    foreign = {theme.colours[part] for part in theme.colours if part not in ("embeddings", "layer_norm")}
+    assert not foreign & set(found.values())
+    assert len(set(found.values())) == len(found)
