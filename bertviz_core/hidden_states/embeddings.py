@@ -53,8 +53,9 @@ def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
         total = word + sum(
             part for part in (position, token_type, other) if part is not None and part.shape == word.shape
         )
-        normalized = _applied(_part(loaded, NORMS), total)
-        output = _applied(_part(loaded, PROJECTIONS), normalized)
+        norm, projection = _part(loaded, NORMS), _part(loaded, PROJECTIONS)
+        normalized = _applied(norm, total)
+        output = _applied(projection, normalized)
     recorded = trace.hidden_states[0]
     same_shape = tuple(output.shape) == recorded.shape
     difference = float(np.abs(to_numpy(output) - recorded).max()) if same_shape else float("inf")
@@ -64,8 +65,10 @@ def embedding_sum(loaded: LoadedModel, trace: Trace) -> EmbeddingSum:
         token_type=None if token_type is None else to_numpy(token_type),
         other=None if other is None else to_numpy(other),
         total=to_numpy(total),
-        normalized=to_numpy(normalized),
+        normalized=None if norm is None else to_numpy(normalized),
+        norm_class="" if norm is None else type(norm).__name__,
         output=to_numpy(output),
+        projected=projection is not None,
         position_ids=position_ids,
         max_difference=difference,
         exact=difference <= SUM_TOLERANCE * max(1.0, float(np.abs(recorded).max())),

@@ -83,10 +83,14 @@ class EmbeddingSum:
     """Further vectors that the family adds (see note); None where there are none."""
     total: Float[np.ndarray, "seq width"]
     """The sum of the above."""
-    normalized: Float[np.ndarray, "seq width"]
-    """The sum after the block's normalisation; the sum itself where there is none."""
+    normalized: Float[np.ndarray, "seq width"] | None
+    """The sum after the block's normalisation; None for a family without one (GPT-2, T5)."""
+    norm_class: str
+    """Class of that normalisation, such as "LayerNorm"; "" for a family without one."""
     output: Float[np.ndarray, "seq hidden"]
-    """The normalised sum after the projection to hidden_size; itself where there is none."""
+    """The sum after the normalisation and the projection to hidden_size, where the block has them."""
+    projected: bool
+    """Whether the block projects the vectors to hidden_size."""
     position_ids: Int[np.ndarray, " seq"] | None
     """Row of the position table of every token."""
     max_difference: float
@@ -95,6 +99,23 @@ class EmbeddingSum:
     """Whether that difference is mere rounding."""
     note: str
     """What else the family does; "" where the sum, the norm and the projection are all."""
+
+    @property
+    def parts(self) -> dict[str, Float[np.ndarray, "seq width"]]:
+        """Name -> the vectors that are added."""
+        named = {"word": self.word, "position": self.position, "token type": self.token_type, "other": self.other}
+        return {name: vectors for name, vectors in named.items() if vectors is not None}
+
+    @property
+    def norm_name(self) -> str:
+        """The normalisation in prose: "layer norm", else its class; "" for a family without one."""
+        return "layer norm" if self.norm_class == "LayerNorm" else self.norm_class
+
+    @property
+    def steps(self) -> str:
+        """How the vectors are made, such as "word + position, then layer norm, then a projection"."""
+        behind = (self.norm_name, "a projection" if self.projected else "")
+        return ", then ".join((" + ".join(self.parts), *filter(None, behind)))
 
     @property
     def inexact(self) -> str:

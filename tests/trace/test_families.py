@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.attention.probabilities import attention_probs
+from bertviz_core.figures.hidden_states.lines import embedding_lengths
 from bertviz_core.hidden_states.embeddings import embedding_sum, nearest_rows, pooler_check
 from bertviz_core.models.catalog import type_facts
 from bertviz_core.models.families import FAMILIES as ROWS
@@ -15,7 +17,7 @@ from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.families_table import DOCUMENT, FamilyRun, families_part, family_run
-from tests.helpers.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS
+from tests.helpers.tiny_models import FAMILIES, HEAD_DIM, HEADS, HIDDEN, LAYERS, tiny_config
 
 REFUSED = {"canine", "funnel"}
 RECORDED = {
@@ -153,6 +155,24 @@ def test_embedding_sum_gives_entry_0(name: str) -> None:
             assert parts.max_difference <= TOLERANCE
         else:
             assert parts.note
+
+
+@pytest.mark.parametrize("name", TRACED)
+@pytest.mark.sample(12)
+def test_the_embeddings_are_normalised_where_a_run_passes_a_norm_before_the_first_layer(name: str) -> None:
+    """The facts of the Overview name the same module, and no bar stands for a norm that is not there."""
+    run = family_run(name)
+    assert run.traces is not None
+    parts = embedding_sum(run.loaded, run.traces[0])
+    passed = model_facts(name, tiny_config(name).to_dict()).before
+    modules = dict(run.loaded.model.named_modules())  # of an encoder-decoder model the encoder
+    found = [type(modules.get(path) or modules[path.removeprefix("encoder.")]).__name__ for path in passed]
+    assert [each for each in found if "Norm" in each] == ([parts.norm_class] if parts.norm_class else [])
+    assert (parts.normalized is None) == (parts.norm_class == "")
+    assert ("norm" in parts.steps.lower()) == bool(parts.norm_class)
+    lengths = embedding_lengths(parts, slice(None))
+    assert any(label.startswith("after ") for label in lengths) == bool(parts.norm_class)
+    assert ("sum" in lengths) == (len(parts.parts) > 1)
 
 
 @pytest.mark.parametrize("name", TRACED)

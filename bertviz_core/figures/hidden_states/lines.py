@@ -224,16 +224,16 @@ def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[
 
 
 def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.ndarray, " seq"]]:
-    """Name -> lengths of the vectors that are added, of their sum, and of what the layer norm makes of it."""
-    vectors = {
-        "word": parts.word,
-        "position": parts.position,
-        "token type": parts.token_type,
-        "other": parts.other,
-        "sum": parts.total,
-        "after layer norm": parts.normalized,
-    }
-    return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items() if each is not None}
+    """Name -> lengths of the vectors that are added, of their sum, and of what the normalisation makes of it.
+
+    There is no sum where one vector stands alone, and nothing after a normalisation that the family lacks.
+    """
+    vectors = parts.parts
+    if len(vectors) > 1:
+        vectors["sum"] = parts.total
+    if parts.normalized is not None:
+        vectors[f"after {parts.norm_name}"] = parts.normalized
+    return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items()}
 
 
 @figure("input", "representations_embedding", "what each token's input is made of", ("tokens",))

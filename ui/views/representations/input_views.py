@@ -41,10 +41,9 @@ def embedding_view(trace: Trace) -> None:
         texts=trace.tokens,
         explanation=(texts.INPUT_WORDS, texts.run_lines(trace) + texts.input_code(model, parts, first, last + 1)),
     )
-    names = [name for name in ("word", "position", "token type", "other") if name in lengths]
     if parts.exact:
         words.markdown(
-            f"{' + '.join(names)}, then layer norm, gives the embeddings that layer 0 reads: largest difference "
+            f"{parts.steps}, gives the embeddings that layer 0 reads: largest difference "
             f"**{parts.max_difference:.2e}**."
         )
     else:

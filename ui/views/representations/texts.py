@@ -62,7 +62,8 @@ PATHS_CODE = (
 )
 INPUT_WORDS = (
     "Each token's id, position and type pick a row of their tables; the rows are added number by number and the sum is "
-    "normalised. Families with rotary or relative positions add no position here."
+    "normalised, except in families that begin each layer with a norm instead, such as GPT-2 and T5. Families with "
+    "rotary or relative positions add no position here."
 )
 POOLER_WORDS = (
     "The pooler is a linear layer and tanh on the first token's last vector, trained with next-sentence prediction. In "
@@ -112,7 +113,10 @@ def input_code(loaded: LoadedModel, parts: EmbeddingSum, first: int, stop: int) 
         added.append("token_type")
     lines.append(f"    total = {' + '.join(added)}")
     norm = path(NORMS)
-    lines.append(f"    normalised = model.get_submodule({norm!r})(total)" if norm else "    normalised = total")
-    lines.append(f"for vectors in ({', '.join([*added, 'total', 'normalised'])}):")
+    shown = [*added, "total"] if len(added) > 1 else added
+    if norm:
+        lines.append(f"    normalised = model.get_submodule({norm!r})(total)")
+        shown = [*shown, "normalised"]
+    lines.append(f"for vectors in ({', '.join(shown)},):")
     lines.append(f"    print(vectors[{first}:{stop}].norm(dim=-1))   # the last equals h[0][0]")
     return "\n".join([*lines, ""])
