@@ -186,9 +186,10 @@ def load_model(source: ModelSource, settings: Settings, dtype: Dtype = "float32"
         )
     _check_belongs(source, settings)
     config = model_config(source.name, source.config)
+    renames = file_renames(source)  # asks transformers of a type that is not packaged, which takes BUILD_LOCK itself
     with LOADING:
         with BUILD_LOCK, quietly(), unplugged(), lent_weights(folder) as lent:
-            whole, info = read_weights(source.name, lent, config, dtype, _base_class(config), file_renames(source))
+            whole, info = read_weights(source.name, lent, config, dtype, _base_class(config), renames)
             model = _text_encoder(source, whole, config)
             seeded = seed_hashing(model)
             attention_source = _attention_source(model, source.model_type)
