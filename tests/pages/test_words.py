@@ -106,9 +106,9 @@ def test_integrated_gradients_add_up_and_say_by_how_much_they_do_not() -> None:
     assert missed < 1e-3 * abs(difference) + 1e-5
     title = charts(at)["words_shares"]["layout"]["title"]["text"].replace("<br>", " ")
     assert "(completeness error" in title
-    assert float(metrics(at)["Completeness error"]) == pytest.approx(missed, abs=2e-5)
+    assert float(metrics(at)["Error of the sum"]) == pytest.approx(missed, abs=2e-5)
     rough = shown(method="gradient x input")
-    assert float(metrics(rough)["Completeness error"]) > 100 * missed
+    assert float(metrics(rough)["Error of the sum"]) > 100 * missed
     assert not [each for each in rough.segmented_control if each.key == "in_place"]
 
 
@@ -149,7 +149,7 @@ def test_the_ledger_of_the_example_and_of_two_texts_is_their_cosine() -> None:
         assert numbers["All pairs"] == decimals(float(np.sum(cells)))
         terms = float(str(numbers["Reference terms"]).replace("−", "-"))
         assert float(np.sum(cells)) + terms == pytest.approx(float(first @ second), abs=2e-4)
-        assert float(numbers["Error"]) <= 1e-5
+        assert float(numbers["Error of the sum"]) <= 1e-5
     example = shown(view="Pairs", pair="A river.", pair_texts="a negation")
     assert metrics(example)["Cosine"] == metrics(shown(view="Pairs"))["Cosine"]
     assert metrics(example)["Cosine"] != metrics(shown(view="Pairs", pair="A river."))["Cosine"]

@@ -30,9 +30,13 @@ from bertviz_core.trace.verification import check_recording
 if TYPE_CHECKING:
     import torch
 
-FIRST_NODES, MOST_NODES = 12, 384
+FIRST_NODES, MOST_NODES = 8, 512
+LEAST_NODES = 3 * FIRST_NODES
+"""Run in all, since the nodes are doubled once at least."""
 TOLERANCE = 1e-3
 """Completeness error that is small enough, as a part of the difference."""
+SHARE_TOLERANCE = 1e-2
+"""Largest change of a share in the last doubling that is small enough, as a part of the largest share."""
 ROUNDING = 2e-6
 """What two runs of one text may differ by, as a part of the target."""
 SAME = 1e-4
@@ -48,7 +52,9 @@ def integrated_gradients(
 ) -> WordShares:
     """Shares that sum to the target minus that of the text with every word masked, up to the error told with them.
 
-    The nodes are doubled until the error is under TOLERANCE of the difference; a notice says where that is not reached.
+    The error of the sum may be small by chance, so the nodes are doubled until it is under TOLERANCE of the difference
+    and no token's share has changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not
+    reached.
 
     Args:
         target: the number.
@@ -63,22 +69,23 @@ def integrated_gradients(
         BertvizError: as the target.
     """
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
-    nodes, notices = FIRST_NODES, target.notices
+    nodes, notices, shares = FIRST_NODES, target.notices, path.at(FIRST_NODES, tell)
     while True:
-        points, weights = np.polynomial.legendre.leggauss(nodes)
-        shares = path.shares((points + 1) / 2, weights / 2, tell)
-        error = abs(float(shares.sum()) - path.difference)
-        if error <= max(TOLERANCE * abs(path.difference), ROUNDING * abs(path.clean)):
+        nodes, before = 2 * nodes, shares
+        shares = path.at(nodes, tell)
+        error, changes = abs(float(shares.sum()) - path.difference), np.abs(shares - before)
+        rounding = ROUNDING * abs(path.clean)
+        sum_is_small = error <= max(TOLERANCE * abs(path.difference), rounding)
+        if sum_is_small and changes.max() <= max(SHARE_TOLERANCE * np.abs(shares).max(), rounding):
             break
-        if nodes == MOST_NODES:
+        if nodes >= MOST_NODES:
             notices = (
                 *notices,
-                f"After {nodes} nodes the shares still miss the difference of the target by {error:.2g}; measure the "
-                "words by leave-one-out instead.",
+                f"After {nodes} nodes the shares still miss the difference of the target by {error:.2g}, and one has "
+                f"changed by {changes.max():.2g}; measure the words by leave-one-out instead.",
             )
             break
-        nodes *= 2
-    return path.result("integrated-gradients", shares, error, whole_words, started, notices)
+    return path.result("integrated-gradients", shares, shares - before, error, whole_words, started, notices)
 
 
 def gradient_x_input(
@@ -96,7 +103,7 @@ def gradient_x_input(
     started, path = perf_counter(), _Path(target, tokenizer, max_gradient_bytes)
     shares = path.shares(np.ones(1), np.ones(1), tell)
     error = abs(float(shares.sum()) - path.difference)
-    return path.result("gradient-x-input", shares, error, whole_words, started, target.notices)
+    return path.result("gradient-x-input", shares, 0 * shares, error, whole_words, started, target.notices)
 
 
 GRADIENT_METHODS: dict[ShareMethod, Callable[..., WordShares]] = {
@@ -149,6 +156,11 @@ class _Path:
             raise self._refusal()
         self.difference, self.reference = ends[0] - ends[1], ends[1]
 
+    def at(self, nodes: int, tell: Progress | None) -> Float[np.ndarray, " seq"]:
+        """The shares of every token by so many nodes of Gauss and Legendre."""
+        points, weights = np.polynomial.legendre.leggauss(nodes)
+        return self.shares((points + 1) / 2, weights / 2, tell)
+
     def shares(
         self, points: Float[np.ndarray, " nodes"], weights: Float[np.ndarray, " nodes"], tell: Progress | None
     ) -> Float[np.ndarray, " seq"]:
@@ -172,6 +184,7 @@ class _Path:
         self,
         method: ShareMethod,
         shares: Float[np.ndarray, " seq"],
+        changes: Float[np.ndarray, " seq"],
         error: float,
         whole_words: bool,
         started: float,
@@ -180,8 +193,13 @@ class _Path:
         """The shares of tokens, summed over those of a word."""
         target = self._target
         units = text_units(target.tokens, whole_words)
-        summed = np.array([shares[list(unit.positions)].sum() for unit in units], dtype=np.float32)
-        summed.setflags(write=False)
+        summed, changed = (
+            np.array([each[list(unit.positions)].sum() for unit in units], dtype=np.float32)
+            for each in (shares, changes)
+        )
+        share_errors = np.abs(changed)
+        for array in (summed, share_errors):
+            array.setflags(write=False)
         return WordShares(
             model=target.loaded.name,
             target=target.name,
@@ -196,6 +214,7 @@ class _Path:
             clean=self.clean,
             reference=self.reference,
             error=error,
+            share_errors=share_errors,
             runs=self.runs,
             seconds=perf_counter() - started,
             notices=notices,

@@ -41,7 +41,9 @@ def leave_one_out(
     rows = [target.tokens, *(remover.without(unit.positions) for unit in units), *([nothing] if len(nothing) else [])]
     values = row_values(target, rows, tell)
     shares = (values[0] - values[1 : len(units) + 1]).astype(np.float32)
-    shares.setflags(write=False)
+    errors = np.zeros_like(shares)
+    for array in (shares, errors):
+        array.setflags(write=False)
     return WordShares(
         model=target.loaded.name,
         target=target.name,
@@ -56,6 +58,7 @@ def leave_one_out(
         clean=float(values[0]),
         reference=float(values[-1]) if len(nothing) else float("nan"),
         error=0.0,
+        share_errors=errors,
         runs=len(rows),
         seconds=perf_counter() - started,
         notices=target.notices,

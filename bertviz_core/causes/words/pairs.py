@@ -37,9 +37,15 @@ from bertviz_core.trace.tokenization import TextTokenizer
 if TYPE_CHECKING:
     import torch
 
-FIRST_NODES, MOST_NODES = 16, 128
+FIRST_NODES, MOST_NODES = 8, 128
+LEAST_NODES = 3 * FIRST_NODES
+"""Run in all, since the nodes are doubled once at least."""
+CHEAP_ROWS = 16_384
+"""Tokens of all nodes of both texts up to which there are more than MOST_NODES: a small model has done them soon."""
 TOLERANCE = 1e-5
 """Error of the sum that is small enough, a cosine."""
+SHARE_TOLERANCE = 1e-2
+"""Largest change of a share in the last doubling that is small enough, as a part of the largest share."""
 TANGENTS = 3
 """Bytes of a run with derivatives, as a multiple of those of one without."""
 PARTS = 4
@@ -58,7 +64,8 @@ def pair_ledger(
 ) -> PairLedger:
     """What every pair of tokens adds to the cosine of two texts; with the reference terms the sum is the cosine.
 
-    The nodes are doubled until the sum misses the cosine by at most TOLERANCE; a notice says where it does not.
+    The error of the sum may be small by chance, so the nodes are doubled until it is at most TOLERANCE and no share has
+    changed by more than SHARE_TOLERANCE of the largest; a notice says where that is not reached.
 
     Args:
         loaded: the model.
@@ -93,22 +100,25 @@ def pair_ledger(
             float(first.start @ second.start),
         ],
     )
-    nodes = FIRST_NODES
+    nodes, shares = FIRST_NODES, _products(ways, FIRST_NODES, tell)
     notices: tuple[str, ...] = ()
+    tokens = len(first.runs.target.tokens) + len(second.runs.target.tokens)
     while True:
-        parts = [way.parts(nodes, tell) for way in ways]
-        shares = parts[0] @ parts[1].T
+        nodes, before = 2 * nodes, shares
+        shares = _products(ways, nodes, tell)
         error = abs(float(shares.sum()) + terms[0] + terms[1] - terms[2] - cosine)
-        if error <= TOLERANCE:
+        changes = np.abs(shares - before)
+        if error <= TOLERANCE and changes.max() <= max(SHARE_TOLERANCE * np.abs(shares).max(), TOLERANCE):
             break
-        if nodes == MOST_NODES:
+        if nodes >= MOST_NODES and 2 * nodes * tokens > CHEAP_ROWS:
             notices = (
-                f"After {nodes} nodes the sum still misses the cosine by {error:.2g}; start from a later layer.",
+                f"After {nodes} nodes the sum still misses the cosine by {error:.2g}, and a share has changed by "
+                f"{changes.max():.2g}; start from a later layer.",
             )
             break
-        nodes *= 2
-    shares = shares.astype(np.float32)
-    shares.setflags(write=False)
+    shares, changes = shares.astype(np.float32), changes.astype(np.float32)
+    for array in (shares, changes):
+        array.setflags(write=False)
     return PairLedger(
         model=loaded.name,
         layer=layer,
@@ -120,10 +130,17 @@ def pair_ledger(
         both_references=terms[2],
         cosine=cosine,
         error=error,
+        share_errors=changes,
         nodes=nodes,
         seconds=perf_counter() - started,
         notices=tuple(dict.fromkeys((*first.runs.target.notices, *second.runs.target.notices, *notices))),
     )
+
+
+def _products(ways: "list[_Way]", nodes: int, tell: Progress | None) -> Float[np.ndarray, "first second"]:
+    """The shares of all pairs of tokens by so many nodes."""
+    parts = [way.parts(nodes, tell) for way in ways]
+    return np.asarray(parts[0] @ parts[1].T)
 
 
 class _State(Intervention):

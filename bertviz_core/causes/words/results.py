@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bertviz_core.trace.results import Tokens
 
@@ -47,6 +47,8 @@ class WordShares:
     error: float
     """|sum of shares - (clean - reference)| of a method that promises 0 there; 0 for leave-one-out, which promises
     nothing of the kind and whose every share is a measured difference."""
+    share_errors: Float[np.ndarray, " words"]
+    """By how much each share changed when the nodes of integrated gradients were doubled last; 0 for other methods."""
     runs: int
     """Rows that went through the model."""
     seconds: float
@@ -60,6 +62,11 @@ class WordShares:
         for share, positions in zip(self.shares, self.positions, strict=True):
             shares[list(positions)] = share
         return shares
+
+    @property
+    def uncertain(self) -> Bool[np.ndarray, " words"]:
+        """Which shares are smaller than their own error, so that not even their sign is known."""
+        return np.asarray(np.abs(self.shares) < self.share_errors)
 
     def ranked(self) -> tuple[int, ...]:
         """The words by their index, the one that raises the target most first."""
@@ -186,12 +193,19 @@ class PairLedger:
     """Of the two texts."""
     error: float
     """|sum of shares + reference terms - cosine|."""
+    share_errors: Float[np.ndarray, "first_tokens second_tokens"]
+    """By how much each share changed when the nodes were doubled last."""
     nodes: int
     """Points of each path at which the derivative was taken, by Gauss and Legendre."""
     seconds: float
     """Duration of all runs."""
     notices: tuple[str, ...]
     """What a reader must know, one sentence each."""
+
+    @property
+    def uncertain(self) -> Bool[np.ndarray, "first_tokens second_tokens"]:
+        """Which shares are smaller than their own error, so that not even their sign is known."""
+        return np.asarray(np.abs(self.shares) < self.share_errors)
 
     @property
     def reference_terms(self) -> float:

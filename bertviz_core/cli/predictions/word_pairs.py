@@ -56,6 +56,7 @@ def word_pairs(
                 },
                 "cosine": ledger.cosine,
                 "error": ledger.error,
+                "share_errors": ledger.share_errors,
                 "nodes": ledger.nodes,
             }
         )
@@ -67,7 +68,8 @@ def _lines(ledger: PairLedger) -> list[str]:
     total = float(ledger.shares.sum())
     first = (
         f"{ledger.model}, from layer {ledger.layer}: cosine {decimals(ledger.cosine)} = pairs {decimals(total)} + "
-        f"reference terms {decimals(ledger.reference_terms)}, up to {ledger.error:.1g}"
+        f"reference terms {decimals(ledger.reference_terms)}, up to {ledger.error:.1g}; no pair changed by more than "
+        f"{float(ledger.share_errors.max()):.1g} in the last doubling of the {ledger.nodes} nodes"
     )
     heading = ["", *map(printable_token, ledger.second.tokens)]
     rows = [

@@ -92,6 +92,7 @@ def shares_json(shares: WordShares) -> dict[str, Any]:
         "positions": shares.positions,
         "shares": shares.shares,
         "error": shares.error,
+        "share_errors": shares.share_errors,
         "runs": shares.runs,
     }
 
@@ -110,7 +111,9 @@ def shares_lines(shares: WordShares) -> list[str]:
         f"of all words {decimals(shares.reference)}"
     )
     if shares.method != "leave-one-out":
-        first += f"; the shares miss the difference by {shares.error:.2g}"
+        first += f"; the sum of the shares misses the difference by {shares.error:.2g}"
+    if shares.method == "integrated-gradients":
+        first += f", and no share changed by more than {float(shares.share_errors.max()):.2g} in the last doubling"
     rows = [
         [" ".join(map(str, positions)), printable_token(word), decimals(float(share))]
         for positions, word, share in zip(shares.positions, shares.words, shares.shares, strict=True)

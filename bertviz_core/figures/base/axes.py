@@ -132,7 +132,7 @@ def same_scale(
     figure.update_xaxes(range=[left, right])
     figure.update_yaxes(range=[bottom, top])
     tie_axes(figure)
-    return (high - low) * unit
+    return np.asarray((high - low) * unit)
 
 
 def tie_axes(figure: go.Figure) -> go.Figure:

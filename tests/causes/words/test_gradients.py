@@ -9,7 +9,14 @@ import torch
 from captum.attr import IntegratedGradients
 
 from bertviz_core.causes.targets import Target, class_target, word_target
-from bertviz_core.causes.words.gradients import TOLERANCE, gradient_nbytes, gradient_x_input, integrated_gradients
+from bertviz_core.causes.words.gradients import (
+    FIRST_NODES,
+    LEAST_NODES,
+    TOLERANCE,
+    gradient_nbytes,
+    gradient_x_input,
+    integrated_gradients,
+)
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.trace.run import RUN_LOCK
 from bertviz_core.trace.tokenization import tokenize
@@ -142,7 +149,10 @@ def test_memory_is_told_before_and_batches_do_not_change_the_shares() -> None:
     one = gradient_nbytes(target)
     told: list[tuple[int, int]] = []
     alone = integrated_gradients(target, tokenizer, tell=lambda *at: told.append(at), max_gradient_bytes=one)
-    assert told[:12] == [(done, 12) for done in range(1, 13)]
+    assert told[:LEAST_NODES] == [
+        *((done, FIRST_NODES) for done in range(1, FIRST_NODES + 1)),
+        *((done, 2 * FIRST_NODES) for done in range(1, 2 * FIRST_NODES + 1)),
+    ]
     np.testing.assert_allclose(alone.shares, integrated_gradients(target, tokenizer).shares, atol=1e-6)
     with pytest.raises(TextError, match="INSIDE_BERT_MAX_GRADIENT_BYTES"):
         integrated_gradients(target, tokenizer, max_gradient_bytes=one - 1)

@@ -9,10 +9,11 @@ import torch
 from bertviz_core.causes.inside.interventions import intervening
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import cosine_target
-from bertviz_core.causes.words.pairs import TOLERANCE, _State, pair_ledger
+from bertviz_core.causes.words.pairs import SHARE_TOLERANCE, TOLERANCE, _products, _State, _Way, pair_ledger
 from bertviz_core.causes.words.results import PairLedger
 from bertviz_core.errors import SupersededError, TextError, UnsupportedModelError
 from bertviz_core.sentences.results import DenseLayer, SentencePlan
+from bertviz_core.settings import MAX_BATCH_BYTES
 from tests.helpers.tiny_causes import opened, plain_value, tiny_target
 from tests.helpers.tiny_models import HIDDEN, LAYERS, PAIR, TEXT
 
@@ -148,3 +149,15 @@ def test_what_cannot_be_done_is_told() -> None:
         ledger("xlm")
     with pytest.raises(UnsupportedModelError, match="no attention heads"):
         ledger("fnet")
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "roberta"])
+def test_the_error_of_a_share_is_the_one_it_has(family: str) -> None:
+    """Compared with many more nodes: what the last doubling still changed is no less than what is wrong after it."""
+    result = ledger(family, 0)
+    ways = [_Way(*opened(family), one, other, MEAN, 0, MAX_BATCH_BYTES) for one, other in ((TEXT, PAIR), (PAIR, TEXT))]
+    exact = _products(ways, 4 * result.nodes, None)
+    wrong = np.abs(result.shares - exact)
+    assert wrong.max() <= 2 * result.share_errors.max() + 1e-6
+    assert result.share_errors.max() <= SHARE_TOLERANCE * np.abs(result.shares).max() or result.notices
+    np.testing.assert_array_equal(result.uncertain, np.abs(result.shares) < result.share_errors)

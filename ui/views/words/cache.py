@@ -9,9 +9,9 @@ import streamlit as st
 from bertviz_core.causes.targets import Measure
 from bertviz_core.causes.words.classes import class_shares
 from bertviz_core.causes.words.curves import MOST_STEPS, RANDOM_ORDERS, word_curves
-from bertviz_core.causes.words.gradients import FIRST_NODES, GRADIENT_METHODS
+from bertviz_core.causes.words.gradients import GRADIENT_METHODS, LEAST_NODES
 from bertviz_core.causes.words.leave_one_out import leave_one_out
-from bertviz_core.causes.words.pairs import FIRST_NODES as PAIR_NODES
+from bertviz_core.causes.words.pairs import LEAST_NODES as PAIR_NODES
 from bertviz_core.causes.words.pairs import pair_ledger
 from bertviz_core.causes.words.results import ClassShares, PairLedger, Replacement, ShareMethod, WordCurves, WordShares
 from bertviz_core.errors import Progress
@@ -74,12 +74,12 @@ def shares(name: str, chosen: ChosenTarget, asked: ShareRequest) -> WordShares:
         BertvizError: as leave_one_out, integrated_gradients and open_target.
     """
     tokens, probe = read(name, chosen), session_probe(name)
-    rows = {"leave-one-out": len(tokens), "integrated-gradients": FIRST_NODES * BACKWARD, "gradient-x-input": BACKWARD}
+    rows = {"leave-one-out": len(tokens), "integrated-gradients": LEAST_NODES * BACKWARD, "gradient-x-input": BACKWARD}
 
     def work(tell: Progress) -> WordShares:
         return _shares(name, chosen, probe, asked, tell)
 
-    steps = len(tokens) if asked.method == "leave-one-out" else FIRST_NODES
+    steps = len(tokens) if asked.method == "leave-one-out" else LEAST_NODES
     return _awaited("shares", name, (chosen, asked), work, steps, (tokens, rows[asked.method]))
 
 

@@ -63,7 +63,10 @@ def _totals(result: WordShares) -> None:
         st.metric("Sum of shares", decimals(float(result.shares.sum())), help=f"Of all words, {unit}.")
         if result.method != "leave-one-out":
             help_text = "How far the sum of the shares is from clean minus without any word."
-            st.metric("Completeness error", f"{result.error:.2g}", help=help_text)
+            st.metric("Error of the sum", f"{result.error:.2g}", help=help_text)
+        if result.method == "integrated-gradients":
+            help_text = "By how much any share changed when the nodes of the integral were doubled last."
+            st.metric("Error of a share", f"{float(result.share_errors.max()):.2g}", help=help_text)
     st.markdown(_strongest(result))
 
 
@@ -93,6 +96,7 @@ def shares_frame(result: WordShares) -> pd.DataFrame:
             "position": [places[0] for places in result.positions],
             "tokens": [" ".join(tokens[place] for place in places) for places in result.positions],
             "share": result.shares.astype(float),
+            **({"error": result.share_errors.astype(float)} if result.method == "integrated-gradients" else {}),
         }
     )
 
@@ -219,9 +223,10 @@ def _ledger(ledger: PairLedger) -> None:
         st.metric("Cosine", decimals(ledger.cosine), help="Of the two sentence vectors.")
         st.metric("All pairs", decimals(total), help="Sum of the cells.")
         st.metric("Reference terms", decimals(ledger.reference_terms), help=_terms(ledger))
-        st.metric(
-            "Error", f"{ledger.error:.1g}", help="What the sum of pairs and reference terms misses of the cosine."
-        )
+        help_text = "What the sum of pairs and reference terms misses of the cosine."
+        st.metric("Error of the sum", f"{ledger.error:.1g}", help=help_text)
+        help_text = f"By how much any pair changed when the nodes were doubled last, to {ledger.nodes:,}."
+        st.metric("Error of a pair", f"{float(ledger.share_errors.max()):.1g}", help=help_text)
     first, second = np.unravel_index(int(np.abs(ledger.shares).argmax()), ledger.shares.shape)
     words = [ledger.first.tokens[int(first)], ledger.second.tokens[int(second)]]
     st.markdown(
@@ -250,6 +255,7 @@ def pairs_frame(ledger: PairLedger) -> pd.DataFrame:
             "position in the second": np.tile(np.arange(columns), rows),
             "token of the second": np.tile(np.array(ledger.second.tokens, dtype=object), rows),
             "share": ledger.shares.ravel().astype(float),
+            "error": ledger.share_errors.ravel().astype(float),
         }
     )
 

@@ -35,6 +35,8 @@ def pair_ledger_figure(pair_ledger: PairLedger) -> FigureSpec:
         f"cosine {decimals(pair_ledger.cosine)} = pairs {decimals(total)} + reference terms "
         f"{decimals(pair_ledger.reference_terms)}, up to {pair_ledger.error:.1g}"
     )
+    if pair_ledger.uncertain.any():
+        added += "; a cross marks a share smaller than its own error"
     largest = f"the largest share is that of {first} and {second}, {decimals(float(pair_ledger.shares[row, column]))}"
     draw = partial(ledger_map, pair_ledger, title)
     return FigureSpec(title, f"{title}: {added}; {largest}", draw, f"{title}: {added}.")
@@ -66,6 +68,9 @@ def ledger_map(ledger: PairLedger, title: str, theme: Theme) -> go.Figure:
         ygap=1,
     )
     cell_numbers(figure, ledger.shares, ".3f", scale, (-limit, limit), (theme.pixels - BESIDE, height - AROUND))
+    below, beside = np.nonzero(ledger.uncertain)
+    marks = {"symbol": "x-thin-open", "size": 7, "color": theme.muted}
+    figure.add_scatter(x=beside, y=below, mode="markers", marker=marks, hoverinfo="skip", showlegend=False)
     figure = even_axes(figure, theme)
     figure.update_xaxes(token_axis(others, theme.pixels - BESIDE), tickangle=-90)
     return figure.update_yaxes(token_axis(names, height - AROUND), range=[len(names) - 0.5, -0.5])
