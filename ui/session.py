@@ -38,7 +38,7 @@ WINDOW_WIDTH = "window_width"
 TEXT_STORE = "inside-bert-texts"
 """Name of what a tab keeps of the texts that its reader typed, in the browser's own store of that tab."""
 TEXTS_KEPT = "texts_kept"
-"""Name of the cookie that says whether the tab that was loaded last keeps any: 1 for yes. The texts are in no cookie."""
+"""Name of the cookie that says whether the tab loaded last keeps any: 1 for yes. The texts are in no cookie."""
 
 first_page_sent = Event()
 """Set when this server has run its first page for a reader."""
