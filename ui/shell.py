@@ -7,7 +7,7 @@ from ui import address, arrival, session, share
 from ui.components.browser.page_width import page_width
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
-from ui.lessons import tour
+from ui.lessons import own_texts, tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
 from ui.server.unknown_pages import ABSENT, absent_words
@@ -49,7 +49,7 @@ groups = {
 page = st.navigation(groups, position="hidden")
 here = page.url_path or "overview"
 require_sign_in()
-tour.read_kept_texts()
+own_texts.read_kept_texts()
 if unread := address.clean():
     st.toast(escape_markdown(unread))
 if absent := st.query_params.pop(ABSENT, ""):
@@ -92,7 +92,7 @@ else:
             tour.lessons_button()
             glossary(here)
         model_and_text()
-        tour.keep_texts()
+        own_texts.keep_texts()
 session.store(session.PIXELS, page_width())
 if again:
     st.stop()  # the browser opens the whole address now
