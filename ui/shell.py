@@ -16,7 +16,7 @@ from ui.widgets.errors import shown_to_user
 from ui.widgets.files.report import report_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.select import model_select
-from ui.widgets.view_and_layer import reads_text, take_former_names
+from ui.widgets.view_and_layer import reads_text
 
 theme = theme_named(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(theme), layout="wide")
@@ -56,7 +56,6 @@ again = arrival.arrive(here)
 require_sign_in()
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 tour.follow_address(here, pages)
-take_former_names(here)
 share.take_from_address()
 
 

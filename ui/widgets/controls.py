@@ -11,19 +11,6 @@ from ui.session import DEFAULT_TEXT, PAGE, TEACHING_SIZES, model_names, settings
 AS_IT_IS = "none: as in the checkpoint"
 
 T = TypeVar("T", bound=str)
-FORMER_NAMES = {
-    "Same numbers": "One product or twelve",
-    "Why alike?": "Token contributions",
-    "against the layer before": "change in each layer",
-    "against its own input": "cosine to its own input",
-    "length": "vector length",
-    "Embedding layer": "Embeddings",
-    "First encoder": "Layer 0",
-    "Output layer": "Pooler and head",
-    "std": "standard deviation",
-    "whole words": "words",
-}
-"""Former name of an option -> its name now: links and lessons that were written before still open the same view."""
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 
@@ -77,10 +64,7 @@ def model_name() -> str:
 
 
 def choice(label: str, options: Sequence[T], key: str, **more: Any) -> T:
-    """One of a few options, all visible; never none. An address may name an option by its former name."""
-    name = FORMER_NAMES.get(st.query_params.get(key, ""))
-    if name is not None and name in options:
-        st.session_state[key] = st.query_params[key] = name
+    """One of a few options, all visible; never none."""
     option: T | None = st.segmented_control(label, options, default=options[0], required=True, key=key, **BOUND, **more)
     return option or options[0]
 
