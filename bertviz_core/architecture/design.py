@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.architecture.multiply_adds import windows
+from bertviz_core.architecture.cost.multiply_adds import windows
 from bertviz_core.architecture.results import Design, DesignKind
 from bertviz_core.architecture.structure.results import ModelFacts, Order
 from bertviz_core.models.families import family
