@@ -82,11 +82,25 @@ class Design:
     mixes: bool
     """Whether its layers mix tokens in another way than attention (Fourier transform, recurrence), in part at least."""
     local_layers: int
-    """Layers of a stack that stands alone in which a token sees a window of neighbours only."""
+    """Layers of the encoder, or of a decoder that stands alone, in which a token sees a window of neighbours only."""
     order: Order = ""
     """Where the normalisations of its layers stand; "" where they differ or are not told."""
+    window: Window | None = None
+    """How far a token sees in most of the local layers; None where there are none."""
+    encoder_norm: bool = False
+    """Whether a normalisation follows the encoder's last layer."""
+    decoder_norm: bool = False
+    """Whether a normalisation follows the decoder's last layer."""
+    pooler: bool = False
+    """Whether what comes out has passed a pooler."""
+    head: str = ""
+    """What its task head is, in words; "" for a class without one."""
+    given: str = "a vector per token"
+    """What comes out, in words."""
 
 
+LM_HEAD, NEXT_TOKEN = "language model head", "the next token"
+"""The head of a model that writes, and what it gives."""
 DeviceMode = Literal["meta", "zeros"]
 """How a model without its values was run: on torch's meta device, or with every weight a shared 0."""
 Shape = tuple[int, ...]

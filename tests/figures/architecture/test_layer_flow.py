@@ -12,7 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.architecture.results import ActivationMemory, Crossover, Design, FlowStep, LayerFlow, MultiplyAdds
+from bertviz_core.architecture.cost.results import ActivationMemory, Crossover, MultiplyAdds
+from bertviz_core.architecture.results import Design, FlowStep, LayerFlow
 from bertviz_core.architecture.structure.results import Block, Window
 from bertviz_core.figures.architecture.cost import (
     binary_bytes,
@@ -25,7 +26,7 @@ from bertviz_core.figures.architecture.designs import design_figure, encoder_and
 from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_drawing, layer_figure
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, Theme, text_on
-from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, ledger
+from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, ledger
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 SEQ, HIDDEN, MIDDLE = 7, 38, 53
@@ -215,7 +216,7 @@ DESIGNS = (ENCODER, BOTH, WRITER, replace(WRITER, cross_attention=True))
 
 
 def drawing(name: str = "tiny", design: Design = ENCODER, theme: Theme = LIGHT) -> go.Figure:
-    return encoder_and_decoder(architecture(name), design, theme)
+    return encoder_and_decoder(design, name, theme)
 
 
 def middles(figure: go.Figure, words: str) -> list[float]:
@@ -346,7 +347,7 @@ def figures() -> list[FigureSpec]:
         layer_figure(flow()),
         cost_figure(costs(), {4: 73}, Crossover(7, "feed_forward"), 6, "tiny"),
         memory_figure(memory),
-        design_figure(architecture(), WRITER, replace(ledger("tiny"), total=4321)),
+        design_figure(WRITER, replace(ledger("tiny"), total=4321)),
     ]
 
 

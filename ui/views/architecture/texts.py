@@ -57,9 +57,11 @@ MEMORY_MADE = (
     "length alone (Dao et al. 2022); half precision halves every number here."
 )
 ENCODER = (
-    "The layers are counted from the model's parameters, as on the page Parameters. The small maps show who may see "
-    "whom: a row looks at the columns that are filled. Whether a model sees ahead is told by its config "
-    "(is_encoder_decoder, is_decoder), by its attention modules (is_causal), else by transformers' own tables: a "
+    "The layers are counted from the model's parameters, as on the page Parameters. Where norms stand, and how far a "
+    "token sees in each layer, is read off a run of the class without weights, as on the Overview; the head is that of "
+    "the class. BERT, T5 and GPT-2 are drawn beside it as their papers have them. The small maps show who may see "
+    "whom: a row looks at the columns that are filled; a wide window is drawn as a narrow one. Whether a "
+    "model sees ahead is told by its config (is_encoder_decoder, is_decoder), by its attention modules (is_causal), else by transformers' own tables: a "
     "family with a class that predicts the next token and none that fills in masked ones is a decoder. The design of "
     "encoder and decoder is that of Vaswani et al. (2017, figure 1); T5 (Raffel et al. 2020) and BART (Lewis et al. "
     "2020) keep it, BERT (Devlin et al. 2019) keeps the encoder alone, GPT-2 (Radford et al. 2019) the decoder."
@@ -186,6 +188,16 @@ def _crossing_words(crossings: Sequence[Crossover], limit: int | None) -> list[s
 
 
 def design_words(model: Architecture, design: Design) -> str:
+    """What the three designs differ in, said of this model, and what of its layers is not drawn."""
+    undrawn = (
+        "" if design.order else " Where the norms of its layers stand fits none of the usual orders: none is drawn."
+    )
+    if design.order == "parallel":
+        undrawn = " In its layers attention and feed-forward read the same vectors, side by side; norms are not drawn."
+    return _kind_words(model, design) + undrawn
+
+
+def _kind_words(model: Architecture, design: Design) -> str:
     """What the three designs differ in, said of this model."""
     name = escape_markdown(model.model)
     if design.kind == "encoder":

@@ -150,7 +150,7 @@ def encoder_view(asked: cache.ModelClass) -> None:
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
     words = figure_block(
-        design_figure(model, design, ledger),
+        design_figure(design, ledger),
         f"encoder or decoder {asked.name}",
         frame,
         alt=f"Components of {asked.name}",
