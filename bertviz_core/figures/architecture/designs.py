@@ -155,18 +155,26 @@ def _own_masks(
     if near >= layers:
         return _mask(drawing, at, top, causal, f"each token sees {_reach(window)}", window)
     middle = sum(at) / 2
-    words = f"in {layers - near} layers each token sees {every}", f"in {near} layers {_reach(window)}"
+    words = f"{_layers(layers - near)}: each token sees {every}", f"{_layers(near)}: {_reach(window)}"
     return max(
         _mask(drawing, (at[0], middle - 4), top, causal, words[0]),
         _mask(drawing, (middle + 4, at[1]), top, causal, words[1], window),
     )
 
 
+def _tokens(count: int | None) -> str:
+    return "1 token" if count == 1 else f"{count or 0:,} tokens"
+
+
+def _layers(count: int) -> str:
+    return f"{count} layer" if count == 1 else f"{count} layers"
+
+
 def _reach(window: Window) -> str:
     """How far a token sees, in a few words."""
     if window.before == window.after:
-        return f"{window.before:,} tokens to each side"
-    return f"{window.before:,} tokens before it" + (f" and {window.after:,} after it" if window.after else "")
+        return f"{_tokens(window.before)} to each side"
+    return f"{_tokens(window.before)} before it" + (f" and {window.after:,} after it" if window.after else "")
 
 
 def _encoder_blocks(mixes: bool) -> list[tuple[str, str]]:
@@ -318,7 +326,7 @@ def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
     cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""
     alt = f"{title}{cross}, marked beside the two other designs ({others})"
     stacks = [
-        f"{count} layers of the {name}"
+        f"{_layers(count)} of the {name}"
         for name, count in (("encoder", design.encoder_layers), ("decoder", design.decoder_layers))
         if count
     ]

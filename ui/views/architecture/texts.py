@@ -61,10 +61,11 @@ ENCODER = (
     "token sees in each layer, is read off a run of the class without weights, as on the Overview; the head is that of "
     "the class. BERT, T5 and GPT-2 are drawn beside it as their papers have them. The small maps show who may see "
     "whom: a row looks at the columns that are filled; a wide window is drawn as a narrow one. Whether a "
-    "model sees ahead is told by its config (is_encoder_decoder, is_decoder), by its attention modules (is_causal), else by transformers' own tables: a "
-    "family with a class that predicts the next token and none that fills in masked ones is a decoder. The design of "
-    "encoder and decoder is that of Vaswani et al. (2017, figure 1); T5 (Raffel et al. 2020) and BART (Lewis et al. "
-    "2020) keep it, BERT (Devlin et al. 2019) keeps the encoder alone, GPT-2 (Radford et al. 2019) the decoder."
+    "model sees ahead is told by its config (is_encoder_decoder, is_decoder), by its attention modules (is_causal), "
+    "else by transformers' own tables: a family with a class that predicts the next token and none that fills in "
+    "masked ones is a decoder. The design of encoder and decoder is that of Vaswani et al. (2017, figure 1); T5 "
+    "(Raffel et al. 2020) and BART (Lewis et al. 2020) keep it, BERT (Devlin et al. 2019) keeps the encoder alone, "
+    "GPT-2 (Radford et al. 2019) the decoder."
 )
 
 
