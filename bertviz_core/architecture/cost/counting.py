@@ -77,6 +77,7 @@ def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
     """
     counts: dict[str, int] = {}
     around: list[tuple[str, int]] = []
+    inputs = dry.inputs([plain_row(dry.model, seq)])  # BigBird changes its modules for the length
     with _counting() as counter:
 
         def enter(path: str) -> None:
@@ -95,7 +96,7 @@ def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
             hooks.append(module.register_forward_pre_hook(lambda *_, path=path: enter(path)))
             hooks.append(module.register_forward_hook(lambda *_, path=path: leave(path)))
         try:
-            dry.run(dry.inputs([plain_row(dry.model, seq)]))
+            dry.run(inputs)
         finally:
             for hook in hooks:
                 hook.remove()
