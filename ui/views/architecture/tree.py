@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.architecture.cost.multiply_adds import STATED_TOKENS
 from bertviz_core.architecture.module_tree import printed
-from bertviz_core.architecture.multiply_adds import STATED_TOKENS
 from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import theme_named
