@@ -35,6 +35,10 @@ PIXELS = "page_pixels"
 """Key of the session: how wide the page is."""
 WINDOW_WIDTH = "window_width"
 """Name of the cookie with the window's width in pixels, which is gone with the browser's session."""
+TEXT_STORE = "inside-bert-texts"
+"""Name of what a tab keeps of the texts that its reader typed, in the browser's own store of that tab."""
+TEXTS_KEPT = "texts_kept"
+"""Name of the cookie that says whether the tab loaded last keeps any: 1 for yes. The texts are in no cookie."""
 
 first_page_sent = Event()
 """Set when this server has run its first page for a reader."""

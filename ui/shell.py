@@ -48,12 +48,13 @@ groups = {
 }
 page = st.navigation(groups, position="hidden")
 here = page.url_path or "overview"
+require_sign_in()
+tour.read_kept_texts()
 if unread := address.clean():
     st.toast(escape_markdown(unread))
 if absent := st.query_params.pop(ABSENT, ""):
     st.toast(escape_markdown(absent_words(absent, [each.title for group in groups.values() for each in group])))
 again = arrival.arrive(here)
-require_sign_in()
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 tour.follow_address(here, pages)
 share.take_from_address()

@@ -276,6 +276,17 @@ def test_a_reload_keeps_texts_and_two_tabs_are_apart(page: Page, server: str) ->
     other.goto(f"{server}/tokens")
     arrived(other, "Tokens")
     expect(other.get_by_role("textbox", name="Text", exact=True)).to_have_value("I love my pet python.")
+    # What a reload shows, from its first moment on: the reader's text alone, never what everyone begins with.
+    write(other, "Text", "Zebras graze near the river.")
+    other.add_init_script(
+        """window.shownTexts = new Set();
+        const note = () => document.querySelectorAll("textarea").forEach((box) => window.shownTexts.add(box.value));
+        new MutationObserver(note).observe(document, { subtree: true, childList: true, attributes: true });"""
+    )
+    other.reload()
+    expect(other.get_by_test_id("stMain").get_by_text("zebras").first).to_be_visible()
+    settled(other)
+    assert set(other.evaluate("[...window.shownTexts]")) <= {"", "Zebras graze near the river."}
     other.close()
     page.reload()
     expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value("Kept over a reload.")

@@ -3,7 +3,9 @@
 Covers `ui/views/predictions/probes/*.py`, `ui/views/predictions/many/*.py`.
 """
 
+import json
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -135,6 +137,12 @@ def several(model: str, lines: str, **query: str) -> AppTest:
     return opened("predictions", model=model, view="Several texts", many_texts=lines, **query)
 
 
+def onward(at: AppTest) -> list[dict[str, str]]:
+    """What the addresses of the links below the list say."""
+    (found,) = [each.proto for each in at.get("bidi_component") if each.proto.id.endswith("-predictions_several_open")]
+    return [dict(parse_qsl(link["address"].partition("?")[2])) for link in json.loads(found.json)["links"]]
+
+
 def answers(at: AppTest) -> list[str]:
     frames = [each.value for each in at.dataframe]
     (table,) = [
@@ -165,6 +173,17 @@ def test_gold_labels_give_accuracy_and_a_confusion_matrix_and_a_probe_is_told_it
     assert cells.sum() == 3
     assert cells[2].sum() == 1  # of "odd", which is no class
     assert any("is no class of this head ('odd')" in said(each.value) for each in at.caption)
+    # The list begins with the mistakes, which lead on with their own text and the class that was answered.
+    (wrong,) = [each.value for each in at.dataframe if "right" in each.value]
+    assert set(wrong["right"]) == {"no"}
+    assert len(wrong) == cells.sum() - np.trace(cells)
+    assert any(f"{len(wrong)} of 3 texts" in said(each.value) for each in at.markdown)
+    for link in onward(at)[1:]:
+        assert link["text"] == wrong["text"].iloc[0]
+        assert link["target_class"] == wrong["answer"].iloc[0]
+    shown = at.selectbox(key="many_shown")
+    shown.set_value(next(each for each in ("2.0", "2.1") if cells[int(each[0]), int(each[2])])).run()
+    assert [each["text"] for each in onward(at)] == ["the bank"] * 3
     known = {"labelled": "typed", "labelled_texts": TYPED}
     at = several("tiny", TYPED, **known)
     assert not errors(at)

@@ -16,13 +16,13 @@ from bertviz_core.errors import LessonError
 from ui.address import whole
 from ui.cache.decorator import cached_by_bytes
 from ui.components.browser.kept_texts import KEY as KEPT_TEXTS
-from ui.components.browser.kept_texts import found_texts, kept_texts
+from ui.components.browser.kept_texts import ask_for_kept_texts, found_texts, kept_texts
 from ui.components.lesson_card import Card, lesson_card
 from ui.components.step_links import Link, address, step_links
 from ui.examples import EXAMPLES
 from ui.lessons.reading import Lesson, Step, View, lesson_file, lesson_names, misnamed, read_lesson
-from ui.session import PAGE, settings
-from ui.share import KEPT, LINKED
+from ui.session import PAGE, TEXTS_KEPT, settings
+from ui.share import DEFAULTS, KEPT, LINKED
 from ui.widgets.formatting import escape_markdown
 
 KEYS = ("text", "pair", "sentences")
@@ -58,18 +58,33 @@ def _texts(view: View) -> dict[str, str]:
     return texts
 
 
+def read_kept_texts() -> None:
+    """Before the first run of a session: end it here until the tab has said what it keeps, where it keeps anything.
+
+    So a reloaded page computes its reader's text at once, and never shows what everyone begins with in between.
+    """
+    if SESSION in st.session_state:
+        return
+    st.session_state[SESSION] = token_hex(8)
+    if st.context.cookies.get(TEXTS_KEPT) == "1" and not st.context.is_embedded:
+        ask_for_kept_texts(str(st.session_state[SESSION]), _take_kept)
+        st.stop()
+
+
 def keep_texts() -> None:
     """Have the tab keep what the reader typed; after a reload it comes back."""
-    if SESSION not in st.session_state:
-        st.session_state[SESSION] = token_hex(8)
     kept_texts(_own_texts(), str(st.session_state[SESSION]), _take_kept)
 
 
 def _own_texts() -> dict[str, str]:
-    """What the reader typed, also where a step's text stands there now."""
+    """What the reader typed, also where a step's text stands there now; not what everyone begins with."""
     given, own = st.session_state.get(APPLIED_KEY, {}), st.session_state.get(OWN_TEXTS_KEY, {})
     held = {key: st.session_state.get(key) for key in KEPT}
-    written = {key: own.get(key) if key in given and text == given[key] else text for key, text in held.items()}
+    written = {
+        key: own.get(key) if key in given and text == given[key] else text
+        for key, text in held.items()
+        if key in given or text != DEFAULTS.get(key, "")
+    }
     return {key: text for key, text in written.items() if isinstance(text, str)}
 
 

@@ -2,7 +2,8 @@
 
 The page has a small inline script of its own; the policy names its hash, so that no other inline script runs. A second
 one tells the client the server's address: without it the client guesses at /PAGE/_stcore first and fails. The last,
-where the width of a phone is known, tells the server how wide the window is: the first figures are drawn for it.
+where the width of a phone is known, tells the server how wide the window is: the first figures are drawn for it. It
+also says whether the tab keeps texts of its reader, which are then read before anything is computed.
 """
 
 import base64
@@ -12,7 +13,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ui.session import WINDOW_WIDTH
+from ui.session import TEXT_STORE, TEXTS_KEPT, WINDOW_WIDTH
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -50,8 +51,11 @@ class IndexPage:
         base = f"/{base_path.strip('/')}".rstrip("/")
         script = f'<script>window.__streamlit = {{BACKEND_BASE_URL: location.origin + "{base}"}}</script>'
         self.head = f"<head>{script}<style>{FRAME}</style>".encode()
-        told = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width)'
-        told += f' + "; path={base or "/"}; SameSite=Lax"'
+        scope = f'"; path={base or "/"}; SameSite=Lax"'
+        told = f'document.cookie = "{WINDOW_WIDTH}=" + Math.min(innerWidth, screen.width) + {scope};'
+        # A frame of another site may have no store at all, and reading it then throws.
+        told += f'try {{ document.cookie = "{TEXTS_KEPT}=" + Number((sessionStorage.getItem("{TEXT_STORE}") ?? "{{}}")'
+        told += f' !== "{{}}") + {scope} }} catch {{}}'
         self.end = f"<script>{told}</script></head>".encode()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:

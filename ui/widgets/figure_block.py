@@ -216,10 +216,12 @@ def numbers_table(
     height: int | Literal["auto"] = "auto",
     first: int | None = None,
     formats: Mapping[str, str] = NO_FORMATS,
+    key: str | None = None,
+    on_row: Callable[[], None] | None = None,
 ) -> None:
     """A table with separators in its whole numbers and four digits behind the point of others, where these show them.
 
-    `first` is the width of its first column in pixels.
+    `first` is the width of its first column in pixels; with a `key`, `on_row` is called when a row is chosen.
 
     A number is never written as text, which would sort by its letters: `formats` says how a column is written
     (st.column_config.NumberColumn: "percent", "%.2f ×", "%.1f MiB").
@@ -232,7 +234,16 @@ def numbers_table(
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
     if first is not None:
         columns[table.columns[0]] = st.column_config.Column(width=first)
-    st.dataframe(table, hide_index=True, height=height, alt=alt, column_config=columns)
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=height,
+        alt=alt,
+        column_config=columns,
+        key=key,
+        on_select=on_row or "ignore",
+        selection_mode="single-row",
+    )
 
 
 def _is_plain(column: pd.Series) -> bool:

@@ -14,7 +14,7 @@ from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, layo
 from bertviz_core.figures.sentences.rows import name_rows, sentence_names
 from bertviz_core.text import counted
 
-HEIGHT, ROW, AROUND = 360, 34, 104
+HEIGHT, ROW, AROUND = 360, 42, 104
 """Pixels of bars over sizes; of one cluster's bar; of title and axis around clusters."""
 BAR = 0.1
 """Width of a bar beside few others, as a share of the room for one."""

@@ -1,6 +1,5 @@
 """Answers in their context, and the map of all spans: which token begins an answer, which ends it."""
 
-import itertools
 from collections.abc import Sequence
 from functools import partial
 
@@ -28,24 +27,36 @@ BLANK = 0
 """Step of a span that is no answer."""
 
 
-def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]:
-    """The context in stretches: darker where the listed answers that hold a word are likelier, the best one edged.
+def apart(answers: Sequence[Answer]) -> list[int]:
+    """Places of the answers that share no character with a better one, the best first."""
+    kept: list[int] = []
+    for place, each in enumerate(answers):
+        if all(each.end <= answers[other].start or each.start >= answers[other].end for other in kept):
+            kept.append(place)
+    return kept
 
-    The number of an answer and its score stand below it, where no better one covers its beginning.
+
+def answer_stretches(prediction: AnswerPrediction, colour: str) -> list[Stretch]:
+    """The context in stretches: answers that overlap no better one, darker the likelier they are, the best one edged.
+
+    Below each stand its number and its score. Answers of one place, a word longer or shorter, are one mark: their boxes
+    would lie on each other, and all but the best would have no room for their names.
     """
-    answers, context = prediction.answers, prediction.context
-    cuts = sorted({0, len(context), *(each.start for each in answers), *(each.end for each in answers)})
-    stretches, named = [], set()
-    for start, end in itertools.pairwise(cuts):
-        over = [place for place, each in enumerate(answers) if each.start <= start and end <= each.end]
-        if not over:
-            stretches.append(Stretch(context[start:end]))
-            continue
-        best, share = over[0], min(1.0, sum(answers[place].score for place in over))
-        label = "" if best in named else f"{best + 1}: {decimals(answers[best].score, 3)}"
-        named.add(best)
-        told = "<br>".join(escape(_listed(place, answers[place])) for place in over)
-        stretches.append(Stretch(context[start:end], label, colour, 0.12 + 0.5 * share, told=told, edged=best == 0))
+    context, stretches, at = prediction.context, [], 0
+    answers = prediction.answers
+    for place in sorted(apart(answers), key=lambda place: answers[place].start):
+        best = answers[place]
+        if best.start > at:
+            stretches.append(Stretch(context[at : best.start]))
+        same = [other for other, each in enumerate(answers) if each.start < best.end and each.end > best.start]
+        told = "<br>".join(escape(_listed(other, answers[other])) for other in same)
+        label = f"{place + 1}: {decimals(best.score, 3)}"
+        strength = 0.12 + 0.5 * min(1.0, best.score)
+        text = context[best.start : best.end]
+        stretches.append(Stretch(text, label, colour, strength, told=told, edged=place == 0))
+        at = best.end
+    if at < len(context):
+        stretches.append(Stretch(context[at:]))
     return _around(stretches)
 
 
@@ -165,7 +176,9 @@ def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     """The context with the best answers to the question marked in it."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
     draw = partial(answer_text, (("", answer_prediction),), title)
-    caption = f"{title}. Below an answer: its place and its score; darker words are likelier to be of the answer"
+    caption = (
+        f"{title}. Below an answer: its place and its score; darker answers are likelier{_hidden(answer_prediction)}"
+    )
     return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 
@@ -178,6 +191,17 @@ def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, l
     draw = partial(answer_map, answer_prediction, answer_window, longest_answer, title)
     caption = f"{title}. Framed: the listed answers. Grey: no answer, since it ends before it begins or is too long"
     return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
+
+
+def _hidden(prediction: AnswerPrediction) -> str:
+    """Which of the listed answers have no mark of their own, behind a semicolon; "" where all have one."""
+    marked = apart(prediction.answers)
+    rest = [str(place + 1) for place in range(len(prediction.answers)) if place not in marked]
+    if not rest:
+        return ""
+    if len(rest) == 1:
+        return f"; {rest[0]} overlaps a better answer and is not marked"
+    return f"; {', '.join(rest[:-1])} and {rest[-1]} overlap a better answer and are not marked"
 
 
 def question_line(prediction: AnswerPrediction) -> str:

@@ -32,8 +32,8 @@ from bertviz_core.predictions.results import (
 from bertviz_core.text import decimals, shortened
 
 BEFORE, AFTER = "The text", "Edited"
-PAIR_ROW, LEGEND = 52, 30
-"""Pixels of two bars, and of the legend."""
+PAIR_ROW, ONE_ROW, LEGEND = 52, 34, 30
+"""Pixels of two bars, of one, and of the legend."""
 ROUNDING = 1e-7
 """Differences of probabilities that say nothing: float32 has 24 binary digits."""
 LONGEST = 24
@@ -50,7 +50,9 @@ def paired_bars(
     whole: bool,
     theme: Theme,
 ) -> go.Figure:
-    """Two bars for every name, of the text and of its edited version, with the difference.
+    """Two bars for every name, of the text and of its edited version, with the difference; one where none differs.
+
+    Without a difference the largest number stands at the top, else rows keep their order.
 
     Args:
         names: of the rows, from top to bottom.
@@ -61,13 +63,20 @@ def paired_bars(
         whole: whether the axis of probabilities goes to 1.
         theme: colours and typeface.
     """
-    figure = go.Figure(layout=layout(theme, escape(title), height=AROUND + LEGEND + PAIR_ROW * len(names)))
+    edited = not np.array_equal(before, after)
+    if not edited:
+        order = np.argsort(-before, kind="stable")
+        names, before = [names[row] for row in order.tolist()], before[order]
+    height = AROUND + (LEGEND + PAIR_ROW * len(names) if edited else ONE_ROW * len(names))
+    figure = go.Figure(layout=layout(theme, escape(title), height=height))
     old = [number_words(value, scoring) for value in before.tolist()]
     new = [
         f"{number_words(value, scoring)} ({signed(change)})"
         for value, change in zip(after.tolist(), (after - before).tolist(), strict=True)
     ]
     add_lying_bars(figure, before, old, HUES[6], BEFORE, theme)
+    if not edited:
+        return name_bars(figure.update_layout(showlegend=False), names, before, old, scoring, theme, whole)
     add_lying_bars(figure, after, new, theme.colours["task head"], AFTER, theme)
     figure.update_layout(barmode="group", legend={"traceorder": "normal"})
     return name_bars(figure, names, np.concatenate([before, after]), [*old, *new], scoring, theme, whole)
@@ -120,10 +129,10 @@ def tags_change_figure(
 ) -> FigureSpec:
     """The entities of a text and of its edited version, one below the other."""
     title = f"Entities before and after the edit — {tag_prediction.model}"
-    parts = [
-        *tagged_parts(tag_prediction, tag_entities, BEFORE),
-        *tagged_parts(edited_tags, edited_entities, AFTER),
-    ]
+    parts = tagged_parts(tag_prediction, tag_entities, BEFORE)
+    read = [(each.tokens.text, each.tokens.pair) for each in (tag_prediction, edited_tags)]
+    if read[0] != read[1]:
+        parts = [*parts, *tagged_parts(edited_tags, edited_entities, AFTER)]
     alt = f"{title}: {listed_entities(tag_entities)}; edited: {listed_entities(edited_entities)}"
     return FigureSpec(title, alt, partial(marked_text, parts, title))
 
@@ -137,7 +146,10 @@ def tags_change_figure(
 def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
     """The answers to a question and to its edited version, one below the other."""
     title = f"Answers before and after the edit — {answer_prediction.model}"
-    both = ((BEFORE, answer_prediction), (AFTER, edited_answers))
+    both = [(BEFORE, answer_prediction), (AFTER, edited_answers)]
+    read = [(each.question, each.context) for _, each in both]
+    if read[0] == read[1]:
+        del both[1]
     parts = [(f"{name}: {question_line(each)}", each) for name, each in both]
     alt = f"{title}: {listed_answers(answer_prediction)}; edited: {listed_answers(edited_answers)}"
     return FigureSpec(title, alt, partial(answer_text, parts, title))

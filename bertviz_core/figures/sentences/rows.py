@@ -15,8 +15,8 @@ SHARE = 0.36
 """Of the figure's width, at most so much is left to the sentences."""
 BESIDE = 16
 """Pixels between a sentence and the plot."""
-LINE = 17
-"""Pixels of a line of a sentence."""
+LINE, APART = 17, 6
+"""Pixels of a line of a sentence, and between the sentences of two rows."""
 COLUMN = 15
 """Characters of a sentence that stand below a column."""
 WORDED = 12
@@ -26,13 +26,15 @@ WORDED = 12
 def sentence_names(numbers: Sequence[int | str], sentences: Sequence[str], theme: Theme, row: float) -> list[str]:
     """The sentences in as many lines as a row has room for, cut where they are longer, each with its number behind it.
 
+    A dot parts them: a sentence may end in a number of its own.
+
     Args:
         numbers: what stands behind each.
         sentences: as they were given.
         theme: its width is that of the figure.
         row: height of a row in pixels.
     """
-    room, most = SHARE * theme.pixels - BESIDE, 1 if theme.narrow else max(1, int(row // LINE))
+    room, most = SHARE * theme.pixels - BESIDE, 1 if theme.narrow else max(1, int((row - APART) // LINE))
     return [_name(str(number), text, room, most) for number, text in zip(numbers, sentences, strict=True)]
 
 
@@ -74,7 +76,7 @@ def _name(number: str, sentence: str, room: float, most: int) -> str:
     """A sentence in lines, its number at the end of the last."""
     text = sentence_text(" ".join(sentence.split()), LONGEST)
     lines = wrapped_label(text, room, SIZE)
-    behind = f"  {number}"
+    behind = f" ·  {number}" if text and number.isdigit() else f"  {number}"
     last = room - label_width(behind, SIZE)
     if len(lines) < most:
         lines = [*lines[:-1], *wrapped_label(lines[-1], last, SIZE)]

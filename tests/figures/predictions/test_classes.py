@@ -84,6 +84,9 @@ def test_an_edit_draws_both_and_their_difference_the_largest_first(scoring: Scor
     np.testing.assert_allclose(sorted(other), sorted(numbers[1]))
     changes = np.abs(other - one)
     assert list(changes) == sorted(changes, reverse=True)
+    unedited = classes_change_figure(before, before).drawn(LIGHT)
+    assert [trace.name for trace in unedited.data] == ["The text"]
+    np.testing.assert_allclose(unedited.data[0].x, sorted(numbers[0], reverse=True))
     assert all(
         f"({signed(change)})" in word for word, change in zip(figure.data[1].text, (other - one).tolist(), strict=True)
     )

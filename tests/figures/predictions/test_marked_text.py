@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.style import LIGHT, WIDTHS
-from bertviz_core.figures.predictions.answers import FLOOR, answer_map, answer_stretches, span_logs
+from bertviz_core.figures.predictions.answers import FLOOR, answer_map, answer_stretches, answers_figure, span_logs
 from bertviz_core.figures.predictions.marked_text import DRAWN, PAD, Stretch, marked_text
 from bertviz_core.figures.predictions.tags import tag_hues, tagged_stretches
 from bertviz_core.predictions.results import Answer, AnswerPrediction, AnswerWindow, Entity, TagPrediction
@@ -112,15 +112,17 @@ def answers_of(count: int, windows: int = 1) -> AnswerPrediction:
     return AnswerPrediction("made", "who?", context, listed, None, parts, ())
 
 
-def test_a_word_is_as_dark_as_the_answers_that_hold_it_are_likely() -> None:
+def test_answers_that_overlap_a_better_one_have_no_mark_of_their_own() -> None:
     prediction = answers_of(10)
     stretches = answer_stretches(prediction, "#D55E00")
     assert "".join(each.text for each in stretches) == prediction.context
-    by_letter = {each.text.strip(): each for each in stretches if each.colour and each.text.strip()}
-    strengths = {letter: (each.strength - 0.12) / 0.5 for letter, each in by_letter.items()}
-    assert strengths == pytest.approx({"a": 0.25, "b": 0.75, "c": 0.875, "d": 0.25, "g h": 0.0625}, abs=1e-6)
-    assert {letter for letter, each in by_letter.items() if each.edged} == {"b", "c"}
-    assert [each.label for each in stretches if each.label] == ["2: 0.250", "1: 0.500", "4: 0.062"]
+    marked = {each.text: (each.strength - 0.12) / 0.5 for each in stretches if each.colour}
+    assert marked == pytest.approx({"b c": 0.5, "g h": 0.0625}, abs=1e-6)
+    assert [each.text for each in stretches if each.edged] == ["b c"]
+    assert [each.label for each in stretches if each.label] == ["1: 0.500", "4: 0.062"]
+    (best,) = [each.told for each in stretches if each.edged]
+    assert [line[:2] for line in best.split("<br>")] == ["1:", "2:", "3:"]  # a hover tells those that it covers
+    assert "2 and 3 overlap a better answer" in answers_figure(prediction).caption
 
 
 @pytest.mark.parametrize("windows", [1, 3])

@@ -93,10 +93,10 @@ def test_a_distance_begins_at_zero_and_a_product_is_symmetric_around_it() -> Non
 def test_sentences_are_shown_as_text_and_repeated_ones_keep_their_rows() -> None:
     axis = similarity_heatmap(SIMILARITY, SENTENCES, "cosine", "x", LIGHT).layout.yaxis
     assert list(axis.ticktext) == [
-        "&lt;b&gt;one&lt;/b&gt;  1",
-        "two &amp; three  2",
-        "two &amp; three  3",
-        "aU+202Eb  4",
+        "&lt;b&gt;one&lt;/b&gt; ·  1",
+        "two &amp; three ·  2",
+        "two &amp; three ·  3",
+        "aU+202Eb ·  4",
     ]
     assert len(sentence_text("word " * 100)) <= 40
 
@@ -111,7 +111,7 @@ def test_a_sentence_has_as_much_of_the_figure_as_there_is_and_its_number_stays(p
         assert label_width(name, 14) <= 0.36 * pixels
         assert name.count("<br>") <= (0 if theme.narrow else 1)
     if pixels == WIDE:
-        assert names[0].replace("<br>", " ") == f"{texts[0]}  1"
+        assert names[0].replace("<br>", " ") == f"{texts[0]} ·  1"
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
@@ -143,7 +143,7 @@ def test_neighbours_stand_in_their_order() -> None:
     found = Neighbours(np.array([2, 0]), np.array([0.9, 0.25], np.float32), "cosine")
     figure = neighbour_bars(found, SENTENCES, "x", LIGHT)
     np.testing.assert_array_equal(figure.data[0].x, found.score)
-    assert list(figure.layout.yaxis.ticktext) == ["two &amp; three  3", "&lt;b&gt;one&lt;/b&gt;  1"]
+    assert list(figure.layout.yaxis.ticktext) == ["two &amp; three ·  3", "&lt;b&gt;one&lt;/b&gt; ·  1"]
 
 
 @pytest.mark.parametrize("scores", [[0.9, 0.25], [0.59, -0.0119], [-0.2, -0.9], [0.0, 0.0]])

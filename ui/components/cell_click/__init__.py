@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 CELL = "cell"
-CHOOSING = ("checkpoint_weights", "checkpoint_changes", "predictions_lens", "causes_effects")
+CHOOSING = ("checkpoint_weights", "checkpoint_changes", "predictions_lens", "predictions_confusion", "causes_effects")
 """Charts whose cell only chooses what the address names by itself: a link that named the cell could contradict it."""
 _component = st.components.v2.component(
     "cell_click", html="<span></span>", js=Path(__file__).with_name("cell_click.js").read_text(encoding="utf-8")

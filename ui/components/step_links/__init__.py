@@ -12,6 +12,8 @@ from ui.components.navigation import HISTORY_JS
 _HERE = Path(__file__)
 LINKS_JS = HISTORY_JS + _HERE.with_name("links.js").read_text(encoding="utf-8")
 """What makes and follows such links in the browser: `linked`, `onClick`, `openAgain` and `MAIN`."""
+LONGEST_LINKED = 1_500
+"""Characters of texts that a link carries; addresses of more are cut by some programs."""
 _component = st.components.v2.component(
     "step_links",
     html='<nav class="links"></nav>',

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
 from bertviz_core.figures.corpus.hits import hits_figure
 from bertviz_core.text import counted
-from ui.components.step_links import Link, address, step_links
+from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
 from ui.views.corpus import cache, controls, texts
 from ui.views.corpus.about import plain_cell
 from ui.views.corpus.cache import NamedCorpus
@@ -15,8 +15,8 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
 KEY = "corpus_search"
-LONGEST_LINKED = 1_500
-"""Characters of a text that a link carries; addresses of more are cut by some programs."""
+PAGES = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))
+CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 
 
 def search_view(named: NamedCorpus, row: DeltaGenerator) -> None:
@@ -74,17 +74,22 @@ def _opened(given: CorpusHits) -> None:
     hit = given.hits[place]
     st.markdown(escape_markdown(hit.text or ""))
     step_links(_links(hit, given), f"{KEY}_open", "Open this text on another page")
-    if len(hit.text or "") > LONGEST_LINKED:
-        st.caption(f"The text has more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
+    if len(hit.text or "") + len(given.query) > LONGEST_LINKED:
+        st.caption(f"Text and query have more than {LONGEST_LINKED:,} characters, too many for a link: copy it there.")
 
 
 def _links(hit: CorpusHit, given: CorpusHits) -> list[Link]:
     text = hit.text or ""
-    if len(text) > LONGEST_LINKED:
+    if len(text) + len(given.query) > LONGEST_LINKED:
         return []
     model = ("model", given.model)
     both = f"{given.query}\n{' '.join(text.split())}"
-    pages = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))
-    links = [Link(f"Open in {title}", address(page, [model, ("text", text)])) for title, page in pages]
+    # A second text of the page would be read with the hit; the hit stands alone.
+    links = [Link(f"Open in {title}", address(page, [model, ("text", text), ("pair", "")])) for title, page in PAGES]
     beside = [model, ("view", "Token contributions"), ("source", "typed"), ("sentences", both)]
-    return [*links, Link("Compare with the query in Sentences", address("sentences", beside))]
+    alike = [model, ("text", text), ("pair", given.query), ("target", "cosine")]
+    return [
+        *links,
+        Link("Compare with the query in Sentences", address("sentences", beside)),
+        *(Link(f"Its cosine with the query in {title}", address(page, alike)) for title, page in CAUSES),
+    ]

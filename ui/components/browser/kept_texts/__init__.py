@@ -9,11 +9,15 @@ from typing import Any
 
 import streamlit as st
 
+from ui.session import TEXT_STORE
+
 KEY, FOUND = "kept_texts", "found"
 MOST_CHARACTERS = 1_000_000
 """Of all texts together; a browser keeps about five times as many."""
 _component = st.components.v2.component(
-    "kept_texts", html="<span></span>", js=Path(__file__).with_name("kept_texts.js").read_text(encoding="utf-8")
+    "kept_texts",
+    html="<span></span>",
+    js=f'const NAME = "{TEXT_STORE}";\n' + Path(__file__).with_name("kept_texts.js").read_text(encoding="utf-8"),
 )
 
 
@@ -26,8 +30,18 @@ def kept_texts(texts: Mapping[str, str], visit: str, take: Callable[[], None]) -
         take: called when the browser has told it; `found_texts` then has it.
     """
     total = sum(map(len, texts.values()))
-    data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit}
+    data = {"texts": dict(texts) if total <= MOST_CHARACTERS else None, "visit": visit, "asked": False}
     _component(key=KEY, data=data, on_found_change=take, height="content")
+
+
+def ask_for_kept_texts(visit: str, take: Callable[[], None]) -> None:
+    """Have the browser say what it kept, and keep nothing yet; it always answers, so that the script runs once more.
+
+    Args:
+        visit: names this session of the server.
+        take: called when the browser has told it; `found_texts` then has it.
+    """
+    _component(key=KEY, data={"texts": None, "visit": visit, "asked": True}, on_found_change=take, height="content")
 
 
 def found_texts(state: Any) -> dict[str, str]:

@@ -1,15 +1,15 @@
-// A session of the server that is new to this page is told once what the tab has kept; then the tab keeps its texts.
-const NAME = "inside-bert-texts";
+// The first run of a session asks what the tab has kept, before it computes anything, and is always answered. A session
+// that asked nothing is answered once, where the tab has kept something else; then the tab keeps the session's texts.
 let told = null;
 
 export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.hidden = true;
-  const { texts, visit } = data;
+  const { texts, visit, asked } = data;
   if (told !== visit) {
     told = visit;
     const kept = stored();
     const differs = Object.entries(kept).some(([name, text]) => texts?.[name] !== text);
-    if (differs) {
+    if (asked || differs) {
       setTriggerValue("found", kept);
       return;
     }

@@ -1,11 +1,14 @@
 """Widgets of many texts: the list, its gold labels and second texts, and who is asked; keys are in the address."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from bertviz_core.predictions.labelled.reading import LABEL_COLUMNS, gold_column
+from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
 from bertviz_core.sentences.results import SentenceTable
+from bertviz_core.text import counted, quoted
 from ui.session import settings
 from ui.views.predictions.probes.controls import BOX, column_select, typed_lines
 from ui.widgets.controls import BOUND, choice
@@ -13,9 +16,14 @@ from ui.widgets.lists.files import ListFile, most_megabytes
 from ui.widgets.models.select import HEADS
 
 SOURCE, TYPED, GOLD, SECOND, ASKED = "texts_from", "many_texts", "gold_column", "second_column", "asked"
+SHOWN, OPENED, CELL_SEEN, TABLE = "many_shown", "many_opened", "many_cell_seen", "many_table"
+"""Keys of the session: part of the list that is shown, place in it of the text that is opened, cell of the confusion
+matrix that was clicked last; of the list's table. None is in the address: they mean nothing without the list."""
+ALL, MISTAKES, RIGHT = "all", "mistakes", "right"
 SOURCES = ("typed", "file")
 NO_GOLD, SAME_SECOND = "none: no gold labels", "none: the second text of the page, if any"
 FILE = ListFile("many")
+LONGEST_NAME = 40
 PROBE = "probe"
 FIRST = (
     "sport\tThe match was called off at half-time.\n"
@@ -80,6 +88,87 @@ def text_list(asked: str, mask: str) -> TextList | None:
             "--file`. It stays on this server."
         )
         return None if table is None else _of_table(table)
+
+
+def take_matrix_cell(cell: tuple[int, int] | None, scores: GoldScores) -> None:
+    """Show the texts of a newly clicked cell of the confusion matrix; an old click undoes no later choice."""
+    if cell == st.session_state.get(CELL_SEEN):
+        return
+    st.session_state[CELL_SEEN] = cell
+    if cell is not None and max(cell) < len(scores.classes) and scores.confusion[cell]:
+        st.session_state[SHOWN] = f"{cell[0]}.{cell[1]}"
+
+
+def shown_select(predictions: TextPredictions, scores: GoldScores) -> list[int]:
+    """Places of the texts that the list shows: the mistakes to begin with, all, or those of one cell of the matrix."""
+    parts = shown_parts(predictions, scores)
+    if st.session_state.get(SHOWN) not in parts:
+        st.session_state[SHOWN] = MISTAKES if MISTAKES in parts else ALL
+    names = {
+        ALL: f"all {counted(len(predictions.texts), 'text')}",
+        MISTAKES: f"{counted(len(scores.mistakes), 'mistake')}, the most confident first",
+        RIGHT: "right answers",
+    }
+
+    def named(part: str) -> str:
+        if part in names:
+            return names[part] if part != RIGHT else f"{len(parts[part]):,} {names[part]}"
+        gold, answer = (shortened_name(scores.classes[int(place)]) for place in part.split("."))
+        return f"{len(parts[part]):,}: gold label {gold}, answer {answer}"
+
+    st.selectbox(
+        "Texts shown",
+        list(parts),
+        key=SHOWN,
+        format_func=named,
+        persist_state="session",
+        width=BOX,
+        help="A click on a cell of the matrix chooses its texts.",
+    )
+    return parts[str(st.session_state[SHOWN])]
+
+
+def shown_parts(predictions: TextPredictions, scores: GoldScores) -> dict[str, list[int]]:
+    """Name of a part of the list -> places of its texts; a cell of the confusion matrix is named ROW.COLUMN."""
+    place_of = {name: place for place, name in enumerate(scores.classes)}
+    parts: dict[str, list[int]] = {ALL: list(range(len(predictions.texts)))}
+    wrong = scores.mistakes.tolist()
+    if wrong:
+        parts = {MISTAKES: wrong, **parts}
+    cells: dict[tuple[int, int], list[int]] = {}
+    for place in scores.compared.tolist():
+        cells.setdefault((place_of[scores.gold[place]], place_of[predictions.answers[place]]), []).append(place)
+    right = sorted(place for (gold, answer), places in cells.items() if gold == answer for place in places)
+    if right:
+        parts[RIGHT] = right
+    most_first = sorted(cells, key=lambda cell: (cell[0] == cell[1], -len(cells[cell])))
+    return parts | {f"{gold}.{answer}": cells[gold, answer] for gold, answer in most_first}
+
+
+def opened_select(shown: Sequence[int]) -> int:
+    """The text of the list that is opened below it."""
+    held = st.session_state.get(OPENED)
+    if isinstance(held, int) and held > len(shown):
+        st.session_state[OPENED] = 1
+    label = f"Open text, 1 to {len(shown):,} of those shown"
+    help_text = "A click on a row of the table chooses it, too."
+    place = st.number_input(
+        label, 1, len(shown), 1, step=1, key=OPENED, persist_state="session", width=BOX, help=help_text
+    )
+    return shown[int(place) - 1]
+
+
+def take_row() -> None:
+    """Open the text whose row of the table was chosen."""
+    event = st.session_state.get(TABLE)
+    rows = event["selection"]["rows"] if event else []
+    if rows:
+        st.session_state[OPENED] = int(rows[0]) + 1
+
+
+def shortened_name(name: str) -> str:
+    """A class as a line of a list names it."""
+    return quoted(name, LONGEST_NAME)
 
 
 def _typed(asked: str, mask: str) -> TextList:

@@ -1,5 +1,7 @@
 """Several texts: one answer for each, and where labels are known, how often it is right."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,8 +12,10 @@ from bertviz_core.predictions.labelled.scores import gold_scores
 from bertviz_core.predictions.labelled.table import mask_text
 from bertviz_core.text import counted
 from ui.cache import models
+from ui.components.cell_click import cell_click
 from ui.views.predictions.heads import whole_heads
 from ui.views.predictions.many import cache, controls, texts
+from ui.views.predictions.many.onward import opened_text
 from ui.views.predictions.probes.train import chosen_probe
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import explained, figure_block, numbers_table
@@ -21,7 +25,6 @@ from ui.widgets.lists.downloads import table_files
 KEY = "predictions_several"
 MOST_LABELS = 20
 """Classes that have a column of their own in the table."""
-MISTAKES = 10
 THREE = "%.3f"
 """How probabilities are written."""
 HEIGHT, FEW = 330, 8
@@ -54,16 +57,24 @@ def several_view() -> None:
         code = texts.head_code(name, asked, given.texts, pairs)
     scores = gold_scores(predictions, given.gold) if given.gold is not None else None
     frame = _frame(predictions, scores)
+    shown = list(range(len(predictions.texts)))
     if scores is not None:
         _confusion(name, predictions, scores)
-    st.markdown(f"**{counted(len(predictions.texts), 'text')}** — {escape_markdown(_counts(predictions))}")
+        controls.take_matrix_cell(cell_click("predictions_confusion"), scores)
+        shown = controls.shown_select(predictions, scores)
+    st.markdown(_summary(predictions, scores, shown))
+    part = frame.iloc[shown]
     numbers_table(
-        frame,
+        part,
         "The texts with their answers",
-        "auto" if len(frame) <= FEW else HEIGHT,
+        "auto" if len(part) <= FEW else HEIGHT,
         formats=dict.fromkeys(_probabilities(frame), THREE),
+        key=controls.TABLE,
+        on_row=controls.take_row,
     )
     table_files(lambda: frame, KEY, f"predictions {asked} {name}")
+    if shown:
+        opened_text(name, asked, predictions, scores, controls.opened_select(shown))
     if scores is None:
         st.caption(texts.NO_GOLD)
     for notice in (*given.notices, *notices, *predictions.notices, *(scores.notices if scores is not None else ())):
@@ -82,17 +93,6 @@ def _confusion(name: str, predictions: TextPredictions, scores: GoldScores) -> N
         f"Of {counted(len(scores.compared), 'text')} with a gold label: accuracy **{scores.accuracy:.1%}**, macro-F1 "
         f"**{scores.macro_f1:.3f}**."
     )
-    if len(scores.mistakes):
-        shown = scores.mistakes[:MISTAKES].tolist()
-        words.markdown("The most confident mistakes:" if len(scores.mistakes) > 1 else "The one mistake:")
-        rows = {
-            "text": [predictions.texts[at] for at in shown],
-            "gold label": [scores.gold[at] for at in shown],
-            "answer": [predictions.answers[at] for at in shown],
-            "probability": predictions.scores[shown].astype(float),
-        }
-        with words:
-            numbers_table(pd.DataFrame(rows), "The most confident mistakes", formats={"probability": THREE})
 
 
 def _frame(predictions: TextPredictions, scores: GoldScores | None) -> pd.DataFrame:
@@ -118,6 +118,16 @@ def _frame(predictions: TextPredictions, scores: GoldScores | None) -> pd.DataFr
 def _probabilities(frame: pd.DataFrame) -> list[str]:
     """Columns of probabilities."""
     return [name for name in map(str, frame.columns) if name == "probability" or name.startswith("p(")]
+
+
+def _summary(predictions: TextPredictions, scores: GoldScores | None, shown: Sequence[int]) -> str:
+    """How many of the texts stand in the list, and how often each class is answered in all of them."""
+    total, wrong = len(predictions.texts), len(scores.mistakes) if scores is not None else 0
+    part = f"{len(shown):,} of {counted(total, 'text')}" if len(shown) < total else counted(total, "text")
+    if scores is not None and 0 < len(shown) < total:
+        missed = len(set(shown).intersection(scores.mistakes.tolist()))
+        part += f", {missed:,} of {counted(wrong, 'mistake')}" if missed else ""
+    return f"**{part}** — answers to all: {escape_markdown(_counts(predictions))}"
 
 
 def _counts(predictions: TextPredictions) -> str:
