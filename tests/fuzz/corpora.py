@@ -169,7 +169,7 @@ def _cells(rng: Random, column: pa.ChunkedArray) -> pa.Array:
         lambda: pa.array([float("nan"), float("inf"), -0.0, 1e308] * rows)[:rows],
         lambda: pa.array([10**6, -(2**31)] * rows, pa.date32())[:rows],
         lambda: pa.array([2**62] * rows, pa.timestamp("ns")),
-        lambda: pa.array([2**62] * rows, pa.timestamp("s", "Europe/Berlin")),
+        lambda: pa.array([2**62] * rows, pa.timestamp("us", "Europe/Berlin")),
         lambda: pa.array([True, None] * rows)[:rows],
         lambda: pa.FixedSizeListArray.from_arrays(
             pa.array(np.full(rows * MANIFEST.dimensions, rng.choice((np.nan, np.inf, 0)), np.float16)),
