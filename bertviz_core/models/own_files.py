@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError
@@ -30,6 +31,10 @@ VOCABULARY_NBYTES = 64 * 1024**2
 """Most bytes of one file of a tokenizer; the largest known, of a quarter of a million words, have half of it."""
 DENSE_NBYTES = 512 * 1024**2
 """Most bytes of a dense layer behind the pooling."""
+MOST_NUMBERS = 2**48
+"""Most numbers along an axis of an array."""
+HEADER_ERRORS = (TokenError, SyntaxError, TypeError, RecursionError, MemoryError)
+"""What NumPy raises besides ValueError for a header, which it reads as words of Python."""
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 """Opening a pipe would wait for one who writes."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -107,7 +112,12 @@ def npy_header(file: BufferedReader) -> "tuple[tuple[int, ...], bool, np.dtype[A
     version = np.lib.format.read_magic(file)
     if version not in readers:
         raise ValueError(f"version {version}")
-    shape, fortran_order, dtype = readers[version](file)
+    try:
+        shape, fortran_order, dtype = readers[version](file)
+    except HEADER_ERRORS as error:
+        raise ValueError("its header cannot be read") from error
+    if not all(type(size) is int and 0 <= size < MOST_NUMBERS for size in shape):
+        raise ValueError("its shape is none")
     if dtype.hasobject:
         raise ValueError("objects")
     return shape, fortran_order, dtype

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.errors import TextError
+from tests.fuzz.cases import Brought, fault, random_of
 from tests.fuzz.mutations import VALUES, changed_bytes, changed_json
 from tests.fuzz.targets import HEADER, TARGETS
-from tests.fuzz.worker import fault, random_of
 
 CASES = 3
 
@@ -23,10 +23,10 @@ def test_every_target_reads_its_cases(name: str, tmp_path: Path, monkeypatch: py
 
 def test_a_refusal_in_a_sentence_is_no_fault_and_all_else_is_one() -> None:
     def raising(error: Exception) -> str:
-        def case(_: random.Random) -> None:
+        def read() -> None:
             raise error
 
-        return fault(case, random.Random(0))
+        return fault(lambda _: Brought(1, read), random.Random(0))
 
     assert raising(TextError("The list has no sentence; type one.")) == ""
     assert raising(TextError("")) == "a refusal without words"
