@@ -14,21 +14,23 @@ import pytest
 
 from bertviz_core.sandbox import run, syscalls
 from bertviz_core.sandbox.run import Limits, run_limited
-from bertviz_core.sandbox.walls import missing
+from bertviz_core.sandbox.walls import landlock_version, missing
 
 TASK = "bertviz_core.sentences.reading.table.answered"
 ROOT = Path(run.__file__).parents[2]
 LIMITS = Limits(512 * 1024**2, 60, 120.0, 10_000, 2, file_nbytes=1000)
 CODE = """
 import ctypes, json, os, resource, signal, socket, subprocess, sys, threading
-from bertviz_core.sandbox import child
+from bertviz_core.sandbox import child, walls
 def tried(probe):
     try:
         exec(probe, globals())
         return "done"
     except OSError as error:
         return error.errno
-child.run = lambda task, request, most: child.ANSWER + json.dumps([tried(each) for each in json.loads(request)]).encode()
+def answers(task, request, most):
+    return child.ANSWER + json.dumps([tried(each) for each in json.loads(request)]).encode()
+child.run = answers
 parent = os.getppid()
 def process_vm_readv():
     if ctypes.CDLL(None, use_errno=True).process_vm_readv(parent, None, 0, None, 0, 0) < 0:
@@ -38,6 +40,7 @@ def ptrace():
         raise OSError(ctypes.get_errno(), "")
 """
 CONFINED = "sys.argv[1:] = sys.argv[2:]\nchild.main()"
+NO_SECCOMP, NO_LANDLOCK = "walls.filter_available = lambda: False\n", "walls.landlock_version = lambda: 0\n"
 FREE = "sys.stdout.buffer.write(child.run('', sys.stdin.buffer.read(), 0))"
 PROCESS = (
     "socket.socket()",
@@ -101,18 +104,29 @@ def asked(
     return dict(zip(probes, answers, strict=True))
 
 
-@pytest.mark.skipif("'seccomp' in missing()", reason="this system has no seccomp, or another machine's numbers")
-def test_no_process_no_socket_and_nothing_of_another_process(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    assert asked(monkeypatch, file, PROCESS) == dict.fromkeys(PROCESS, errno.EPERM)
-
-
-@pytest.mark.skipif("'Landlock' in missing()", reason="this kernel has no Landlock, or it is switched off")
-def test_no_file_but_those_of_the_libraries_and_nothing_of_the_parent(
-    monkeypatch: pytest.MonkeyPatch, file: Path
+@pytest.mark.skipif("seccomp" in missing(), reason="this system has no seccomp, or another machine's numbers")
+@pytest.mark.parametrize("system", ["", NO_LANDLOCK])
+def test_no_process_no_socket_and_nothing_of_another_process(
+    monkeypatch: pytest.MonkeyPatch, file: Path, system: str
 ) -> None:
-    answers = asked(monkeypatch, file, FILES)
+    assert asked(monkeypatch, file, PROCESS, system + CONFINED) == dict.fromkeys(PROCESS, errno.EPERM)
+
+
+@pytest.mark.skipif("Landlock" in missing(), reason="this kernel has no Landlock, or it is switched off")
+@pytest.mark.parametrize("system", ["", NO_SECCOMP])
+def test_no_file_but_those_of_the_libraries_and_nothing_of_the_parent(
+    monkeypatch: pytest.MonkeyPatch, file: Path, system: str
+) -> None:
+    answers = asked(monkeypatch, file, FILES, system + CONFINED)
     assert set(answers.values()) <= {errno.EPERM, errno.EACCES}, answers
     assert [(each, each.read_text()) for each in file.parent.iterdir()] == [(file, "secret")]
+
+
+@pytest.mark.skipif(landlock_version() < 6, reason="Landlock knows sockets from version 4, signals from version 6")
+def test_landlock_alone_keeps_from_tcp_and_from_signals(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    probes = ("socket.create_connection(('127.0.0.1', 9))", "os.kill(parent, 0)")
+    answers = asked(monkeypatch, file, probes, NO_SECCOMP + CONFINED)
+    assert list(answers.values()) == [errno.EACCES, errno.EPERM]
 
 
 def test_what_a_reader_needs_is_left(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
@@ -124,7 +138,7 @@ def test_without_walls_the_same_can_be_done(monkeypatch: pytest.MonkeyPatch, fil
     assert asked(monkeypatch, file, probes, FREE) == dict.fromkeys(probes, "done")
 
 
-@pytest.mark.skipif("'Landlock' in missing()", reason="this kernel has no Landlock, or it is switched off")
+@pytest.mark.skipif("Landlock" in missing(), reason="this kernel has no Landlock, or it is switched off")
 def test_a_folder_of_its_own_and_the_files_that_were_named_are_open(tmp_path: Path) -> None:
     named, other, scratch = tmp_path / "named", tmp_path / "other", tmp_path / "scratch"
     scratch.mkdir()
