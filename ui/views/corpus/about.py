@@ -68,7 +68,7 @@ def plain_cell(cell: object) -> object:
     """A cell as a table shows it: numbers as they are, anything else as a short text."""
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell
-    return shortened(escape_controls(str(cell)[: LONGEST_CELL + 1]), LONGEST_CELL)
+    return escape_controls(shortened(str(cell), LONGEST_CELL))
 
 
 def _facts(named: NamedCorpus) -> pd.DataFrame:
