@@ -164,26 +164,33 @@ def check_size(name: str, size: int, limit: int) -> None:
         )
 
 
-def check_values(name: str, raw: bytes) -> None:
+def check_values(name: str, raw: bytes, most: int = MAX_VALUES) -> None:
     """Refuse JSON of more values than a small file ever has, before any of it is parsed.
 
     Raises:
         CheckpointError: with both counts; signs inside texts count too.
     """
     count = sum(map(raw.count, (b",", b"[", b"{")))
-    if count > MAX_VALUES:
+    if count > most:
         raise CheckpointError(
-            f"{quoted(name)} lists about {count:,} values; the limit for this kind of file is {MAX_VALUES:,}. "
+            f"{quoted(name)} lists about {count:,} values; the limit for this kind of file is {most:,}. "
             "Use a smaller file."
         )
 
 
-def parsed_json(name: str, raw: bytes) -> Any:
+def parsed_json(name: str, raw: bytes, most: int | None = None) -> Any:
     """What some JSON means, read as transformers reads it: whole numbers of any length.
 
+    Args:
+        name: the file's name, for messages.
+        raw: its bytes.
+        most: how many values it may list; None for any.
+
     Raises:
-        CheckpointError: it is no JSON.
+        CheckpointError: it is no JSON, or lists more values.
     """
+    if most is not None:
+        check_values(name, raw, most)
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
