@@ -5,13 +5,13 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.version import __version__
 
 if TYPE_CHECKING:
     from bertviz_core.api.corpus import OpenedCorpus
     from bertviz_core.api.model import Model
     from bertviz_core.api.results.base import Result
 
-__version__ = "0.1.0"
 __all__ = ["BertvizError", "Model", "Result", "__version__", "open_corpus", "open_model"]
 
 LATER = {"Model": "bertviz_core.api.model", "Result": "bertviz_core.api.results.base"}
