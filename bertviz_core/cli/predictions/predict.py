@@ -67,8 +67,8 @@ def predict(
         pairs = None if pair is None else (pair,) * len(texts)
         predictions = text_predictions(head, tokenizer, texts, pairs, strategy)
         return _print_scores(about, predictions, gold_scores(predictions, gold_column(contents, gold)), as_json)
-    ask = Question(head, tokenizer, pair, top, _positions(mask), view, strategy)
-    answers = [answered.shown for answered in ask.answers(texts)]
+    ask = Question(head, tokenizer, top, _positions(mask), view, strategy)
+    answers = [answered.shown for answered in ask.answers([(each, pair) for each in texts])]
     print_notices(list(dict.fromkeys(notice for answer in answers for notice in answer.pop("notices"))))
     if as_json:
         return print_json({**about, **(answers[0] if file is None else {"predictions": answers})})

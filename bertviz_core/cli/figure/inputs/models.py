@@ -61,6 +61,10 @@ class ModelInputs:
     def _of(self, name: str) -> ModelSource:
         return resolve(name, self.settings)
 
+    def _read_by(self, name: str) -> Tokens:
+        """The one text as the model of a name reads it."""
+        return tokenized(name, self.asked.text(), self.asked.pair)
+
     @cached_property
     def source(self) -> ModelSource:
         """The model that was named first."""
@@ -92,7 +96,7 @@ class ModelInputs:
         """The ledgers of several models."""
         names = tuple(dict.fromkeys((self.asked.model, *self.asked.texts)))
         if len(names) < 2:
-            raise TextError("This figure compares models, and one came; name the others behind it.")
+            raise TextError("This figure compares models, and one came; name another, too.")
         sources = [self._of(name) for name in names]
         self.models = tuple((source.name, source.revision) for source in sources)
         return [source_ledger(source, self.settings, self.asked.task) for source in sources]
@@ -158,7 +162,7 @@ class ModelInputs:
     @cached_property
     def _read(self) -> Tokens | None:
         """The text as the model reads it; None where none was given."""
-        return tokenized(self.asked.model, self.asked.text(), self.asked.pair) if self.asked.texts else None
+        return self._read_by(self.asked.model) if self.asked.texts else None
 
     @cached_property
     def _stated(self) -> int:
