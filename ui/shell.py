@@ -38,11 +38,11 @@ groups = {
         st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
         st.Page("../pages/predictions.py", title="Predictions", icon=":material/psychology:"),
     ],
-    "Because of what": [
+    "Why": [
         st.Page("../pages/causes.py", title="Heads that matter", icon=":material/content_cut:"),
         st.Page("../pages/words.py", title="Words that matter", icon=":material/ink_highlighter:"),
     ],
-    "What it makes of many": [
+    "Many texts": [
         st.Page("../pages/corpus.py", title="Corpus", icon=":material/database:"),
     ],
 }

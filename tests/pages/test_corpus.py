@@ -135,7 +135,7 @@ def test_a_filter_that_leaves_nothing_says_so(corpus: Corpus) -> None:
     assert any("No row has topic=knitting" in said(each.value) for each in at.info)
 
 
-def test_the_map_shows_every_row_and_lists_what_is_encircled(corpus: Corpus) -> None:
+def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> None:
     def check(at: AppTest, values: Printed) -> None:
         header, rest = picture(at)
         wide, high = header["size"]
@@ -157,7 +157,7 @@ def test_the_map_shows_every_row_and_lists_what_is_encircled(corpus: Corpus) -> 
     zoomed, rest = picture(at)
     assert zoomed["window"] == [left, middle, low, high]
     assert 0 < zoomed["points"] < ROWS
-    assert any(f"{zoomed['points']} rows encircled" in said(each.value) for each in at.markdown)
+    assert any(f"{zoomed['points']} rows selected" in said(each.value) for each in at.markdown)
     assert len(at.dataframe[0].value) == min(zoomed["points"], 200)
     assert "area" in at.query_params
     again = opened("corpus", view="Map", area=str(at.query_params["area"]))

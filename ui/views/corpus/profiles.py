@@ -28,7 +28,7 @@ def profiles_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     with row:
         measure = controls.measure_select(NAMES)
         column = controls.column_select(
-            "Parts by", "part_column", named.corpus.columns, "all texts together", width=controls.PART_WIDTH
+            "Group by", "part_column", named.corpus.columns, "no groups", width=controls.PART_WIDTH
         )
         count = controls.sample_select("Sentences", "sample", (50, 200, 1_000, MAX_SENTENCES), 50)
     profiles = cache.profiles(named, name, column, count)

@@ -23,7 +23,7 @@ MOST_BARS = 40
 ROW, AROUND = 22, 130
 """Pixels of a bar with its distance, and of what is above and below all of them."""
 METHOD_WORDS: dict[ShareMethod, str] = {
-    "leave-one-out": "measured without each",
+    "leave-one-out": "each word left out in turn",
     "integrated-gradients": "by integrated gradients",
     "gradient-x-input": "by gradient times input",
 }
