@@ -144,14 +144,14 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 def test_rows_that_are_done_are_drawn_while_the_rest_runs(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     partly, end = gate.pages(4, monkeypatch, text="Rows that are done are drawn.")
     values = cells(partly, "causes_effects_so_far")
-    assert "4 of 18 rows so far." in told(partly)
+    assert "Rows that are not done yet are empty." in told(partly)
     known = ~np.isnan(values)
     assert known.any(axis=1).tolist() == [True] * 4 + [False] * 2
     assert not known[:, HEADS + 2 :].any()
     marks = [each for each in charts(partly)["causes_effects_so_far"]["layout"]["shapes"] if each["type"] == "rect"]
     assert [each["x0"] < HEADS for each in marks] == [True]
     np.testing.assert_array_equal(values[known], cells(end, "causes_effects")[known])
-    assert "rows so far" not in told(end)
+    assert "not done yet" not in told(end)
     assert not np.isnan(cells(end, "causes_effects")[:, :HEADS]).any()
 
 
@@ -159,7 +159,7 @@ def test_sentences_that_are_done_are_averaged_while_the_rest_runs(gate: Gate, mo
     lines = ("It rained for days.", "She reads a book.", "Nobody called.")
     address = {"view": "Many sentences", "effect_list": "my own list"}
     partly, end = gate.pages(1, monkeypatch, effect_sentences="\n".join(lines), **address)
-    assert "2 of 3 sentences so far." in told(partly)
+    assert "Mean over the sentences that are done." in told(partly)
     alone = shown(effect_sentences="\n".join(lines[:2]), **address)
     first, whole = ([each["z"] for each in charts(at)["causes_spread"]["data"]] for at in (alone, end))
     seen = [each["z"] for each in charts(partly)["causes_spread_so_far"]["data"]]

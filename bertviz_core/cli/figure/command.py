@@ -69,7 +69,9 @@ def figure(
     task: TaskOption = None,
     given: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
     theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
-    width: Annotated[int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels, half of a PNG's.")] = 1000,
+    width: Annotated[
+        int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels; a PNG has twice as many, at least 1,600.")
+    ] = 1000,
     height: Annotated[
         int | None, typer.Option("--height", min=SMALLEST, max=LARGEST, help="Pixels; the figure's own by default.")
     ] = None,

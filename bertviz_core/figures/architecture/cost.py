@@ -78,7 +78,7 @@ def cost_curves(
 def _mark_limit(figure: go.Figure, limit: int | None, last: int, theme: Theme) -> None:
     if limit is None or limit >= last:
         return
-    words = "too long" if theme.narrow else f"longer than the {limit:,} tokens that it reads"
+    words = "too long" if theme.narrow else f"beyond the {limit:,} tokens it can read"
     figure.add_vrect(x0=limit, x1=last, fillcolor=theme.neutral, opacity=0.35, line_width=0, layer="below")
     figure.add_annotation(
         x=last, y=0.01, yref="paper", text=words, showarrow=False,

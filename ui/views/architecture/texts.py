@@ -225,6 +225,6 @@ def _kind_words(model: Architecture, design: Design) -> str:
     )
     return (
         f"**{name} is a decoder-only model.** It {how}: a token's vector is made from itself and the tokens before it, "
-        "never from those behind, so that the last one can predict the next token. BERT's encoder sees both sides. "
+        "never from those after it, so that the last one can predict the next token. BERT's encoder sees both sides. "
         f"{cross}"
     )

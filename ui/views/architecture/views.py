@@ -58,8 +58,8 @@ def flow_frame(flow: LayerFlow) -> pd.DataFrame:
             "part": [step.part for step in flow.steps],
             "weights": [", ".join(map(str, step.weights)) for step in flow.steps],
             "parameters": [step.numel for step in flow.steps],
-            "goes in": [str(step.enters or "") for step in flow.steps],
-            "comes out": [str(step.leaves or "") for step in flow.steps],
+            "input shape": [str(step.enters or "") for step in flow.steps],
+            "output shape": [str(step.leaves or "") for step in flow.steps],
         }
     )
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -67,9 +66,8 @@ def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
 
 def _so_far(comparison: EffectComparison) -> None:
     """The map with the rows that are done, the others empty."""
-    known = [~np.isnan(each.heads).all(axis=1) for each in comparison.effects]
     chart(effects_figure(comparison), f"{KEY}_so_far")
-    st.caption(f"{sum(int(rows.sum()) for rows in known)} of {sum(map(len, known))} rows so far.")
+    st.caption("Rows that are not done yet are empty.")
 
 
 def _kinds(name: str, chosen: ChosenTarget) -> tuple[EffectKind, ...]:

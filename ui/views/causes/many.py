@@ -1,7 +1,6 @@
 """Many sentences: mean and spread of each head's effect over a list, and the right answers to it as heads go."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,7 @@ def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         return
     for notice in listed.notices:
         st.caption(escape_markdown(notice))
-    spread = cache.spread(name, chosen, listed.texts, kind, partial(_so_far, len(listed.texts)))
+    spread = cache.spread(name, chosen, listed.texts, kind, _so_far)
     words = figure_block(
         effect_spread_figure(spread),
         f"spread {kind} {name}",
@@ -51,10 +50,10 @@ def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     _right_answers(name, chosen, listed, kind)
 
 
-def _so_far(texts: int, spread: EffectSpread) -> None:
+def _so_far(spread: EffectSpread) -> None:
     """The maps over the sentences that are done."""
     chart(effect_spread_figure(spread), "causes_spread_so_far")
-    st.caption(f"{spread.texts} of {counted(texts, 'sentence')} so far.")
+    st.caption("Mean over the sentences that are done.")
 
 
 def spread_frame(spread: EffectSpread) -> pd.DataFrame:

@@ -28,7 +28,7 @@ def patch_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         raise TextError(
             f"The texts have {counted(len(first), 'token')} and {counted(len(second), 'token')}: "
             f"“{shortened(chosen.text, QUOTED)}” and “{shortened(other, QUOTED)}”. "
-            "Only texts of equally many can be patched, position by position; change a word for one of as many pieces."
+            "Both texts must have the same number of tokens: replace words by words of as many tokens."
         )
     patches = cache.patched(name, chosen, other)
     with row:

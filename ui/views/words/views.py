@@ -9,7 +9,7 @@ from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
 from bertviz_core.figures.predictions.causes.word_classes import word_classes_figure
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
 from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
-from bertviz_core.text import decimals, escape_controls, isolated, shortened
+from bertviz_core.text import decimals, digits, escape_controls, isolated, shortened
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.views.words import cache, controls, texts
@@ -63,10 +63,10 @@ def _totals(result: WordShares) -> None:
         st.metric("Sum of shares", decimals(float(result.shares.sum())), help=f"Of all words, {unit}.")
         if result.method != "leave-one-out":
             help_text = "How far the sum of the shares is from clean minus without any word."
-            st.metric("Error of the sum", f"{result.error:.2g}", help=help_text)
+            st.metric("Error of the sum", digits(result.error, 2), help=help_text)
         if result.method == "integrated-gradients":
             help_text = "By how much any share changed when the nodes of the integral were doubled last."
-            st.metric("Error of a share", f"{float(result.share_errors.max()):.2g}", help=help_text)
+            st.metric("Error of a share", digits(float(result.share_errors.max()), 2), help=help_text)
     st.markdown(_strongest(result))
 
 
@@ -224,9 +224,9 @@ def _ledger(ledger: PairLedger) -> None:
         st.metric("All pairs", decimals(total), help="Sum of the cells.")
         st.metric("Reference terms", decimals(ledger.reference_terms), help=_terms(ledger))
         help_text = "What the sum of pairs and reference terms misses of the cosine."
-        st.metric("Error of the sum", f"{ledger.error:.1g}", help=help_text)
+        st.metric("Error of the sum", digits(ledger.error, 1), help=help_text)
         help_text = f"By how much any pair changed when the nodes were doubled last, to {ledger.nodes:,}."
-        st.metric("Error of a pair", f"{float(ledger.share_errors.max()):.1g}", help=help_text)
+        st.metric("Error of a pair", digits(float(ledger.share_errors.max()), 1), help=help_text)
     first, second = np.unravel_index(int(np.abs(ledger.shares).argmax()), ledger.shares.shape)
     words = [ledger.first.tokens[int(first)], ledger.second.tokens[int(second)]]
     st.markdown(
