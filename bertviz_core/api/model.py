@@ -15,7 +15,7 @@ from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.causes.effects import part_effects
 from bertviz_core.causes.means import part_means
-from bertviz_core.causes.requests import open_target, target_request
+from bertviz_core.causes.requests import needed_task, open_target
 from bertviz_core.causes.targets import Target
 from bertviz_core.cli.options import numbered
 from bertviz_core.cli.predictions.answers import Question
@@ -199,10 +199,11 @@ class Model:
         Args:
             text: the text.
             pair: a second text.
-            target: the number: "class:NAME", "word:WORD@POSITION", "answer", "probe:FILE",
+            target: the number: "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer", "probe:FILE",
                 "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT", or "cosine" of the two
-                texts, the default where there are two.
-            measure: of a class "logit", "probability" or "margin".
+                texts, the default where there are two. Of one text by default what the model itself answers:
+                its likeliest class, the tag that it is surest of, or the word at the mask.
+            measure: of a class or a tag "logit", "probability" or "margin".
             kind: what stands in a head's place: "zero", "mean" (over a reference set), or "gradient" for an estimate.
 
         Raises:
@@ -233,7 +234,7 @@ class Model:
             text: the text.
             pair: a second text.
             target: the number, as for `effects`.
-            measure: of a class "logit", "probability" or "margin".
+            measure: of a class or a tag "logit", "probability" or "margin".
             method: "leave-one-out", "integrated-gradients" or "gradient-x-input".
             instead: what leave-one-out does to a word: "mask" or "drop".
             tokens: whether each token is taken for itself, not whole words.
@@ -287,7 +288,7 @@ class Model:
         return FigureSource(self._opened, texts, pair, task or self.task, options or {}, made or {})
 
     def _target(self, text: str, pair: str | None, name: str | None, measure: str) -> Target:
-        task = target_request(name, pair is not None).task
+        task = needed_task(self._opened.source, name, pair is not None)
         head = None if task is None else self._opened.head(task)
         opened = self._opened
         with quietly():

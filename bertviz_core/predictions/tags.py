@@ -48,6 +48,21 @@ def tag_predictions(
     return tuple(predictions[index] for index in range(len(texts)))
 
 
+def surest_tag(prediction: TagPrediction) -> tuple[str, int] | None:
+    """The tag other than O that the model is surest of, and its token; None where every token of the text is outside.
+
+    A token's tag is its likeliest one. Special tokens have none.
+    """
+    tagged = [
+        _tagged(prediction, (place,)) for place in np.flatnonzero(~np.asarray(prediction.tokens.special)).tolist()
+    ]
+    inside = [each for each in tagged if each.label != OUTSIDE]
+    if not inside:
+        return None
+    best = max(inside, key=lambda each: each.score)
+    return best.label, best.positions[0]
+
+
 class _Tagged(NamedTuple):
     """A token, or the tokens of a word, with one tag."""
 
