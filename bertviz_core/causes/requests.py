@@ -36,7 +36,8 @@ TargetKind = Literal["cosine", "class", "tag", "word", "answer", "probe", "state
 KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 FORMS = (
     "cosine (with a second text), class:NAME, tag:LABEL@POSITION, word:WORD@POSITION, answer, answer:FIRST-LAST, "
-    "probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
+    "probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
+    "direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
 )
 """How a target is written."""
 ANSWERING = ("sequence-classification", "token-classification", "masked-lm")
@@ -48,9 +49,9 @@ class TargetRequest(NamedTuple):
 
     kind: TargetKind
     argument: str = ""
-    """Name of the class or tag, the word, the probe's file and class, or the direction; "" where there is none."""
+    """Name of the class or tag, the word, the probe's file and class, the direction, or ""."""
     places: tuple[int, ...] = ()
-    """The tag's or word's position, the answer's first and last token, or a hidden state's entry, token and dimension."""
+    """Position of a tag or word, first and last token of an answer, or entry, token and dimension of a hidden state."""
 
     @property
     def task(self) -> str | None:
@@ -193,11 +194,15 @@ def open_target(
     task, known = needed_task(source, name, pair is not None), _measure(measure)
     tokenizer = load_tokenizer(source, settings)
     loaded = load_model(source, settings) if base is None else base
-    if task is not None and head is None:
+    if task is None:
+        head = None
+    elif head is None:
         head = load_head(source, settings, task, loaded)
     if not name and pair is None and head is not None:
         name = own_answer(head, tokenizer, tokenize(tokenizer, text))
     request = target_request(name, pair is not None)
+    if head is not None:
+        return _of_head(request, head, tokenizer, (text, pair), known)
     if request.kind == "probe":
         return _of_probe(request, loaded, tokenizer, text, known)
     if request.kind == "cosine":
@@ -205,10 +210,14 @@ def open_target(
     if request.kind == "state":
         layer, position, dimension = request.places
         return state_target(loaded, tokenizer, text, pair, layer, position, dimension)
-    if request.kind == "direction":
-        return _of_direction(request, loaded, tokenizer, text, pair)
-    if head is None:
-        raise ValueError(f"no head for {request.kind}")
+    return _of_direction(request, loaded, tokenizer, text, pair)
+
+
+def _of_head(
+    request: TargetRequest, head: HeadModel, tokenizer: TextTokenizer, texts: tuple[str, str | None], measure: Measure
+) -> Target:
+    """The target of a class, a tag, a word or an answer."""
+    text, pair = texts
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None
         return answer_target(head, tokenizer, text, pair or "", span)
@@ -216,8 +225,8 @@ def open_target(
     if request.kind == "word":
         return word_target(head, tokenizer, tokens, request.argument, request.places[0])
     if request.kind == "tag":
-        return tag_target(head, tokens, request.argument, request.places[0], known)
-    return class_target(head, tokens, request.argument, known)
+        return tag_target(head, tokens, request.argument, request.places[0], measure)
+    return class_target(head, tokens, request.argument, measure)
 
 
 def _measure(name: str) -> Measure:

@@ -1,4 +1,4 @@
-"""Which words speak for and against each class or tag: every one is read from the same runs of the text without a word."""
+"""Which words speak for and against each class or tag: all are read from the same runs of the text without a word."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
