@@ -123,21 +123,23 @@ def other_text(name: str, text: str) -> str:
         return models.tokens(name, words, None)
 
     second, first = pair(), read(text)
-    count = 0 if second is None else len(read(second))
-    if second is not None and count == len(first):
-        return second
-    donor = same_length_text(first, second or "", read)
-    examples = [] if donor is None else [(None, donor)]
-    if not needs_pair("Parts of the text's run are copied into that of a second one of as many tokens", *examples):
+    if second is None:
+        what = "Parts of the text's run are copied into that of a second one of as many tokens"
+        donor = same_length_text(first, "", read)
+        needs_pair(what, *([] if donor is None else [(None, donor)]))
+        st.stop()
+    if len(read(second)) != len(first):
+        donor = same_length_text(first, second, read)
         st.info(
-            f"The texts have {counted(len(first), 'token')} and {counted(count, 'token')}. What is copied goes from a "
-            "position to the same position, so both need equally many: change words of the second text in the sidebar"
-            f"{'.' if donor is None else ', or take this one.'}",
+            f"The texts have {counted(len(first), 'token')} and {counted(len(read(second)), 'token')}. What is copied "
+            "goes from a position to the same position, so both need equally many: change words of the second text in "
+            f"the sidebar{'.' if donor is None else ', or take this one.'}",
             icon=":material/info:",
         )
         if donor is not None:
             put_text_button(donor)
-    st.stop()
+        st.stop()
+    return second
 
 
 def answers_level(most: int) -> int:

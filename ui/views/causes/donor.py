@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from bertviz_core.trace.results import Tokens
 
 WORD = re.compile(r"[^\W_]+")
-KNOWN = tuple(
-    ["a", "it", "dog", "cat", "bank", "snake", "river", "friend", "garden", "evening", "mountain", "different", "university", "coding", "house", "blue", "nine", "three", "teacher", "computer", "language"]
+KNOWN = (
+    *("a", "it", "dog", "cat", "bank", "nine", "blue", "snake", "river", "house", "three", "friend", "garden"),
+    *("coding", "evening", "teacher", "mountain", "computer", "language", "different", "university"),
 )
 """Words of several lengths, for a tokenizer that cuts a text into characters as for one that keeps words."""
 MOST_TRIED = 200

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.causes.requests import target_request
 from bertviz_core.causes.targets import Measure
 from bertviz_core.causes.words.results import ClassShares, PairLedger, Replacement, WordCurves, WordShares
 from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
@@ -11,14 +12,14 @@ from bertviz_core.figures.predictions.causes.word_classes import word_classes_fi
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
 from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.text import counted, decimals, escape_controls, isolated
+from bertviz_core.text import decimals, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.views.words import cache, controls, texts
 from ui.widgets.controls import model_name
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.target.opened import MOST_SAID, ChosenTarget
 from ui.widgets.target.row import class_row, folded_row, target_row
 from ui.widgets.view_and_layer import state_select
 
@@ -184,10 +185,12 @@ def _class_line(
 ) -> str:
     """What is drawn, in the line above it."""
     measure, whole_words, replacement = asked
+    request = target_request(chosen.name, has_pair=True)
     noun = "tag" if chosen.kind == "tag" else "class"
-    several = f"{len(labels)} of {counted(len(answer.labels), noun)}" if len(labels) > 1 else f"the {noun} {labels[0]}"
-    of = {"tag": " of a token", "probe": " of the probe"}.get(chosen.kind, "")
-    what = f"{measure} of {escape_markdown(escape_controls(several))}{of}"
+    named = f"{quoted(escape_controls(labels[0]), MOST_SAID)}" if len(labels) == 1 else f"each {noun}"
+    where = {"tag": f" at token {request.places[0]}" if request.places else "", "probe": " by the probe"}
+    several = f" ({len(labels)} of {len(answer.labels)})" if 1 < len(labels) < len(answer.labels) else ""
+    what = escape_markdown(f"{measure} of {named}{several}{where.get(chosen.kind, '')}")
     return " · ".join((f"Target: **{what}**", *_unit_words(whole_words), texts.IN_PLACE[replacement]))
 
 
