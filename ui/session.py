@@ -110,3 +110,8 @@ def component_state(key: str) -> Any:
 CORPUS_QUERY = "rain all night"
 """What is searched for in a corpus to begin with."""
 WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."
+QUESTION = (
+    "What does the python eat?",
+    "My pet python sleeps in a warm corner of the kitchen. Once a week it eats a mouse, and then it rests for days.",
+)
+"""An example of a question and the context that is searched for its answer."""

@@ -11,11 +11,13 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 @pytest.mark.sample(1)
 def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
-    page.goto(f"{server}/words")
+    page.goto(f"{server}/words?pair=I+love+coding+in+python.")
     titles = page.locator(".st-key-words_shares .js-plotly-plot .gtitle")
     expect(titles.filter(has_text="each word left out in turn")).to_have_count(1, timeout=60_000)
     python = page.locator(".st-key-words_shares .js-plotly-plot text", has_text="python")
     expect(python.first).to_be_visible()
+    page.get_by_role("button", name="Change").focus()
+    page.keyboard.press("Enter")
     page.get_by_role("radio", name="integrated gradients").click()
     expect(titles.filter(has_text="error")).to_have_count(1, timeout=60_000)
     until(page, 'new URLSearchParams(location.search).get("method") === "integrated gradients"')
@@ -26,7 +28,7 @@ def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
 @pytest.mark.sample(1)
 def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server}/words?view={view}")
+    page.goto(f"{server}/words?view={view}&pair=I+love+coding+in+python.")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=60_000)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     until(page, "document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")

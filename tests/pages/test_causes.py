@@ -37,8 +37,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(**address: str) -> AppTest:
-    """The page, without an error."""
-    at = opened("causes", **address)
+    """The page, without an error; of the bundled model, which has no head, with a second text for the cosine."""
+    at = opened("causes", **({} if "model" in address else {"pair": SECOND_TEXT}) | address)
     assert not at.exception
     return at
 
@@ -234,28 +234,23 @@ def test_patches_of_two_texts_are_shares_between_their_numbers() -> None:
     same = [0, 1, 2, 5, 6, 7]
     np.testing.assert_allclose(values[0, same], 0, atol=1e-5)  # below the first layer only two tokens differ
     assert "3 **my** / **coding**, 4 **pet** / **in**." in told(at)
-    assert f"is **{decimals(cosine_without())}** for the text and **1.0000** for the second one, an example" in told(at)
+    assert f"is **{decimals(cosine_without())}** for the text and **1.0000** for the second one." in told(at)
     layer, place = np.unravel_index(np.abs(values).argmax(), values.shape)
     assert f"the state of token {place} (pet) that goes into layer {layer} brings back" in told(at)
     assert cells(shown(view="Patch", patched="heads"), "causes_heads").shape == (LAYERS, HEADS)
 
 
-@pytest.mark.parametrize("view", ["Effects", "Patch"])
-def test_texts_of_unequal_length_are_refused_by_the_patch_alone(view: str) -> None:
-    at = shown(view=view, pair="A river.")
-    errors = [said(each.value) for each in at.error]
-    if view == "Effects":
-        assert errors == []
-    else:
-        assert "The texts have 8 tokens and 5 tokens" in errors[0]
-        assert "change a word for one of as many pieces" in errors[0]
-
-
-def test_a_long_text_is_quoted_by_its_beginning() -> None:
-    at = shown(view="Patch", text="The river is long. " * 40, pair="A river.")
-    (error,) = [said(each.value) for each in at.error]
-    assert "“The river is long. The river is long. The river is long. The…" in error
-    assert len(error) < 400
+def test_a_patch_offers_a_second_text_of_as_many_tokens() -> None:
+    assert not shown(pair="A river.").error
+    at = shown(view="Patch", pair="A river.")
+    assert not at.error
+    assert "The texts have 8 tokens and 5 tokens" in said(at.info[0].value)
+    at.button(key="put_example").click().run()
+    assert at.session_state["text"] == TEXT
+    assert at.session_state["pair"] == "I love my pet river."
+    assert cells(at, "causes_states").shape == (LAYERS, 8)
+    alone = shown(view="Patch", pair="")
+    assert "write a second text in the sidebar" in said(alone.info[0].value)
 
 
 def test_a_gradient_that_needs_too_much_memory_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

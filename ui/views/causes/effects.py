@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import EffectComparison, EffectKind, PartEffects
 from bertviz_core.figures.predictions.causes.maps import KIND_WORDS, effect_columns, effects_figure
@@ -18,6 +17,7 @@ from ui.views.causes import cache, controls, texts
 from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.target.row import TargetRow
 
 KEY = "causes_effects"
 TOLD_FROM = 50 * 2**20
@@ -28,13 +28,13 @@ SEEN = "causes_cell_seen"
 """Key of the session: the cell that was clicked last."""
 
 
-def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
+def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """The map of all three, the list, how far they agree, and one head."""
     kinds = _kinds(name, chosen)
     comparison = cache.effects(name, chosen, kinds, _so_far)
     first = comparison.effects[0]
     _take_cell(cell_click(KEY), first)
-    with row:
+    with row.row:
         place = controls.head_select(first)
     words = figure_block(
         effects_figure(comparison, place),

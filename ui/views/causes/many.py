@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import EffectKind, EffectSpread
 from bertviz_core.figures.predictions.causes.maps import KIND_WORDS
@@ -18,16 +17,19 @@ from ui.views.causes.several import curve_frame
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target.opened import ChosenTarget, list_classes
+from ui.widgets.target.row import TargetRow
 
 HEIGHT = 300
 """Pixels of the list of heads."""
 
 
-def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
+def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """Maps of the mean and the standard deviation, the heads as a list, and the curve of right answers."""
-    with row:
-        count = controls.list_choice()
+    with row.folded:
         kind = controls.in_place()
+    row.say(chosen, controls.IN_PLACE_WORDS[kind])
+    with row.row:
+        count = controls.list_choice()
     listed = controls.listed_sentences(count)
     if listed is None:
         st.info(texts.WRITE, icon=":material/info:")
