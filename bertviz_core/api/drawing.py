@@ -9,7 +9,7 @@ from functools import cached_property
 import plotly.graph_objects as go
 
 from bertviz_core.api.own_model import SavedModel
-from bertviz_core.causes.requests import open_target, target_request
+from bertviz_core.causes.requests import needed_task, open_target
 from bertviz_core.causes.targets import Target
 from bertviz_core.cli.figure.command import THEMES
 from bertviz_core.cli.figure.inputs import FigureInputs
@@ -122,7 +122,7 @@ class OpenedModel:
 
     def target(self, text: str, pair: str | None, name: str | None, measure: str) -> Target:
         """The number of the model that a name means, for a text or a pair."""
-        task = target_request(name, pair is not None).task
+        task = needed_task(self.source, name, pair is not None)
         head = None if task is None else self.head(task)
         with quietly():
             return open_target(self.source, self.settings, text, pair, name, measure, self.loaded, head)

@@ -15,13 +15,6 @@ from bertviz_core.api.results.causes import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
-<<<<<<< HEAD
-=======
-from bertviz_core.causes.effects import part_effects
-from bertviz_core.causes.means import part_means
-from bertviz_core.causes.requests import needed_task, open_target
-from bertviz_core.causes.targets import Target
->>>>>>> answers
 from bertviz_core.cli.options import numbered
 from bertviz_core.cli.predictions.words import share_method
 from bertviz_core.errors import TextError
@@ -262,15 +255,9 @@ class Model:
         """Which heads matter: how much one number of the model changes without each head, block and layer.
 
         Args:
-<<<<<<< HEAD
             text: the text; of a list comes a list of results, one for each.
             pair: a second text; one for all of a list, or a list as long.
-            target: the number: "class:NAME", "word:WORD@POSITION", "answer", "probe:FILE",
-=======
-            text: the text.
-            pair: a second text.
             target: the number: "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer", "probe:FILE",
->>>>>>> answers
                 "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT", or "cosine" of the two
                 texts, the default where there are two. Of one text by default what the model itself answers:
                 its likeliest class, the tag that it is surest of, or the word at the mask.
@@ -339,34 +326,4 @@ class Model:
             BertvizError: there is no such figure, option or theme, or as the figure's inputs.
         """
         check_options(name, options)
-<<<<<<< HEAD
         return drawn(name, figure_source(self._opened, texts, pair, options=options).inputs({}), theme, width, height)
-=======
-        return drawn(name, self._source(texts, pair, options=options).inputs({}), theme, width, height)
-
-    def _source(
-        self,
-        texts: Sequence[str] = (),
-        pair: str | None = None,
-        task: str | None = None,
-        options: dict[str, Option] | None = None,
-        made: dict[str, object] | None = None,
-    ) -> FigureSource:
-        return FigureSource(self._opened, texts, pair, task or self.task, options or {}, made or {})
-
-    def _target(self, text: str, pair: str | None, name: str | None, measure: str) -> Target:
-        task = needed_task(self._opened.source, name, pair is not None)
-        head = None if task is None else self._opened.head(task)
-        opened = self._opened
-        with quietly():
-            return open_target(opened.source, opened.settings, text, pair, name, measure, opened.loaded, head)
-
-    def _caused(
-        self, text: str, pair: str | None, name: str | None, measure: str, target: Target, **made: object
-    ) -> FigureSource:
-        """What a result about a target is the answer to."""
-        options: dict[str, Option] = {"measure": measure}
-        if name is not None:
-            options["target"] = name
-        return self._source((text,), pair, options=options, made={"target": target, **made})
->>>>>>> answers

@@ -16,18 +16,7 @@ from ui.widgets.target.row import TargetRow
 
 def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """What a copied state, or a copied head, brings back of the difference between two texts."""
-<<<<<<< HEAD
-    other = controls.other_text()
-    first, second = models.tokens(name, chosen.text, None), models.tokens(name, other, None)
-    if len(first) != len(second):
-        raise TextError(
-            f"The texts have {counted(len(first), 'token')} and {counted(len(second), 'token')}: "
-            f"“{shortened(chosen.text, QUOTED)}” and “{shortened(other, QUOTED)}”. "
-            "Both texts must have the same number of tokens: replace words by words of as many tokens."
-        )
-=======
     other = controls.other_text(name, chosen.text)
->>>>>>> answers
     patches = cache.patched(name, chosen, other)
     with row.row:
         part = controls.patched_choice(patches.states is not None)

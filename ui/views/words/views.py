@@ -11,12 +11,8 @@ from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
 from bertviz_core.figures.predictions.causes.word_classes import word_classes_figure
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
 from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
-<<<<<<< HEAD
-from bertviz_core.text import decimals, digits, escape_controls, isolated, shortened
-=======
 from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.text import decimals, escape_controls, isolated, quoted
->>>>>>> answers
+from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.views.words import cache, controls, texts
