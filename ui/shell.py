@@ -99,7 +99,7 @@ tour.step_bar(here, pages)
 if absent and here == FIRST:
     titles = {each.title: each for each in pages.values()}
     near = titles.get(nearest_page(absent, titles))
-    link = near and PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
+    link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
 page.run()
 session.first_page_sent.set()

@@ -80,7 +80,9 @@ def _beyond(words: str, title: str, models: Sequence[str]) -> str:
 
 def colour_range(figure: go.Figure) -> str:
     """The sentence of every colour scale of a figure, "cosine, −1 to 1"; "" where it has none."""
-    ranges = [scale_words(_unescaped(unit), low, high, how) for unit, low, high, how in _scales(figure)]
+    ranges = [
+        scale_words(" ".join(_unescaped(unit).split()), low, high, how) for unit, low, high, how in _scales(figure)
+    ]
     return "; ".join(dict.fromkeys(ranges))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from bertviz_core.figures.base.axes import token_axis
 from bertviz_core.figures.base.caption import colour_range
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.fitted import EDGE, SMALLEST, TOOLS, fitted, legend_height, plot_width
 from bertviz_core.figures.base.letters import label_width, plain
 from bertviz_core.figures.base.style import (
@@ -19,6 +20,7 @@ from bertviz_core.figures.base.style import (
     theme_named,
     width_class,
 )
+from tests.helpers.scales import scale_faults
 
 TITLE = "Hidden states after layer 5, dimensions 0 to 63 of 384 — a-model-with-a-long-name-uncased"
 NAMES = ["[CLS]", "the", "cat", "sat", "on", "the", "mat", ".", "[SEP]", "it", "was", "chasing", "##mice", "[SEP]"]
@@ -204,6 +206,18 @@ def test_an_axis_says_where_only_every_kth_name_stands_on_it(theme: Theme) -> No
     numbers = heatmap(theme, 280)
     numbers.update_xaxes(ticktext=[str(each) for each in numbers.layout.xaxis.tickvals])
     assert fitted(numbers, theme).layout.xaxis.title.text is None
+
+
+@every_width
+@pytest.mark.parametrize("unit", ["weight", "Jensen-Shannon divergence in nats", "share of all the attention of a row"])
+def test_the_sentence_of_a_scale_is_the_same_at_every_width(theme: Theme, unit: str) -> None:
+    figure = heatmap(theme)
+    figure.update_traces(zmin=0, zmax=0.946, colorbar=colour_bar(unit, 0, 0.946))
+    drawn = fitted(figure, theme)
+    assert colour_range(drawn) == f"{unit}, 0 to 0.946"
+    assert not scale_faults(drawn, colour_range(drawn))
+    assert scale_faults(drawn, f"{unit}, 0 to 1")
+    assert scale_faults(drawn, "")
 
 
 def test_a_width_serves_all_places_up_to_the_next() -> None:
