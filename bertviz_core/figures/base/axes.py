@@ -238,7 +238,7 @@ Box = tuple[float, float, float, float]
 
 def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
     """Side of a point -> the place of its label there."""
-    (x, y), width = spot, LETTER * len(html.unescape(re.sub("<[^>]*>", "", name)))
+    (x, y), width = spot, LETTER * len(html.unescape(re.sub("<[^<>]*>", "", name)))
     corners = {
         "middle right": (x + MARK, y - LINE / 2),
         "middle left": (x - MARK - width, y - LINE / 2),
