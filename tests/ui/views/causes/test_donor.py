@@ -1,14 +1,10 @@
 """A second text for the patch: as many tokens as the first, by tokenizers that cut pieces or letters."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.tokenization import tokenize
-from tests.helpers.tiny_causes import opened
 from ui.cache import models
 from ui.views.causes.donor import MOST_TRIED, same_length_text
 
@@ -16,9 +12,25 @@ TEXTS = ("I love my pet python.", "python", "The river, my love", "Überraschung
 
 
 def by_letters(text: str) -> Tokens:
-    """A token for each letter, by the tiny model's tokenizer of a text whose letters stand apart."""
-    tokens = tokenize(opened("bert")[1], text)
-    return replace(tokens, input_ids=np.array([ord(letter) for letter in text]))
+    """A token for each letter."""
+    none = np.zeros(len(text), dtype=bool)
+    return Tokens(
+        text=text,
+        pair=None,
+        tokens=tuple(text),
+        input_ids=np.array([ord(letter) for letter in text]),
+        token_type_ids=None,
+        word_ids=None,
+        offsets=None,
+        sequence=(0,) * len(text),
+        special=none,
+        unknown=none,
+        other_inputs={},
+        limit=1_000,
+        limit_reason="none",
+        tokens_cut=(0, 0),
+        notices=(),
+    )
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -34,7 +46,7 @@ def test_one_word_is_another_and_the_length_is_the_same(text: str) -> None:
 
 def test_a_word_of_the_second_text_is_taken_first() -> None:
     tokens = by_letters("I love my pet python.")
-    assert same_length_text(tokens, "We prefer rabbit holes", by_letters) == "I love my pet rabbit."
+    assert same_length_text(tokens, "We see rabbit holes", by_letters) == "I love my pet rabbit."
 
 
 def test_where_no_word_fits_two_letters_are_turned_or_nothing_is_offered() -> None:
