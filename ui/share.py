@@ -16,6 +16,8 @@ from ui.examples import EXAMPLES
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
 from ui.widgets.files.theme import FILES, chosen_theme, take_theme
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.files import LINKED as LINKED_FILE
+from ui.widgets.lists.files import short_name
 
 TEXTS = ("text", "pair")
 WORDS_OF_PAGE = {
@@ -31,6 +33,14 @@ PLACES_OF_PAGE = {"sentences": ("first_sentence", "second_sentence")}
 """Page -> keys of numbers that mean something only together with what is typed."""
 CHOICES_OF_PAGE = {"corpus": ("corpus",)}
 """Page -> keys of choices whose default differs between servers; a link names them though they are the default."""
+FILE_LISTS = {
+    "sentences": (("source", "sentence_file", ()),),
+    "predictions": (
+        ("texts_from", "many_file", ("Several texts",)),
+        ("labelled", "labelled_file", ("Train a head", "Several texts")),
+    ),
+}
+"""Page -> for each list that may come from a file: keys of its source and file, views that read it, () for all."""
 COLUMNS = ("sentence_column", "colour_column")
 """Keys of what a reader chose in a file that was handed over; such names are the file's words."""
 MOST_CHARACTERS = 1_600
@@ -55,6 +65,9 @@ def take_from_address() -> None:
     """What a link carries besides text and pair is taken once; the address keeps none of it after that."""
     brought = {key: st.query_params[key] for key in KEPT if key in st.query_params}
     session.store(LINKED, {**session.stored(LINKED, {}), **brought})
+    if LINKED_FILE in st.query_params:
+        session.store(LINKED_FILE, short_name(st.query_params[LINKED_FILE]))
+        del st.query_params[LINKED_FILE]
     if FILES in st.query_params:
         take_theme(st.query_params[FILES])
         del st.query_params[FILES]
@@ -96,7 +109,9 @@ def whole_view(page: str) -> None:
 def _panel(page: str, title: str) -> None:
     st.markdown("This link shows the same page, model and settings in another browser.")
     asked = st.toggle("Include the text", key=INCLUDE, help="Also the second text, and what is typed on this page.")
-    carried = [*_choices(page), *(_words(page) if asked else ())]
+    read, names = _files(page)
+    named = [(LINKED_FILE, name) for name in names[:1]]
+    carried = [*_choices(page), *([*_words(page), *named] if asked else ())]
     size = len(urlencode(carried))
     if size > MOST_CHARACTERS:
         st.warning(
@@ -111,10 +126,25 @@ def _panel(page: str, title: str) -> None:
         st.caption("Addresses end in the logs of servers and browsers: include no text that is confidential.")
     else:
         st.caption("The text is left out, since addresses end in logs.")
-    if page == "sentences" and session.stored("source") == "file":
-        held = session.stored("sentence_file")
-        words = f"The file {escape_markdown(held[0])} is" if held else "An uploaded file is"
-        st.caption(f"{words} no part of a link: whoever opens it is asked for the file, and then sees the same view.")
+    if read:
+        what = " and ".join(f"The file {escape_markdown(name)}" for name in names) or "An uploaded file"
+        verb = "are" if names[1:] else "is"
+        st.caption(
+            f"{what} {verb} no part of a link: whoever opens it is asked for the file, and then sees the same view."
+        )
+
+
+def _files(page: str) -> tuple[bool, list[str]]:
+    """Whether the view reads a file, and the names of those that were handed over."""
+    view = session.stored("view")
+    read = [
+        session.stored(key)
+        for source, key, views in FILE_LISTS.get(page, ())
+        if session.stored(source) == "file"
+        and (not views or view in views)
+        and (key != "labelled_file" or view != "Several texts" or session.stored("asked") == "probe")
+    ]
+    return bool(read), [str(held[0]) for held in read if held]
 
 
 def frame_words(ancestors: Sequence[str]) -> str:

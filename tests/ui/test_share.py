@@ -299,3 +299,10 @@ def test_a_file_is_no_part_of_a_link() -> None:
     at = opened("sentences", source="file", text="Mine.")
     assert carried(at, include=True) == [("text", "Mine.")]
     assert "uploaded file is no part" in " ".join(each.value for each in at.caption)
+    several = opened("predictions", view="Several texts", texts_from="file", list_file="my *list*.csv")
+    assert "list_file" not in several.query_params
+    (waiting,) = [each.value for each in several.info]
+    assert "made from the file my \\*list\\*\\.csv, which no link carries" in waiting
+    several.file_uploader(key="many_upload").upload("own.csv", b"my pet\nthe bank\n", "text/csv").run()
+    assert ("list_file", "own.csv") in carried(several, include=True)
+    assert "The file own\\.csv is no part of a link" in " ".join(each.value for each in several.caption)

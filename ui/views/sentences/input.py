@@ -17,7 +17,7 @@ from ui.examples import EXAMPLES
 from ui.session import settings
 from ui.views.sentences import cache, controls
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.lists.files import ListFile, most_megabytes, within_upload
+from ui.widgets.lists.files import ListFile, most_megabytes, wait_for_file, within_upload
 
 TYPED_NAME = "The list"
 FILE = ListFile("sentence")
@@ -40,7 +40,7 @@ def sentence_input() -> SentenceTable:
     if refused is not None:
         raise refused
     if table is None:
-        st.info("Choose a file under **Sentences** above: its sentences are compared here.", icon=":material/upload:")
+        wait_for_file("Sentences")
         st.stop()
     return table
 

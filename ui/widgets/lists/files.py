@@ -18,6 +18,8 @@ from ui.widgets.formatting import escape_markdown
 QUIET_S = 1.0
 """A reading shorter than this writes nothing, so that nothing flickers."""
 LONGEST_NAME = 100
+LINKED = "list_file"
+"""Name in the address of a link, and key of the session: what the file was called that the view was made from."""
 
 
 class ListFile:
@@ -100,6 +102,20 @@ class ListFile:
                 format_func=escape_controls,
             )
         )
+
+
+def wait_for_file(place: str) -> None:
+    """Say that the view waits for a file, and which one the link named that led here.
+
+    Args:
+        place: where it is chosen, as the page calls it.
+    """
+    name = st.session_state.get(LINKED)
+    told = f"This view was made from the file {escape_markdown(str(name))}" if name else "This view reads a file"
+    st.info(
+        f"{told}, which no link carries. Choose it under **{place}** above; all other settings are those of the link.",
+        icon=":material/upload:",
+    )
 
 
 def most_megabytes() -> int:

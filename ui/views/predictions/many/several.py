@@ -21,6 +21,7 @@ from ui.widgets import controls as shared
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
+from ui.widgets.lists.files import wait_for_file
 
 KEY = "predictions_several"
 MOST_LABELS = 20
@@ -39,12 +40,11 @@ def several_view() -> None:
     with row:
         asked = controls.asked_select(heads.tasks)
         given = controls.text_list(asked, mask_text(models.tokenizer(name)))
-    if asked == controls.PROBE:
-        chosen = chosen_probe(name, row)
     if given is None:
-        st.info("Choose a file under **Texts** above.", icon=":material/upload:")
+        wait_for_file("Texts")
         st.stop()
     if asked == controls.PROBE:
+        chosen = chosen_probe(name, row)
         predictions = cache.answers_of_probe(name, chosen.probe, given.texts)
         code = texts.probe_code(name, given.texts)
         fitted_on = set(chosen.labelled.texts) if chosen.labelled is not None else set()

@@ -19,6 +19,7 @@ from ui.views.predictions.probes import cache, controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown, run_words
+from ui.widgets.lists.files import wait_for_file
 from ui.widgets.view_and_layer import state_select
 
 
@@ -86,7 +87,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
         check_model(opened, model)
         return ChosenProbe(opened, None, None)
     if labelled is None:
-        st.info("Choose a file under **Labelled texts** above.", icon=":material/upload:")
+        wait_for_file("Labelled texts")
         st.stop()
     fit = cache.fitted(name, labelled, pooling, seed)
     probe = fit.probes[fit.scores.layers.index(layer)]
