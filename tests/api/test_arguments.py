@@ -1,4 +1,7 @@
-"""Whatever a caller hands over by mistake is one sentence, for every public method and every argument."""
+"""Whatever a caller hands over by mistake is one sentence, for every public method and every argument.
+
+Covers `bertviz_core/api/arguments.py`.
+"""
 
 import copy
 import inspect
