@@ -1,4 +1,7 @@
-"""Whatever a caller hands over by mistake is one sentence, for every public method and every argument."""
+"""Whatever a caller hands over by mistake is one sentence, for every public method and every argument.
+
+Covers `bertviz_core/api/arguments.py`.
+"""
 
 import copy
 import inspect
@@ -113,7 +116,7 @@ def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
             elif parameter.kind is parameter.VAR_KEYWORD:
                 refused += refusal(lambda wrong=wrong: method(*first, layer=wrong)) != ""
             elif place < len(first):
-                refused += refusal(lambda wrong=wrong: method(*first[:place], wrong, *first[place + 1 :])) != ""
+                refused += refusal(lambda wrong=wrong, rest=first[place + 1 :]: method(wrong, *rest)) != ""
             else:
                 refused += refusal(lambda wrong=wrong, key=key: method(*first, **{key: wrong})) != ""
         assert refused >= len(WRONG) / 2, key
