@@ -73,7 +73,7 @@ def test_every_class_of_a_family_costs_what_flop_counter_mode_counts_of_it(model
         if model_type not in families_with(task) or (model_type, task) in NOT_ON_A_TEXT_ALONE:
             continue
         model = real(model_type, task)
-        own = [by_pytorch(real(model_type, task), seq) for seq in LENGTHS]  # anew: BigBird keeps its way of a short text
+        own = [by_pytorch(real(model_type, task), seq) for seq in LENGTHS]  # BigBird keeps its way
         counts = counted(model_type, tiny_config(model_type).to_dict(), LENGTHS, task)
         terms = terms_of(dry_tiny(model_type, task))
         assert counts.whole.tolist() == own, task
