@@ -35,10 +35,10 @@ PYTEST = CHROMIUM="$$(sh tests/browser/find_chromium.sh $(BIN))" $(BIN)/python -
 	--dist loadfile
 
 test: .venv/ready
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" --durations=50
 
 test-all: .venv/ready
-	$(PYTEST)
+	$(PYTEST) --durations=50
 
 check: .venv/ready
 	$(BIN)/ruff format --check .

@@ -13,7 +13,7 @@ from ui.server.auth import check_sign_in
 from ui.server.entrance import Entrance
 from ui.server.index_page import IndexPage
 from ui.server.preload import lifespan
-from ui.server.start import check_models, check_places, device_notice, memory_notice
+from ui.server.start import check_models, check_places, device_notice, memory_notice, walls_notice
 from ui.server.unknown_pages import UnknownPages
 
 # Read when torch is loaded: threads that wait for each other sleep. Where other programs run, threads that spin keep
@@ -26,6 +26,7 @@ try:
     check_models(settings)
     sys.stderr.write(memory_notice(settings))
     sys.stderr.write(device_notice(settings))
+    sys.stderr.write(walls_notice())
 except BertvizError as error:
     sys.exit(str(error))  # no page could be shown
 

@@ -9,6 +9,9 @@ Progress = Callable[[int, int], None]
 class BertvizError(Exception):
     """An error that a user can act on; its message is shown unchanged, in the page and on the command line."""
 
+    meant = ""
+    """Name of the model that may have been meant; "" where none is near."""
+
 
 class ModelNotFoundError(BertvizError):
     """No model of this name is found, or it may not be opened here."""

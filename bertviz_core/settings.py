@@ -33,13 +33,6 @@ HOST = r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\]"
 DEVICE = re.compile(r"auto|cpu|mps|cuda(?::[0-9]{1,3})?")
 ORIGIN = rf"https?://(?:{HOST})(?::[0-9]{{1,5}})?"
 ENDPOINT = re.compile(rf"(?i:https?://(?:{HOST})(?::[0-9]{{1,5}})?(?:/[^\s?#]*)?)")
-FORMER_NAMES = {
-    "INSIDE_BERT_ALLOWED_MODELS": "INSIDE_BERT_MODELS",
-    "INSIDE_BERT_MAX_QUEUED_RUNS": "INSIDE_BERT_MAX_WAITING",
-    "INSIDE_BERT_MAX_CACHE_BYTES": "INSIDE_BERT_MAX_RESULT_BYTES",
-    "INSIDE_BERT_VECTOR_STORE_DIR": "INSIDE_BERT_STORE_DIR",
-}
-"""Names that settings had before; each still counts where its new name is not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +163,8 @@ def _vector_store_dir() -> Path:
 
 
 def _value(name: str) -> str:
-    """The text of a variable, or of its former name; empty where neither is set."""
-    former = FORMER_NAMES.get(name)
-    return os.environ.get(name, "") or (os.environ.get(former, "") if former else "")
+    """The text of a variable; empty where it is not set."""
+    return os.environ.get(name, "")
 
 
 def _switch(name: str, default: bool) -> bool:

@@ -30,6 +30,18 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def ordinal(number: int) -> str:
+    """The number as a place in a row: 1st, 22nd, 113th."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
+def digits(value: float, count: int = 4) -> str:
+    """A number with so many digits at most and a real minus: −0.001234, 7e−8."""
+    word, _, power = f"{value:.{count}g}".partition("e")
+    return (f"{word}e{int(power)}" if power else word).replace("-", "−")
+
+
 def decimals(value: float, places: int = 4) -> str:
     """A number with its decimals; one that they would show as 0 with its first two digits: 6.4e−7."""
     word = f"{value:.{places}f}"

@@ -25,8 +25,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import plotly.io as pio
 
 from bertviz_core import open_corpus
+
+# Figures as plotly's own type for Jupyter, and as HTML for `jupyter nbconvert --to html`: that file opens offline.
+pio.renderers.default = "plotly_mimetype+notebook"
 
 # %% [markdown]
 # ## The texts

@@ -22,11 +22,15 @@
 
 # %%
 import numpy as np
+import plotly.io as pio
 import torch
 from IPython.display import display
 from transformers import BertConfig, BertModel
 
 from bertviz_core import open_model
+
+# Figures as plotly's own type for Jupyter, and as HTML for `jupyter nbconvert --to html`: that file opens offline.
+pio.renderers.default = "plotly_mimetype+notebook"
 
 # %% [markdown]
 # ## 199 named parameters

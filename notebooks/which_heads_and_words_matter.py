@@ -19,8 +19,12 @@
 
 # %%
 import numpy as np
+import plotly.io as pio
 
 from bertviz_core import open_model
+
+# Figures as plotly's own type for Jupyter, and as HTML for `jupyter nbconvert --to html`: that file opens offline.
+pio.renderers.default = "plotly_mimetype+notebook"
 
 model = open_model("all-MiniLM-L6-v2")
 one, other = "The bank raised its interest rates.", "We sat on the bank of the river."

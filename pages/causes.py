@@ -9,7 +9,7 @@ from ui.views.causes.several import several_view
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
-from ui.widgets.target.row import target_row
+from ui.widgets.target.row import folded_row, target_row
 from ui.widgets.view_and_layer import view_choice
 
 name_model = heading("Heads that matter", "What changes when a head is taken away?")
@@ -19,8 +19,8 @@ with shown_to_user():
     name = controls.model_name()
     name_model(name, "every head is changed on purpose, and one number is measured")
     view = view_choice(tuple(VIEWS))
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    VIEWS[view](name, target_row(name, view in ("Patch", MANY), row, view == MANY), row)
+    row = folded_row()
+    VIEWS[view](name, target_row(name, row, view in ("Patch", MANY), view == MANY), row)
 if view != MANY:
     st.caption(
         "An effect is of this text and this target alone: another text, or another number, has other heads that "

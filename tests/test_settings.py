@@ -1,4 +1,4 @@
-"""Settings from the environment: every name counts, former names too, and nonsense is refused in one sentence."""
+"""Settings from the environment: every name counts, and nonsense is refused in one sentence."""
 
 import re
 from dataclasses import fields
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.settings import FORMER_NAMES, Settings
+from bertviz_core.settings import Settings
 
 README = Path(__file__).parents[1] / "README.md"
 FIELD_VALUES = {
@@ -18,25 +18,16 @@ FIELD_VALUES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*FORMER_NAMES, *FORMER_NAMES.values()):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.parametrize("name", sorted(FORMER_NAMES))
-def test_a_former_name_counts_until_the_new_one_is_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", sorted(FIELD_VALUES))
+def test_a_setting_is_what_its_variable_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     field, text, value = FIELD_VALUES[name]
-    monkeypatch.setenv(FORMER_NAMES[name], text)
-    assert getattr(Settings.from_environment(), field) == value
-    monkeypatch.setenv(FORMER_NAMES[name], "9")
     monkeypatch.setenv(name, text)
     assert getattr(Settings.from_environment(), field) == value
 
 
 def test_every_name_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:
     documented = README.read_text(encoding="utf-8")
-    for name in (*FORMER_NAMES, *FORMER_NAMES.values()):
+    for name in FIELD_VALUES:
         assert f"`{name}`" in documented
     limits = [field.name for field in fields(Settings) if field.type in (int, "int")]
     assert len(limits) > 10
@@ -152,6 +143,6 @@ def test_a_device_is_read_as_torch_names_it(text: str, value: str, monkeypatch: 
 
 def test_every_setting_is_tried() -> None:
     source = (README.parent / "bertviz_core" / "settings.py").read_text(encoding="utf-8")
-    names = set(re.findall(r'"(INSIDE_BERT_\w+|HF_ENDPOINT)"', source)) - set(FORMER_NAMES.values())
+    names = set(re.findall(r'"(INSIDE_BERT_\w+|HF_ENDPOINT)"', source))
     places = {name for name in names if name.endswith("_DIR")}  # tests/ui/server/test_start.py
     assert names - places == set(NONSENSE)

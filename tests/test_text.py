@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviz_core.text import decimals, measured
+from bertviz_core.text import decimals, digits, measured, ordinal
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,20 @@ from bertviz_core.text import decimals, measured
 )  # fmt: skip
 def test_decimals(value: float, places: int, words: str) -> None:
     assert decimals(value, places) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "count", "words"),
+    [(0.0, 2, "0"), (-2.4453, 4, "−2.445"), (7.2e-8, 1, "7e−8"), (-3.04e-12, 3, "−3.04e−12"), (1e20, 4, "1e20")],
+)
+def test_digits(value: float, count: int, words: str) -> None:
+    assert digits(value, count) == words
+
+
+def test_a_place_in_a_row_has_the_ending_that_english_gives_it() -> None:
+    named = {1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 20: "20th", 21: "21st"}
+    named |= {22: "22nd", 111: "111th", 113: "113th", 1_002: "1,002nd"}
+    assert {each: ordinal(each) for each in named} == named
 
 
 @pytest.mark.parametrize(

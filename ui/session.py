@@ -27,6 +27,8 @@ TEACHING_SIZES = (
 """Models that stand side by side to begin with: BERT from tiny to large, and two ways to make it smaller."""
 DEFAULT_TEXT = "I love my pet python."
 
+MOST_AGREED = 100
+"""Long runs that this server remembers to have been asked for."""
 TRAINED_PROBE = "trained_probe"
 """Key of the session: the probe that the page Predictions showed last; it is a target on other pages."""
 PAGE = "tour_page"
@@ -75,13 +77,29 @@ def store(key: str, value: Any) -> None:
 
 
 def run_allowed(run: str) -> bool:
-    """Whether the reader has asked for this long run."""
-    return bool(stored("long_run") == run)
+    """Whether this reader, or another one of this server before, has asked for this long run."""
+    return bool(stored("long_run") == run or run in _agreed_runs())
 
 
 def allow_run(run: str) -> None:
-    """Remember that the reader asked for this long run; "" for none."""
+    """Remember that the reader asked for this long run; who wants the same meanwhile is not asked again."""
     store("long_run", run)
+    agreed = _agreed_runs()
+    agreed[run] = None
+    for old in list(agreed)[:-MOST_AGREED]:
+        agreed.pop(old, None)
+
+
+def forget_run(run: str) -> None:
+    """Have this long run begin only when it is asked for again."""
+    store("long_run", "")
+    _agreed_runs().pop(run, None)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _agreed_runs() -> dict[str, None]:
+    """The long runs that readers of this server asked for, the latest last."""
+    return {}
 
 
 def component_state(key: str) -> Any:
@@ -92,3 +110,8 @@ def component_state(key: str) -> Any:
 CORPUS_QUERY = "rain all night"
 """What is searched for in a corpus to begin with."""
 WORD, FIRST_TEXT, SECOND_TEXT = "python", "I love my pet python.", "I love coding in python."
+QUESTION = (
+    "What does the python eat?",
+    "My pet python sleeps in a warm corner of the kitchen. Once a week it eats a mouse, and then it rests for days.",
+)
+"""An example of a question and the context that is searched for its answer."""

@@ -10,13 +10,13 @@ from ui.components.navigation import PageLink, page_links
 from ui.lessons import own_texts, tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
-from ui.server.unknown_pages import ABSENT, absent_words
+from ui.server.unknown_pages import ABSENT, FIRST, absent_words, nearest_page
 from ui.widgets import controls
-from ui.widgets.errors import shown_to_user
+from ui.widgets.errors import no_such_page, shown_to_user
 from ui.widgets.files.report import report_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.select import model_select
-from ui.widgets.view_and_layer import reads_text, take_former_names
+from ui.widgets.view_and_layer import reads_text
 
 theme = theme_named(session.theme_name())
 st.set_page_config(page_title="Inside BERT", page_icon=brand.mark(theme), layout="wide")
@@ -38,11 +38,11 @@ groups = {
         st.Page("../pages/sentences.py", title="Sentences", icon=":material/notes:"),
         st.Page("../pages/predictions.py", title="Predictions", icon=":material/psychology:"),
     ],
-    "Because of what": [
+    "Why": [
         st.Page("../pages/causes.py", title="Heads that matter", icon=":material/content_cut:"),
         st.Page("../pages/words.py", title="Words that matter", icon=":material/ink_highlighter:"),
     ],
-    "What it makes of many": [
+    "Many texts": [
         st.Page("../pages/corpus.py", title="Corpus", icon=":material/database:"),
     ],
 }
@@ -52,12 +52,11 @@ require_sign_in()
 own_texts.read_kept_texts()
 if unread := address.clean():
     st.toast(escape_markdown(unread))
-if absent := st.query_params.pop(ABSENT, ""):
-    st.toast(escape_markdown(absent_words(absent, [each.title for group in groups.values() for each in group])))
+absent = st.query_params.pop(ABSENT, "") or session.stored(ABSENT, "")
+session.store(ABSENT, absent if here == FIRST else "")
 again = arrival.arrive(here)
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 tour.follow_address(here, pages)
-take_former_names(here)
 share.take_from_address()
 
 
@@ -97,5 +96,10 @@ session.store(session.PIXELS, page_width())
 if again:
     st.stop()  # the browser opens the whole address now
 tour.step_bar(here, pages)
+if absent and here == FIRST:
+    titles = {each.title: each for each in pages.values()}
+    near = titles.get(nearest_page(absent, titles))
+    link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
+    no_such_page(absent_words(absent, titles), link)
 page.run()
 session.first_page_sent.set()

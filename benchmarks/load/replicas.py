@@ -1,6 +1,7 @@
 """100 visitors on three instances behind deploy/nginx.conf: how long their clicks take, and what memory each takes.
 
-`make load-replicas`: as `make load`, with the cookie that keeps each visitor with one instance. Loopback only; all
+`make load-replicas`: as `make load`, with the cookie that keeps each visitor with one instance; then once more beside a
+visitor who tries all the time what once stopped a server, and has files there that are made for it. Loopback only; all
 visitors have one address there, as a class behind one router has. Of the shipped file, nginx's own port and the
 addresses of the replicas alone are replaced.
 """
@@ -18,13 +19,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import report
+from benchmarks.load.hostile import Harm, hostile, set_traps
 from benchmarks.load.instance import DEFAULT, EVERY, P95_S, PAGES, SECONDS, look_around
-from benchmarks.load.run import Phase, crowd
+from benchmarks.load.run import Clicks, Phase, crowd
 from benchmarks.load.server import UP_S, Server, healthy, running, until
 from benchmarks.report import ROOT
 from benchmarks.timing import Row, table
 
 REPLICAS, SESSIONS = 3, 100
+HOSTILE_P95_S = 3.0
+"""For the others, while one visitor does what harm can be done."""
 SHIPPED = ROOT / "deploy" / "nginx.conf"
 REPLICA, LISTEN = "server replica:8501 max_fails=2 fail_timeout=5s;", "listen 8080;"
 
@@ -62,25 +66,26 @@ def main() -> None:
 
 
 def measured(phase: Phase) -> list[Row]:
-    """The rows of one crowd."""
+    """The rows of a crowd, and of the same crowd with a hostile visitor in it."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        home = Path(folder)
-        servers = [stack.enter_context(running(home / f"replica-{number}")) for number in range(REPLICAS)]
+        home, harm = Path(folder), Harm()
+        traps = set_traps(home / "traps")
+        servers = [stack.enter_context(running(home / f"replica-{number}", traps)) for number in range(REPLICAS)]
         for server in servers:
             asyncio.run(look_around(server))
         before = [server.rss for server in servers]
         proxied = stack.enter_context(behind_nginx(home, servers))
-        clicks = asyncio.run(crowd(proxied, phase))
+        quiet = asyncio.run(crowd(proxied, phase))
         peaks = [server.peak for server in servers]
-        tracebacks = sum(server.tracebacks() for server in servers)
-    for line, count in clicks.errors.most_common(5):
-        print(f"{count} x {line}", file=sys.stderr)
-    wrong, high = len(clicks.errors) + tracebacks, clicks.share(0.95)
+        wrong = sum(server.tracebacks() for server in servers)
+        beside = asyncio.run(crowd(proxied, phase, [hostile(proxied.url, home / "traps", harm)]))
+        harmed = sum(server.tracebacks() for server in servers) + sum(not server.alive for server in servers)
     size = f"{phase.sessions} sessions on {REPLICAS} replicas, a click every {phase.every:g} s for {phase.seconds:g} s"
-    middle = f"p50 {clicks.share(0.5):.2f} s, most {clicks.share(1.0):.2f} s"
+    asked = ", ".join(f"{count} x {what}" for what, count in harm.asked.items())
+    for line, count in harm.errors.most_common(5):
+        print(f"hostile: {count} x {line}", file=sys.stderr)
     return [
-        Row(f"{size}: p95", f"{high:.2f} s", middle, f"< {P95_S:g} s", high < P95_S),
-        Row("clicks made; errors and tracebacks", f"{len(clicks.seconds)}; {wrong}", "", "no error", wrong == 0),
+        *_clicks(size, quiet, wrong, P95_S),
         Row(
             "memory of each replica, at most",
             _megabytes(peaks),
@@ -88,6 +93,28 @@ def measured(phase: Phase) -> list[Row]:
             "told, no budget",
             True,
         ),
+        *_clicks("the same, and a hostile visitor beside them: the others'", beside, harmed, HOSTILE_P95_S),
+        Row(
+            "what that one tried; what came of it but sentences",
+            f"{sum(harm.asked.values())}; {sum(harm.errors.values())}",
+            asked,
+            "none",
+            not harm.errors,
+        ),
+    ]
+
+
+def _clicks(size: str, clicks: Clicks, wrong: int, most_s: float) -> list[Row]:
+    """The rows of a crowd's clicks, with what went wrong in the logs besides."""
+    for line, count in clicks.errors.most_common(5):
+        print(f"{count} x {line}", file=sys.stderr)
+    for seconds, what in clicks.slowest:
+        print(f"slow: {seconds:.2f} s  {what}", file=sys.stderr)
+    wrong, high = len(clicks.errors) + wrong, clicks.share(0.95)
+    middle = f"p50 {clicks.share(0.5):.2f} s, most {clicks.share(1.0):.2f} s"
+    return [
+        Row(f"{size}: p95", f"{high:.2f} s", middle, f"< {most_s:g} s", high < most_s),
+        Row("clicks made; errors and tracebacks", f"{len(clicks.seconds)}; {wrong}", "", "no error", wrong == 0),
     ]
 
 

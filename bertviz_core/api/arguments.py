@@ -8,11 +8,15 @@ from os import PathLike
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from bertviz_core.api.own_model import Saveable
 from bertviz_core.errors import TextError
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 WANTED: Mapping[Any, str] = {str: "a text", int: "a whole number", float: "a number", bool: "True or False"}
+MANY: Mapping[Any, str] = {str: "texts", int: "whole numbers"}
+LISTS = (Sequence, list, tuple)
+"""Declared types for which anything will do that has a length and an order, but for a text."""
 SHOWN = 3
 """Elements of a list that are looked at to say what it holds."""
 
@@ -44,6 +48,23 @@ def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
     return call
 
 
+def paired(texts: str | Sequence[str], pairs: str | Sequence[str] | None) -> list[tuple[str, str | None]]:
+    """Each text with its second text: one for all texts, one for each, or none.
+
+    Raises:
+        TextError: there are not as many second texts as texts.
+    """
+    if isinstance(texts, str):
+        if pairs is not None and not isinstance(pairs, str):
+            raise TextError(f"pair is {_said(pairs)} and text is one text; give one second text, or two lists.")
+        return [(texts, pairs)]
+    if pairs is None or isinstance(pairs, str):
+        return [(text, pairs) for text in texts]
+    if len(texts) != len(pairs):
+        raise TextError(f"text is a list of {len(texts):,} and pair one of {len(pairs):,}; give a pair for each text.")
+    return list(zip(texts, pairs, strict=True))
+
+
 def _given(parameter: inspect.Parameter, value: Any) -> Iterable[tuple[str, Any]]:
     """Names and values of what came for a parameter: several for *args and **kwargs."""
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
@@ -56,8 +77,8 @@ def _fits(value: Any, hint: Any) -> bool:
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(hint))
-    if origin is Sequence:
-        (element,) = get_args(hint)
+    if origin in LISTS:
+        element = get_args(hint)[0]
         listed = all(hasattr(value, name) for name in ("__len__", "__iter__", "__getitem__"))
         return listed and not isinstance(value, str | bytes | Mapping) and all(_fits(each, element) for each in value)
     if hint in (int, float):
@@ -70,10 +91,12 @@ def _wanted(hint: Any) -> str:
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(_wanted(each) for each in get_args(hint)))
-    if origin is Sequence:
-        return f"a list, each of it {_wanted(get_args(hint)[0])},"
+    if origin in LISTS:
+        return f"a list of {MANY[get_args(hint)[0]]}"
     if origin is PathLike or hint is PathLike:
         return "a path"
+    if hint is Saveable:
+        return "an object of transformers"
     return "None" if hint is NoneType else WANTED.get(hint, f"an object of {getattr(hint, '__name__', hint)}")
 
 

@@ -96,4 +96,4 @@ def opened_corpus(folder: "str | PathLike[str]") -> OpenedCorpus:
         BertvizError: there is no corpus, or its model may not be opened.
     """
     corpus = open_corpus(Path(fspath(folder)))
-    return OpenedCorpus(corpus, FigureSource(OpenedModel(corpus.manifest.model, None), made={"corpus": corpus}))
+    return OpenedCorpus(corpus, FigureSource(OpenedModel(corpus.manifest.model, None).found(), made={"corpus": corpus}))

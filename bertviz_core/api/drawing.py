@@ -8,6 +8,9 @@ from functools import cached_property
 
 import plotly.graph_objects as go
 
+from bertviz_core.api.own_model import SavedModel
+from bertviz_core.causes.requests import needed_task, open_target
+from bertviz_core.causes.targets import Target
 from bertviz_core.cli.figure.command import THEMES
 from bertviz_core.cli.figure.inputs import FigureInputs
 from bertviz_core.cli.figure.registry import all_figures, no_figure
@@ -17,7 +20,7 @@ from bertviz_core.figures.base.style import WIDE, theme_named, width_class
 from bertviz_core.models.device import chosen_device
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.skeleton import quietly
-from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.models.sources import ModelSource, folder_source, resolve
 from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
 from bertviz_core.settings import DEVICE, Settings
 from bertviz_core.text import escape_controls, quoted
@@ -46,27 +49,54 @@ def python_options() -> Iterator[None]:
 
 
 class OpenedModel:
-    """A model by its name; its weights, tokenizer and heads are loaded when first asked for, and kept."""
+    """A model by its name, or a copy of a caller's own; what it has is loaded when first needed, and kept."""
 
-    def __init__(self, name: str, task: str | None, device: str | None = None) -> None:
-        """The model of a name.
+    def __init__(self, name: str, task: str | None, device: str | None = None, saved: SavedModel | None = None) -> None:
+        self.name, self.task, self.device, self.saved = name, task, device, saved
+        self._heads: dict[str, HeadModel] = {}
+
+    def __reduce__(self) -> tuple[type["OpenedModel"], tuple[str, str | None, str | None, SavedModel | None]]:
+        """Pickled by its name: it is opened again where it is unpickled, when something of it is needed."""
+        return OpenedModel, (self.name, self.task, self.device, self.saved)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "OpenedModel":
+        """Itself: nothing changes an opened model, and copies of a result may share it."""
+        return self
+
+    def found(self) -> "OpenedModel":
+        """Itself, when it is known that there is such a model.
 
         Raises:
             BertvizError: there is none of this name, or it may not be opened, or there is no such device.
         """
-        self.settings = Settings.from_environment(any_folder=True)
-        if device is not None:
-            if not DEVICE.fullmatch(device):
-                raise TextError(f"There is no device {quoted(device, 20)}; give auto, cpu, cuda, cuda:1 or mps.")
-            chosen_device(device, "device")
-            self.settings = replace(self.settings, device=device)
-        self.name, self.task, self.device = name, task, device
-        self.source: ModelSource = resolve(name, self.settings)
-        self._heads: dict[str, HeadModel] = {}
+        _ = self.source
+        return self
 
-    def __reduce__(self) -> tuple[type["OpenedModel"], tuple[str, str | None, str | None]]:
-        """Pickled by its name: it is opened again where it is unpickled, and its weights are loaded when asked for."""
-        return OpenedModel, (self.name, self.task, self.device)
+    @cached_property
+    def settings(self) -> Settings:
+        """Those of this process, with the device that was chosen.
+
+        Raises:
+            BertvizError: there is no such device.
+        """
+        settings = Settings.from_environment(any_folder=True)
+        if self.device is None:
+            return settings
+        if not DEVICE.fullmatch(self.device):
+            raise TextError(f"There is no device {quoted(self.device, 20)}; give auto, cpu, cuda, cuda:1 or mps.")
+        chosen_device(self.device, "device")
+        return replace(settings, device=self.device)
+
+    @cached_property
+    def source(self) -> ModelSource:
+        """Where its files are.
+
+        Raises:
+            BertvizError: there are none, or they may not be opened.
+        """
+        if self.saved is not None:
+            return folder_source(self.name, self.saved.folder, self.settings)
+        return resolve(self.name, self.settings)
 
     @cached_property
     def loaded(self) -> LoadedModel:
@@ -89,6 +119,13 @@ class OpenedModel:
         """The tokens of a text, or of a pair."""
         with quietly():
             return tokenize(self.tokenizer, text, pair)
+
+    def target(self, text: str, pair: str | None, name: str | None, measure: str) -> Target:
+        """The number of the model that a name means, for a text or a pair."""
+        task = needed_task(self.source, name, pair is not None)
+        head = None if task is None else self.head(task)
+        with quietly():
+            return open_target(self.source, self.settings, text, pair, name, measure, self.loaded, head)
 
 
 class OpenedInputs(FigureInputs):
@@ -119,12 +156,13 @@ class OpenedInputs(FigureInputs):
         """The model with the head of the task."""
         return self._opened.head(self.asked.task)
 
-    @cached_property
-    def tokens(self) -> Tokens:
-        """The one text as the model reads it."""
-        read = self._opened.tokens(self.asked.text(), self.asked.pair)
-        self.texts, self.notices = (read.text, read.pair), read.notices
-        return read
+    def _of(self, name: str) -> ModelSource:
+        return self._opened.source if name == self._opened.name else super()._of(name)
+
+    def _read_by(self, name: str) -> Tokens:
+        if name != self._opened.name:
+            return super()._read_by(name)
+        return self._opened.tokens(self.asked.text(), self.asked.pair)
 
     @cached_property
     def _read(self) -> Tokens | None:

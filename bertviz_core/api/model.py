@@ -2,30 +2,27 @@
 
 from collections.abc import Sequence
 from os import PathLike, fspath
+from typing import overload
 
 import plotly.graph_objects as go
 
-from bertviz_core.api.arguments import checked
+from bertviz_core.api.answering import effects_of, figure_source, predicted, traced, words_of
+from bertviz_core.api.arguments import checked, paired
 from bertviz_core.api.drawing import OpenedModel, Option, check_options, drawn, python_options
+from bertviz_core.api.own_model import Saveable, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
-from bertviz_core.api.results.base import FigureSource
 from bertviz_core.api.results.causes import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
-from bertviz_core.causes.effects import part_effects
-from bertviz_core.causes.means import part_means
-from bertviz_core.causes.requests import open_target, target_request
-from bertviz_core.causes.targets import Target
 from bertviz_core.cli.options import numbered
-from bertviz_core.cli.predictions.answers import Question
-from bertviz_core.cli.predictions.causes import known_kind
-from bertviz_core.cli.predictions.predict import known_question
-from bertviz_core.cli.predictions.words import share_method, word_shares
+from bertviz_core.cli.predictions.words import share_method
 from bertviz_core.errors import TextError
-from bertviz_core.models.skeleton import TASKS, quietly
+from bertviz_core.models.skeleton import TASKS
 from bertviz_core.text import escape_controls, quoted
-from bertviz_core.trace.run import trace
+
+Texts = list[str] | tuple[str, ...]
+"""Several texts. Arrays of NumPy and series of pandas are taken for lists, too."""
 
 
 class Model:
@@ -35,18 +32,28 @@ class Model:
     """
 
     @checked
-    def __init__(self, name: str | PathLike[str], task: str | None = None, device: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str | PathLike[str] | Saveable,
+        task: str | None = None,
+        device: str | None = None,
+        tokenizer: Saveable | None = None,
+    ) -> None:
         """As `open_model`."""
         if task is not None and task not in TASKS:
             raise TextError(f"There is no task {quoted(escape_controls(task), 40)}; choose {', '.join(TASKS)}.")
-        self.name = fspath(name)
-        """The name under which it was opened."""
+        saved = None if isinstance(name, str | PathLike) else saved_copy(name, tokenizer)
+        if saved is None and tokenizer is not None:
+            raise TextError("tokenizer goes with a model object; a model that is opened by its name has its own.")
+        self.name: str = fspath(name) if isinstance(name, str | PathLike) else type(name).__name__
+        """The name under which it was opened; of a model object that of its class."""
         self.task = task
         """The task whose class is counted and asked; None for the class that the checkpoint names."""
-        self._opened = OpenedModel(self.name, task, device)
+        self._opened = OpenedModel(self.name, task, device, saved).found()
 
     def __repr__(self) -> str:
-        return f"open_model({self.name!r})" if self.task is None else f"open_model({self.name!r}, task={self.task!r})"
+        name = repr(self.name) if self._opened.saved is None else f"<{self.name}>"
+        return f"open_model({name})" if self.task is None else f"open_model({name}, task={self.task!r})"
 
     @checked
     @python_options()
@@ -56,8 +63,8 @@ class Model:
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        ledger = self._source().inputs({}).ledger
-        return ParametersResult(ledger, self._source(made={"ledger": ledger}))
+        ledger = figure_source(self._opened).inputs({}).ledger
+        return ParametersResult(ledger, figure_source(self._opened, made={"ledger": ledger}))
 
     @checked
     @python_options()
@@ -67,8 +74,8 @@ class Model:
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        architecture = self._source().inputs({}).architecture
-        return ArchitectureResult(architecture, self._source(made={"architecture": architecture}))
+        architecture = figure_source(self._opened).inputs({}).architecture
+        return ArchitectureResult(architecture, figure_source(self._opened, made={"architecture": architecture}))
 
     @checked
     @python_options()
@@ -83,7 +90,7 @@ class Model:
             BertvizError: there is no such task, or the header cannot be read.
         """
         options: dict[str, Option] = {} if labels is None else {"labels": labels}
-        source = self._source(task=task or self.task or "base", options=options)
+        source = figure_source(self._opened, task=task or self.task or "base", options=options)
         return LoadReportResult(source.inputs({}).report, source)
 
     @checked
@@ -95,19 +102,28 @@ class Model:
             BertvizError: the model has no tokenizer here, or the text has too many characters.
         """
         tokens = self._opened.tokens(text, pair)
-        return TokensResult(tokens, self._source((text,), pair, made={"tokens": tokens}))
+        return TokensResult(tokens, figure_source(self._opened, (text,), pair, made={"tokens": tokens}))
+
+    @overload
+    def trace(self, text: str, pair: str | None = None) -> TraceResult: ...
+
+    @overload
+    def trace(self, text: Texts, pair: str | Texts | None = None) -> list[TraceResult]: ...
 
     @checked
     @python_options()
-    def trace(self, text: str, pair: str | None = None) -> TraceResult:
+    def trace(self, text: str | Texts, pair: str | Texts | None = None) -> TraceResult | list[TraceResult]:
         """One run on a text: hidden states [layers + 1, tokens, hidden], attention of every head [tokens, tokens].
+
+        Args:
+            text: a text; of a list of texts comes a list of results, one for each.
+            pair: a second text of the same input; with a list one for all of it, or a list as long.
 
         Raises:
             BertvizError: the weights are not here, or the text has too many characters.
         """
-        tokens = self._opened.tokens(text, pair)
-        run = trace(self._opened.loaded, tokens)
-        return TraceResult(run, self._source((text,), pair, made={"tokens": tokens, "trace": run}))
+        found = [traced(self._opened, *each) for each in paired(text, pair)]
+        return found[0] if isinstance(text, str) else found
 
     @checked
     @python_options()
@@ -121,7 +137,7 @@ class Model:
             BertvizError: the weights are not here, or there is no such layer.
         """
         number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
-        source = self._source(options={"layer": number})
+        source = figure_source(self._opened, options={"layer": number})
         return HeadsResult(source.inputs({}).projections, source)
 
     @checked
@@ -139,13 +155,15 @@ class Model:
         Raises:
             BertvizError: the weights are not here, there is no such pooling or layer, or no sentence came.
         """
+        if not sentences:
+            raise TextError("sentences is an empty list; give at least one text.")
         given: dict[str, str | int | None] = {"pooling": pooling, "layer": layer}
         options: dict[str, Option] = {name: value for name, value in given.items() if value is not None}
-        vectors = self._source(tuple(sentences), options=options).inputs({}).vectors
-        return SentencesResult(vectors, self._source(tuple(sentences), options=options, made={"vectors": vectors}))
+        vectors = figure_source(self._opened, tuple(sentences), options=options).inputs({}).vectors
+        made = {"vectors": vectors}
+        return SentencesResult(vectors, figure_source(self._opened, tuple(sentences), options=options, made=made))
 
-    @checked
-    @python_options()
+    @overload
     def predict(
         self,
         text: str,
@@ -156,12 +174,39 @@ class Model:
         mask: Sequence[int] = (),
         view: str = "words",
         join: str = "simple",
-    ) -> PredictionResult:
+    ) -> PredictionResult: ...
+
+    @overload
+    def predict(
+        self,
+        text: Texts,
+        pair: str | Texts | None = None,
+        *,
+        task: str | None = None,
+        top: int = 5,
+        mask: Sequence[int] = (),
+        view: str = "words",
+        join: str = "simple",
+    ) -> list[PredictionResult]: ...
+
+    @checked
+    @python_options()
+    def predict(
+        self,
+        text: str | Texts,
+        pair: str | Texts | None = None,
+        *,
+        task: str | None = None,
+        top: int = 5,
+        mask: Sequence[int] = (),
+        view: str = "words",
+        join: str = "simple",
+    ) -> PredictionResult | list[PredictionResult]:
         """What the task head says: probabilities of classes, tags, answers, words at a mask.
 
         Args:
-            text: the text, or the question.
-            pair: a second text, or the context of a question.
+            text: the text, or the question; of a list comes a list of results, one for each.
+            pair: a second text, or the context of a question; one for all of a list, or a list as long.
             task: whose head; by default the model's task, else the head that the checkpoint was saved with.
             top: words, terms or answers that are listed.
             mask: positions to mask, as `tokens` counts them.
@@ -171,20 +216,10 @@ class Model:
         Raises:
             BertvizError: the file has no such head, or the text has too many characters.
         """
-        head = self._opened.head(task or self.task)
-        strategy = known_question(view, join, head)
-        with quietly():
-            question = Question(head, self._opened.tokenizer, pair, top, list(mask), view, strategy)
-            (answered,) = question.answers([text])
-        options: dict[str, Option] = {}
-        if head.task == "masked-lm" and view in ("words", "lens"):
-            options["mask"] = ",".join(map(str, mask)) or "none"
-        if head.task == "token-classification":
-            options["joined"] = join
-        return PredictionResult(answered, head, self._source((text,), pair, head.task, options))
+        found = predicted(self._opened, paired(text, pair), task, top, mask, view, join)
+        return found[0] if isinstance(text, str) else found
 
-    @checked
-    @python_options()
+    @overload
     def effects(
         self,
         text: str,
@@ -193,26 +228,47 @@ class Model:
         target: str | None = None,
         measure: str = "logit",
         kind: str = "zero",
-    ) -> EffectsResult:
+    ) -> EffectsResult: ...
+
+    @overload
+    def effects(
+        self,
+        text: Texts,
+        pair: str | Texts | None = None,
+        *,
+        target: str | None = None,
+        measure: str = "logit",
+        kind: str = "zero",
+    ) -> list[EffectsResult]: ...
+
+    @checked
+    @python_options()
+    def effects(
+        self,
+        text: str | Texts,
+        pair: str | Texts | None = None,
+        *,
+        target: str | None = None,
+        measure: str = "logit",
+        kind: str = "zero",
+    ) -> EffectsResult | list[EffectsResult]:
         """Which heads matter: how much one number of the model changes without each head, block and layer.
 
         Args:
-            text: the text.
-            pair: a second text.
-            target: the number: "class:NAME", "word:WORD@POSITION", "answer", "probe:FILE",
+            text: the text; of a list comes a list of results, one for each.
+            pair: a second text; one for all of a list, or a list as long.
+            target: the number: "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer", "probe:FILE",
                 "state:ENTRY,TOKEN,DIMENSION", "direction:ENTRY,TOKEN,TEXT->TEXT", or "cosine" of the two
-                texts, the default where there are two.
-            measure: of a class "logit", "probability" or "margin".
+                texts, the default where there are two. Of one text by default what the model itself answers:
+                its likeliest class, the tag that it is surest of, or the word at the mask.
+            measure: of a class or a tag "logit", "probability" or "margin".
             kind: what stands in a head's place: "zero", "mean" (over a reference set), or "gradient" for an estimate.
 
         Raises:
             BertvizError: there is no such target, measure or kind, or the file has no such head.
         """
-        asked, settings = known_kind(kind), self._opened.settings
-        number = self._target(text, pair, target, measure)
-        means = part_means(self._opened.loaded, self._opened.tokenizer) if asked == "mean" else None
-        effects = part_effects(number, asked, means, None, settings.max_batch_bytes, settings.max_gradient_bytes)
-        return EffectsResult(effects, self._caused(text, pair, target, measure, number))
+        found = effects_of(self._opened, paired(text, pair), target, measure, kind)
+        return found[0] if isinstance(text, str) else found
 
     @checked
     @python_options()
@@ -233,7 +289,7 @@ class Model:
             text: the text.
             pair: a second text.
             target: the number, as for `effects`.
-            measure: of a class "logit", "probability" or "margin".
+            measure: of a class or a tag "logit", "probability" or "margin".
             method: "leave-one-out", "integrated-gradients" or "gradient-x-input".
             instead: what leave-one-out does to a word: "mask" or "drop".
             tokens: whether each token is taken for itself, not whole words.
@@ -241,11 +297,7 @@ class Model:
         Raises:
             BertvizError: there is no such target, measure or method, or the file has no such head.
         """
-        asked = share_method(method, instead)
-        number = self._target(text, pair, target, measure)
-        limit = self._opened.settings.max_gradient_bytes
-        shares = word_shares(number, self._opened.tokenizer, asked, not tokens, limit)
-        return WordsResult(shares, self._caused(text, pair, target, measure, number, word_shares=shares))
+        return words_of(self._opened, text, pair, target, measure, share_method(method, instead), not tokens)
 
     @checked
     @python_options()
@@ -274,30 +326,4 @@ class Model:
             BertvizError: there is no such figure, option or theme, or as the figure's inputs.
         """
         check_options(name, options)
-        return drawn(name, self._source(texts, pair, options=options).inputs({}), theme, width, height)
-
-    def _source(
-        self,
-        texts: Sequence[str] = (),
-        pair: str | None = None,
-        task: str | None = None,
-        options: dict[str, Option] | None = None,
-        made: dict[str, object] | None = None,
-    ) -> FigureSource:
-        return FigureSource(self._opened, texts, pair, task or self.task, options or {}, made or {})
-
-    def _target(self, text: str, pair: str | None, name: str | None, measure: str) -> Target:
-        task = target_request(name, pair is not None).task
-        head = None if task is None else self._opened.head(task)
-        opened = self._opened
-        with quietly():
-            return open_target(opened.source, opened.settings, text, pair, name, measure, opened.loaded, head)
-
-    def _caused(
-        self, text: str, pair: str | None, name: str | None, measure: str, target: Target, **made: object
-    ) -> FigureSource:
-        """What a result about a target is the answer to."""
-        options: dict[str, Option] = {"measure": measure}
-        if name is not None:
-            options["target"] = name
-        return self._source((text,), pair, options=options, made={"target": target, **made})
+        return drawn(name, figure_source(self._opened, texts, pair, options=options).inputs({}), theme, width, height)

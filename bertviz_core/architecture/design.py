@@ -1,11 +1,12 @@
 """Whether a model is an encoder, a decoder or both, from its modules, its config and transformers' own tables."""
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.architecture.multiply_adds import windows
-from bertviz_core.architecture.results import Design, DesignKind
-from bertviz_core.architecture.structure.results import ModelFacts, Order
+from bertviz_core.architecture.cost.multiply_adds import windows
+from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind
+from bertviz_core.architecture.structure.results import ModelFacts, Order, Window
 from bertviz_core.models.families import family
 from bertviz_core.parameters.results import Ledger
 
@@ -13,6 +14,23 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel
 
+HEADS = (
+    ("ForMaskedLM", "masked-LM head", "a score for every word"),
+    ("WithLMHeadModel", "masked-LM head", "a score for every word"),
+    ("ForSequenceClassification", "classification head", "labels of the text"),
+    ("ForTokenClassification", "token classification head", "labels of every token"),
+    ("ForQuestionAnswering", "question answering head", "start and end of a span"),
+    ("ForQuestionAnsweringSimple", "question answering head", "start and end of a span"),
+    ("ForMultipleChoice", "multiple choice head", "a score for every choice"),
+    ("ForNextSentencePrediction", "next-sentence head", "whether the second text follows"),
+    ("LMHeadModel", LM_HEAD, NEXT_TOKEN),
+    ("ForCausalLM", LM_HEAD, NEXT_TOKEN),
+    ("ForConditionalGeneration", LM_HEAD, NEXT_TOKEN),
+    ("ForPreTraining", "pre-training heads", "what pre-training asks for"),
+)
+"""(end of the name of a class, its head, what the head gives), the first that fits."""
+PAST_THE_POOLER = ("masked-LM head", "token classification head", "question answering head", LM_HEAD)
+"""Heads that read the tokens' vectors, even where their class has a pooler."""
 CROSS_ATTENTION = re.compile(r"cross|encoder_attn|encdec|enc_dec", re.I)
 """What families call the modules of their cross-attention."""
 
@@ -35,15 +53,50 @@ def design_of(model: "PreTrainedModel", ledger: Ledger, facts: ModelFacts | None
     has_cross = bool(getattr(config, "add_cross_attention", False)) and any(
         CROSS_ATTENTION.search(row.name) for row in ledger.parameters
     )
+    local = [] if facts is None else [window for window in windows(facts) if window is not None]
+    pooler, head, given = _outputs(ledger, kind)
     return Design(
         kind=kind,
         encoder_layers=runs["encoder"] if both else alone if kind == "encoder" else 0,
         decoder_layers=runs["decoder"] if both else alone if kind == "decoder" else 0,
         cross_attention=both or (kind == "decoder" and has_cross),
         mixes=not family(ledger.model_type).has_attention or bool(getattr(model, "_is_stateful", False)),
-        local_layers=0 if both or facts is None else sum(window is not None for window in windows(facts)),
+        local_layers=len(local),
         order=_order(facts),
+        window=_most_common(local),
+        encoder_norm=_ends_with_norm(facts, ledger, kind, "encoder"),
+        decoder_norm=_ends_with_norm(facts, ledger, kind, "decoder"),
+        pooler=pooler,
+        head=head,
+        given=given,
     )
+
+
+def _most_common(local: list[Window]) -> Window | None:
+    return Counter(local).most_common(1)[0][0] if local else None
+
+
+def _ends_with_norm(facts: ModelFacts | None, ledger: Ledger, kind: DesignKind, stack: str) -> bool:
+    """Whether the vectors of a stack's last layer pass a normalisation before they are handed out."""
+    if facts is None or (kind != "encoder-decoder" and kind != stack):
+        return False
+    behind = {"encoder": facts.encoder_behind, "decoder": facts.decoder_behind}
+    passed = behind[stack] if kind == "encoder-decoder" else (*facts.encoder_behind, *facts.decoder_behind)
+    matrices = {row.name.rpartition(".")[0] for row in ledger.parameters if len(row.shape) > 1}
+    return any(path not in matrices for path in passed)
+
+
+def _outputs(ledger: Ledger, kind: DesignKind) -> tuple[bool, str, str]:
+    """(whether what comes out has passed a pooler, the head in words, what comes out)."""
+    components = {component.name for component in ledger.components}
+    pooler, vectors = "pooler" in components, "a vector per token"
+    if "task head" not in components and not any(row.component == "task head" for row in ledger.parameters):
+        return pooler, "", f"{vectors} and one for the text" if pooler else vectors
+    words = (each[1:] for each in HEADS if ledger.architecture.endswith(each[0]))
+    head, given = next(words, ("task head", "what its task asks for"))
+    if kind == "decoder" and head == "masked-LM head":
+        head, given = LM_HEAD, NEXT_TOKEN
+    return pooler and head not in PAST_THE_POOLER, head, given
 
 
 def _kind(model: "PreTrainedModel", ledger: Ledger) -> DesignKind:

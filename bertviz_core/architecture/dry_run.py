@@ -1,21 +1,19 @@
 """A model without its values, run all the same: shapes, operations and bytes are true, numbers are not.
 
 Most families run on torch's meta device, in a tenth of a second and without memory. Code that looks at a value, such
-as the sum of a mask, stops there; such a family is run on the processor with every weight a view of one 0, so that it
-needs no weights either, only the time of a run.
+as the sum of a mask, stops there; such a family is run on the processor with every weight a view of the same zeros, so
+that it needs no weights either, only the time of a run.
 """
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bertviz_core.architecture.results import DeviceMode, ModuleShape, Shape, ShapeRun
+from bertviz_core.architecture.results import DeviceMode
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.skeleton import build_skeleton, quietly
@@ -35,7 +33,9 @@ ROUTED_MODULES = ("router", "experts")
 MAX_KNOWN_MODES = 256
 _known_modes: dict[str, tuple[DeviceMode, bool]] = {}
 """How what was asked for before can be run; finding it out takes a run."""
-ModuleCapture = dict[str, ModuleShape]
+CLASSIFIER = "ForSequenceClassification"
+READERS = (CLASSIFIER, "ForQuestionAnswering")
+"""Ends of the names of encoder-decoder classes whose decoder reads the text once more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +63,10 @@ class DryWay(NamedTuple):
     """Whether it is given an attention mask."""
     token: int
     """Row of the vocabulary of a token that is no padding."""
+    last_token: int
+    """Row of the vocabulary of the last token of a text."""
+    decoder_tokens: int
+    """Tokens that a decoder is given; 0 where the class has none, or makes them from the text."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +76,7 @@ class DryModel:
     name: str
     """Name of the model."""
     model: "PreTrainedModel"
-    """On the meta device, or with every weight a view of one 0."""
+    """On the meta device, or with every weight a view of the same zeros."""
     device_mode: DeviceMode
     """Which of the two."""
     masked: bool
@@ -104,20 +108,19 @@ class DryModel:
             return _forward(self.name, self.model, inputs)
 
 
-def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder: bool = False) -> DryModel:
+def dry_model(name: str, config: Mapping[str, Any], task: str = "base") -> DryModel:
     """The class that a config describes, without values, in the way in which it can be run.
 
     Args:
         name: name of the model.
         config: its config.
         task: task of the class.
-        encoder: of an encoder-decoder model take the encoder alone.
 
     Raises:
         TextError: even a short run would take too long.
         UnsupportedModelError: the family cannot be run without its values.
     """
-    model, key = _eager(name, config, task, encoder), json.dumps([config, task, encoder], default=str)
+    model, key = _eager(name, config, task), json.dumps([config, task], default=str)
     if key in _known_modes:
         return _with_device_mode(name, model, *_known_modes[key])
     refusal: Exception | None = None
@@ -125,8 +128,8 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder:
     for device_mode, masked in candidates:
         if device_mode == "zeros" and any(word in path for path, _ in model.named_modules() for word in ROUTED_MODULES):
             break
-        dry = _with_device_mode(name, model, device_mode, masked)
         try:
+            dry = _with_device_mode(name, model, device_mode, masked)
             _probe(dry)
         except UnsupportedModelError as error:
             refusal = error
@@ -140,14 +143,33 @@ def dry_model(name: str, config: Mapping[str, Any], task: str = "base", encoder:
     ) from refusal
 
 
-def dry_way(name: str, config: Mapping[str, Any], task: str = "base", encoder: bool = False) -> DryWay:
+def dry_way(name: str, config: Mapping[str, Any], task: str = "base") -> DryWay:
     """The way in which dry_model runs a class.
 
     Raises:
         BertvizError: as dry_model.
     """
-    dry = dry_model(name, config, task, encoder)
-    return DryWay(dry.device_mode, dry.masked, int(plain_row(dry.model, 1).input_ids[0]))
+    dry = dry_model(name, config, task)
+    row = plain_row(dry.model, 2)
+    decoder = dry.inputs([row]).get("decoder_input_ids")
+    first, last = (int(each) for each in row.input_ids)
+    return DryWay(dry.device_mode, dry.masked, first, last, 0 if decoder is None else decoder.shape[-1])
+
+
+def runnable_task(name: str, config: Mapping[str, Any], task: str) -> str:
+    """The task, or "base" where its class cannot be run on a text alone and the family's base class can.
+
+    Raises:
+        BertvizError: as dry_model for the base class.
+    """
+    try:
+        dry_model(name, config, task)
+    except UnsupportedModelError:
+        if task == "base":
+            raise
+        dry_model(name, config)
+        return "base"
+    return task
 
 
 def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
@@ -161,58 +183,12 @@ def plain_row(model: "PreTrainedModel", seq: int) -> PlainRow:
     usable = [row for row in range(min(vocab, 12)) if row != pad]
     if not usable:
         raise UnsupportedModelError("its vocabulary has no token beside the padding")
-    return PlainRow(np.full(seq, usable[-1], dtype=np.int64))
-
-
-def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, task: str = "base") -> ShapeRun:
-    """Shapes through every module that a run on one text calls; equal to those of a run with the weights.
-
-    An encoder-decoder model gets one token for its decoder to begin with.
-
-    Args:
-        name: name of the model.
-        config: its config.
-        row: the text's tokens, or how many there are where there is no tokenizer.
-        task: task of the class.
-
-    Raises:
-        TextError: the tokens are not this model's.
-        UnsupportedModelError: the family cannot be run without its values.
-    """
-    dry = dry_model(name, config, task)
-    return shapes_of(dry, plain_row(dry.model, row) if isinstance(row, int) else row)
-
-
-def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
-    """Shapes through the modules of a model without values; see module_shapes."""
-    import torch
-
-    inputs = dry.inputs([row])
-    with torch.no_grad(), capture_modules(dry.model) as capture:
-        dry.run(inputs)
-    decoder = inputs.get("decoder_input_ids")
-    return ShapeRun(capture, len(row), dry.device_mode, 0 if decoder is None else decoder.shape[-1])
-
-
-@contextmanager
-def capture_modules(model: "torch.nn.Module") -> Iterator[ModuleCapture]:
-    """What is heard of every module meanwhile, by path, in the order in which the modules are entered."""
-    capture: ModuleCapture = {}
-    paths: dict[int, list[str]] = {}
-    modules = {}
-    for path, module in model.named_modules(remove_duplicate=False):
-        paths.setdefault(id(module), []).append(path)
-        modules[id(module)] = module
-    hooks = []
-    for key, module in modules.items():
-        enter, leave = _capture_hooks(capture, paths[key], module)
-        hooks.append(module.register_forward_pre_hook(enter, with_kwargs=True))
-        hooks.append(module.register_forward_hook(leave, with_kwargs=True))
-    try:
-        yield capture
-    finally:
-        for hook in hooks:
-            hook.remove()
+    ids = np.full(seq, usable[-1], dtype=np.int64)
+    if config.is_encoder_decoder and type(model).__name__.endswith(
+        CLASSIFIER
+    ):  # it reads the decoder at the text's end
+        ids[-1] = config.eos_token_id
+    return PlainRow(ids)
 
 
 def _with_device_mode(name: str, model: "PreTrainedModel", device_mode: DeviceMode, masked: bool) -> DryModel:
@@ -228,10 +204,8 @@ def _probe(dry: DryModel) -> None:
         dry.run(dry.inputs([plain_row(dry.model, PROBE_TOKENS)]))
 
 
-def _eager(name: str, config: Mapping[str, Any], task: str, encoder: bool) -> "PreTrainedModel":
+def _eager(name: str, config: Mapping[str, Any], task: str) -> "PreTrainedModel":
     model = build_skeleton(name, config, task).eval()
-    if encoder and model.config.is_encoder_decoder:
-        model = model.get_encoder()
     with quietly():
         try:
             model.set_attn_implementation("eager")
@@ -251,7 +225,8 @@ def _inputs(
     if not masked:
         inputs.pop("attention_mask", None)
     accepted = inspect.signature(model.forward).parameters
-    if config.is_encoder_decoder and "decoder_input_ids" in accepted:
+    writes = config.is_encoder_decoder and not type(model).__name__.endswith(READERS)
+    if writes and "decoder_input_ids" in accepted:
         start = getattr(config, "decoder_start_token_id", None) or 0
         inputs["decoder_input_ids"] = torch.full((len(rows), 1), start, dtype=torch.long, device=device)
     if type(model).__name__.endswith("MultipleChoice"):
@@ -269,55 +244,34 @@ def _forward(name: str, model: "PreTrainedModel", inputs: "dict[str, torch.Tenso
 
 
 def _fill_with_zeros(model: "PreTrainedModel") -> None:
-    """Give every parameter and buffer the value 0 without the memory: all its cells are one."""
+    """Give every parameter and buffer the value 0 without the memory: all are views of the same zeros.
+
+    Each has its cells one behind the other, as a real one has: what copies a weight to turn it does so here, too.
+    """
     import torch
 
+    weights = list(model.parameters())
+    zeros = _untouched_zeros(max((weight.numel() * weight.element_size() for weight in weights), default=0))
     views: dict[int, torch.nn.Parameter] = {}
     for module in model.modules():
         for name, weight in module._parameters.items():
             if weight is not None:
-                view = torch.zeros((), dtype=weight.dtype).expand(weight.shape)
+                view = zeros[: weight.numel() * weight.element_size()].view(weight.dtype).view(weight.shape)
                 module._parameters[name] = views.setdefault(id(weight), torch.nn.Parameter(view, weight.requires_grad))
         for name, buffer in module._buffers.items():
             if buffer is not None:
                 module._buffers[name] = torch.zeros(buffer.shape, dtype=buffer.dtype)
 
 
-def _capture_hooks(
-    capture: ModuleCapture, paths: list[str], module: "torch.nn.Module"
-) -> tuple[Callable[..., None], ...]:
-    # Some families share one activation among all their models, so that a run elsewhere would be heard here.
-    thread = get_ident()
-    names = list(inspect.signature(module.forward).parameters)
+def _untouched_zeros(nbytes: int) -> "torch.Tensor":
+    """So many zeros, which take no memory until they are written (numpy asks for them with calloc).
 
-    def enter(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        for path in paths if get_ident() == thread else ():
-            capture.setdefault(path, ModuleShape((), (), ()))
-
-    def leave(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        for path in paths if get_ident() == thread else ():
-            before = capture[path]
-            positional = zip([*names, *[""] * len(args)], args, strict=False)
-            named = [*positional, *kwargs.items()]
-            inputs = tuple((name, shape) for name, value in named for shape in _shapes(value))
-            entered = (*before.entered, inputs[0][1] if inputs else ())
-            if before.calls:
-                capture[path] = ModuleShape(before.inputs, before.outputs, entered)
-            else:
-                capture[path] = ModuleShape(inputs, tuple(_shapes(output)), entered)
-
-    return enter, leave
-
-
-def _shapes(value: Any) -> Iterator[Shape]:
-    """Shapes of all tensors in what a module was given or gave."""
+    Raises:
+        UnsupportedModelError: the process may not have so many addresses.
+    """
     import torch
 
-    if isinstance(value, torch.Tensor):
-        yield tuple(value.shape)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _shapes(item)
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _shapes(item)
+    try:
+        return torch.from_numpy(np.zeros(nbytes, dtype=np.uint8))
+    except MemoryError as error:
+        raise UnsupportedModelError(f"its largest table would take {nbytes:,} bytes") from error

@@ -1,11 +1,8 @@
-"""Results about a model's architecture: sizes, design, module tree, shapes, layer flow, multiply-adds and memory."""
+"""Results about a model's architecture: sizes, design, module tree, shapes and layer flow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
-
-import numpy as np
-from jaxtyping import Int
 
 from bertviz_core.architecture.structure.results import Block, ModelFacts, Order, Position, Window
 
@@ -85,11 +82,25 @@ class Design:
     mixes: bool
     """Whether its layers mix tokens in another way than attention (Fourier transform, recurrence), in part at least."""
     local_layers: int
-    """Layers of a stack that stands alone in which a token sees a window of neighbours only."""
+    """Layers of the encoder, or of a decoder that stands alone, in which a token sees a window of neighbours only."""
     order: Order = ""
     """Where the normalisations of its layers stand; "" where they differ or are not told."""
+    window: Window | None = None
+    """How far a token sees in most of the local layers; None where there are none."""
+    encoder_norm: bool = False
+    """Whether a normalisation follows the encoder's last layer."""
+    decoder_norm: bool = False
+    """Whether a normalisation follows the decoder's last layer."""
+    pooler: bool = False
+    """Whether what comes out has passed a pooler."""
+    head: str = ""
+    """What its task head is, in words; "" for a class without one."""
+    given: str = "a vector per token"
+    """What comes out, in words."""
 
 
+LM_HEAD, NEXT_TOKEN = "language model head", "the next token"
+"""The head of a model that writes, and what it gives."""
 DeviceMode = Literal["meta", "zeros"]
 """How a model without its values was run: on torch's meta device, or with every weight a shared 0."""
 Shape = tuple[int, ...]
@@ -253,91 +264,3 @@ class LayerFlow:
     """How many times one run passes this layer."""
     total: int
     """Parameters of the layer."""
-
-
-Holding = Literal["inference", "training"]
-"""What memory is counted: tensors alive at the fullest moment without gradients, or all kept for the backward pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerAttention:
-    """What the attention of one layer costs beside its projections."""
-
-    path: str
-    """Dotted path of the layer."""
-    width: int
-    """Multiply-adds for one pair of tokens, all heads together: query width + width of the mixed values."""
-    window: Window | None
-    """How far a token sees; None for all of the text."""
-    applications: int
-    """How many times one run passes the layer."""
-
-
-@dataclass(frozen=True, slots=True)
-class OperationTerms:
-    """The terms of the formula for the multiply-adds of one forward pass on n tokens."""
-
-    model: str
-    """Name of the model."""
-    projections: int
-    """Weights of the query, key, value and output projections that every token meets, in all layers."""
-    feed_forward: int
-    """Weights of the feed-forward blocks that every token meets, in all layers."""
-    other: int
-    """Weights of other linear maps that every token meets (projections of embeddings, bottlenecks)."""
-    per_text: int
-    """Weights of linear maps that only one token meets (the pooler)."""
-    attention: tuple[LayerAttention, ...]
-    """Attention layer by layer."""
-    left_out: tuple[str, ...]
-    """Linear maps that some other count of rows passes, such as distances; no term of the formula."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MultiplyAdds:
-    """Multiply-adds of one forward pass by the formula, for some lengths."""
-
-    lengths: Int[np.ndarray, " lengths"]
-    """Tokens of a text."""
-    projections: Int[np.ndarray, " lengths"]
-    """Multiply-adds of the query, key, value and output projections."""
-    attention: Int[np.ndarray, " lengths"]
-    """Multiply-adds of scores and of the mixing of values, windows honoured."""
-    every_pair: Int[np.ndarray, " lengths"]
-    """The same if every layer looked at every pair of tokens."""
-    feed_forward: Int[np.ndarray, " lengths"]
-    """Multiply-adds of the feed-forward blocks."""
-    other: Int[np.ndarray, " lengths"]
-    """Multiply-adds of other linear maps, the pooler among them."""
-
-    @property
-    def total(self) -> Int[np.ndarray, " lengths"]:
-        """All of them, windows honoured."""
-        total: np.ndarray = self.projections + self.attention + self.feed_forward + self.other
-        return total
-
-
-@dataclass(frozen=True, slots=True)
-class Crossover:
-    """Length from which attention's own work is at least that of another part."""
-
-    tokens: int | None
-    """The smallest such length; None where there is none up to the length searched."""
-    part: str
-    """"feed_forward" or "projections"."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ActivationMemory:
-    """Bytes of activations by batch and length, float32, attention computed step by step (eager)."""
-
-    model: str
-    """Name of the model."""
-    holding: Holding
-    """What is counted."""
-    batches: tuple[int, ...]
-    """Texts in a batch, one row of nbytes each."""
-    lengths: tuple[int, ...]
-    """Tokens of each text, one column of nbytes each."""
-    nbytes: Int[np.ndarray, "batches lengths"]
-    """Bytes; -1 where the run was too large to be made."""

@@ -131,8 +131,8 @@ def patches(runs: InterventionRuns, corrupt: Tokens, tell: Progress | None = Non
 def _check_lengths(clean: Tokens, corrupt: Tokens) -> None:
     if len(clean) != len(corrupt):
         raise TextError(
-            f"The texts have {counted(len(clean), 'token')} and {counted(len(corrupt), 'token')}; only texts of "
-            "equally many can be patched, position by position. Change a word for one of as many pieces."
+            f"The texts have {counted(len(clean), 'token')} and {counted(len(corrupt), 'token')}. Both texts must have "
+            "the same number of tokens: replace words by words of as many tokens."
         )
 
 

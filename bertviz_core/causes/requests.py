@@ -12,28 +12,36 @@ from bertviz_core.causes.targets import (
     class_target,
     cosine_target,
     probe_target,
+    tag_target,
     word_target,
 )
-from bertviz_core.errors import TextError
+from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
+from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.labelled.probe import MAX_FILE_NBYTES, probe_predictions, read_probe
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import NEXT_SENTENCE
-from bertviz_core.predictions.loading import HeadModel, load_head
+from bertviz_core.predictions.loading import HeadModel, load_head, stored_tasks
+from bertviz_core.predictions.tags import surest_tag, tag_predictions
+from bertviz_core.predictions.words import predicted_words
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls, quoted
-from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, tokenize
+from bertviz_core.trace.results import Tokens
+from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer, longest_piece, tokenize
 
-TargetKind = Literal["cosine", "class", "word", "answer", "probe", "state", "direction"]
+TargetKind = Literal["cosine", "class", "tag", "word", "answer", "probe", "state", "direction"]
 KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 FORMS = (
-    "cosine (with a second text), class:NAME, word:WORD@POSITION, answer, answer:FIRST-LAST, probe:FILE[@CLASS], "
-    "state:ENTRY,TOKEN,DIMENSION, direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
+    "cosine (with a second text), class:NAME, tag:LABEL@POSITION, word:WORD@POSITION, answer, answer:FIRST-LAST, "
+    "probe:FILE[@CLASS], state:ENTRY,TOKEN,DIMENSION, "
+    "direction:ENTRY,TOKEN,TEXT->TEXT or direction:ENTRY,TOKEN,FILE.npy"
 )
 """How a target is written."""
+ANSWERING = ("sequence-classification", "token-classification", "masked-lm")
+"""Tasks whose heads answer for one text alone."""
 
 
 class TargetRequest(NamedTuple):
@@ -41,15 +49,16 @@ class TargetRequest(NamedTuple):
 
     kind: TargetKind
     argument: str = ""
-    """Name of the class, the word, the probe's file and class, or the direction; "" where there is none."""
+    """Name of the class or tag, the word, the probe's file and class, the direction, or ""."""
     places: tuple[int, ...] = ()
-    """The word's position, the answer's first and last token, or a hidden state's entry, token and dimension."""
+    """Position of a tag or word, first and last token of an answer, or entry, token and dimension of a hidden state."""
 
     @property
     def task(self) -> str | None:
         """Task whose head is needed; None for the base model alone."""
         of_class = "next-sentence" if self.argument in NEXT_SENTENCE else "sequence-classification"
-        return {"class": of_class, "word": "masked-lm", "answer": "question-answering"}.get(self.kind)
+        others = {"tag": "token-classification", "word": "masked-lm", "answer": "question-answering"}
+        return of_class if self.kind == "class" else others.get(self.kind)
 
 
 def target_request(name: str | None, has_pair: bool) -> TargetRequest:
@@ -77,10 +86,10 @@ def _request(kind: str, rest: str) -> TargetRequest | None:
     if kind == "answer":
         places = _numbers(rest, "-")
         return TargetRequest("answer", "", places) if not rest or len(places) == 2 else None
-    if kind == "word":
-        word, _, position = rest.rpartition("@")
-        places = _numbers(position, "-")
-        return TargetRequest("word", word, places) if word.strip() and len(places) == 1 else None
+    if kind in ("tag", "word"):
+        name, _, position = rest.rpartition("@")
+        places, placed = _numbers(position, "-"), next(each for each in KINDS if each == kind)
+        return TargetRequest(placed, name, places) if name.strip() and len(places) == 1 else None
     if kind == "state":
         places = _numbers(rest, ",")
         return TargetRequest("state", "", places) if len(places) == 3 else None
@@ -102,6 +111,59 @@ def _numbers(text: str, between: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts) if good else ()
 
 
+def needed_task(source: ModelSource, name: str | None, has_pair: bool) -> str | None:
+    """The task whose head a target needs, None for the base model alone; without a name that of the model's own answer.
+
+    Raises:
+        TextError: as target_request, where the model has no head that answers for one text.
+    """
+    if not name and not has_pair:
+        try:
+            own = next((task for task in stored_tasks(source) if task in ANSWERING), None)
+        except UnsupportedModelError:
+            own = None
+        if own is not None:
+            return own
+    return target_request(name, has_pair).task
+
+
+def own_answer(head: HeadModel, tokenizer: TextTokenizer, tokens: Tokens) -> str:
+    """Name of the number that a head itself answers with for a text.
+
+    Its likeliest class; the tag that it is surest of, of all tokens; or the likeliest word at the first mask. A text
+    without a tag but O, or without a mask, is asked at its longest token, for that token's own likeliest tag or for the
+    word that stands there.
+
+    Args:
+        head: a model with its head for a task of ANSWERING.
+        tokenizer: its tokenizer.
+        tokens: the text.
+
+    Raises:
+        BertvizError: as class_predictions, tag_predictions and predicted_words.
+    """
+    if head.task == "token-classification":
+        prediction = tag_predictions(head, [tokens])[0]
+        place = longest_piece(tokens)
+        own = prediction.labels[int(prediction.logits[place].argmax())]
+        label, place = surest_tag(prediction) or (own, place)
+        return f"tag:{label}@{place}"
+    if head.task == "masked-lm":
+        place, masked = asked_place(tokenizer, tokens)
+        if not masked:
+            return f"word:{tokens.tokens[place]}@{place}"
+        best = int(predicted_words(head, tokenizer, tokens, (), 1).top_ids[place, 0])
+        return f"word:{tokenizer.spelled([best])[0]}@{place}"
+    answer = class_predictions(head, [tokens])[0]
+    return f"class:{answer.labels[answer.best]}"
+
+
+def asked_place(tokenizer: TextTokenizer, tokens: Tokens) -> tuple[int, bool]:
+    """The position at which a text is asked for a word to begin with, and whether a mask stands there."""
+    ids, mask = [int(each) for each in tokens.input_ids], tokenizer.tokenizer.mask_token_id
+    return (ids.index(mask), True) if mask in ids else (longest_piece(tokens), False)
+
+
 def open_target(
     source: ModelSource,
     settings: Settings,
@@ -119,8 +181,8 @@ def open_target(
         settings: what may be opened.
         text: the text.
         pair: the second text: the cosine's other one, the pair that a head reads, or an answer's context.
-        name: one of FORMS; None for the cosine.
-        measure: of a class "logit", "probability" or "margin".
+        name: one of FORMS; None for the cosine where there is a second text, and for own_answer where there is none.
+        measure: of a class or a tag "logit", "probability" or "margin".
         base: the base model where it is in memory already; None to load it.
         head: the model with the head of the target's task where it is in memory already; None to load it.
 
@@ -129,9 +191,18 @@ def open_target(
         CheckpointError: the model, its head or the probe's file cannot be loaded.
         UnsupportedModelError: the family has no such head.
     """
-    request, known = target_request(name, pair is not None), _measure(measure)
+    task, known = needed_task(source, name, pair is not None), _measure(measure)
     tokenizer = load_tokenizer(source, settings)
     loaded = load_model(source, settings) if base is None else base
+    if task is None:
+        head = None
+    elif head is None:
+        head = load_head(source, settings, task, loaded)
+    if not name and pair is None and head is not None:
+        name = own_answer(head, tokenizer, tokenize(tokenizer, text))
+    request = target_request(name, pair is not None)
+    if head is not None:
+        return _of_head(request, head, tokenizer, (text, pair), known)
     if request.kind == "probe":
         return _of_probe(request, loaded, tokenizer, text, known)
     if request.kind == "cosine":
@@ -139,22 +210,31 @@ def open_target(
     if request.kind == "state":
         layer, position, dimension = request.places
         return state_target(loaded, tokenizer, text, pair, layer, position, dimension)
-    if request.kind == "direction":
-        return _of_direction(request, loaded, tokenizer, text, pair)
-    head = load_head(source, settings, request.task, loaded) if head is None else head
+    return _of_direction(request, loaded, tokenizer, text, pair)
+
+
+def _of_head(
+    request: TargetRequest, head: HeadModel, tokenizer: TextTokenizer, texts: tuple[str, str | None], measure: Measure
+) -> Target:
+    """The target of a class, a tag, a word or an answer."""
+    text, pair = texts
     if request.kind == "answer":
         span = (request.places[0], request.places[1]) if request.places else None
         return answer_target(head, tokenizer, text, pair or "", span)
     tokens = tokenize(tokenizer, text, pair)
     if request.kind == "word":
         return word_target(head, tokenizer, tokens, request.argument, request.places[0])
-    return class_target(head, tokens, request.argument, known)
+    if request.kind == "tag":
+        return tag_target(head, tokens, request.argument, request.places[0], measure)
+    return class_target(head, tokens, request.argument, measure)
 
 
 def _measure(name: str) -> Measure:
     known = next((each for each in MEASURES if each == name), None)
     if known is None:
-        raise TextError(f"{quoted(escape_controls(name), 40)} is no measure of a class; choose {', '.join(MEASURES)}.")
+        raise TextError(
+            f"{quoted(escape_controls(name), 40)} is no measure of a class or a tag; choose {', '.join(MEASURES)}."
+        )
     return known
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import torch
 
 Measure = Literal["logit", "probability", "margin"]
-"""What is read of a class: its logit, its probability, or its logit minus the greatest of the others."""
+"""What is read of a class or a tag: its logit, its probability, or its logit minus the greatest of the others."""
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 Values = Callable[["Mapping[str, torch.Tensor]", Sequence[int]], "torch.Tensor"]
 """Called as values(inputs, lengths): one run of the model on a batch; one number for each of its rows."""
@@ -42,7 +42,7 @@ class Target:
     """One number of a model's run on a text, and how to get it for a batch of rows."""
 
     name: str
-    """As it is asked for: "cosine", "class:NAME", "word:WORD@POSITION", "answer:FIRST-LAST",
+    """As it is asked for: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION", "answer:FIRST-LAST",
     "probe:FILE", "state:ENTRY,TOKEN,DIMENSION" or "direction:ENTRY,TOKEN,DIRECTION"."""
     title: str
     """What the number is, for titles."""
@@ -135,6 +135,40 @@ def class_target(head: HeadModel, tokens: Tokens, label: str, measure: Measure =
         values,
         name=f"class:{label}",
         title=f"{measure} of {quoted(escape_controls(label), 40)}",
+        unit="probability" if measure == "probability" else "logit",
+        notices=notices,
+    )
+
+
+def tag_target(head: HeadModel, tokens: Tokens, label: str, position: int, measure: Measure = "logit") -> Target:
+    """The logit, probability or margin of one tag of one token.
+
+    Args:
+        head: a model with its head for token-classification.
+        tokens: the text.
+        label: name of the tag.
+        position: the token.
+        measure: what is read of the tag.
+
+    Raises:
+        TextError: there is no such tag, token or measure.
+        UnsupportedModelError: the head is of another task.
+    """
+    check_task(head, "token-classification")
+    check_place("token", position, len(tokens))
+    labels, notices = output_names(head, int(head.model.config.num_labels))
+    place = class_place(labels, label, head.name)
+    check_measure(measure, "softmax", labels)
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        return class_number(_head_output(head, inputs, lengths)["logits"][:, position], place, measure, "softmax")
+
+    return made_target(
+        head,
+        tokens,
+        values,
+        name=f"tag:{label}@{position}",
+        title=f"{measure} of {quoted(escape_controls(label), 40)} at token {position}",
         unit="probability" if measure == "probability" else "logit",
         notices=notices,
     )

@@ -33,6 +33,8 @@ COMMANDS = {
 """Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""
 
 
+OWN_OPTIONS = ("--help", "--version")
+"""Options of the program itself; others without a command are for the server."""
 INTERRUPTED = 130
 """Exit code of a program that Ctrl-C ended, as shells give it: 128 and the signal's number."""
 
@@ -66,7 +68,7 @@ def main() -> None:
 
 def inside_bert() -> None:
     """The installed command `inside-bert`: the command line; without a command it serves the dashboard."""
-    if not sys.argv[1:] or (sys.argv[1].startswith("-") and sys.argv[1] != "--help"):
+    if not sys.argv[1:] or (sys.argv[1].startswith("-") and sys.argv[1] not in OWN_OPTIONS):
         sys.argv.insert(1, "serve")
     main()
 

@@ -1,9 +1,12 @@
 """The command line's program, and the words that its commands share; each command registers itself with it."""
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bertviz_core.cli.output import print_lines
 from bertviz_core.errors import TextError
 from bertviz_core.models.skeleton import TASKS
 from bertviz_core.models.sources import resolve
@@ -11,6 +14,7 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from bertviz_core.version import __version__
 
 app = typer.Typer(
     help="What is in a BERT-family model, and what it does with a text.",
@@ -20,11 +24,26 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> bool:
+    """Print the version, and end."""
+    if wanted:
+        print_lines((f"inside-bert {__version__}",))
+        raise typer.Exit
+    return wanted
+
+
 @app.callback()
-def group() -> None:
+def group(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
     """What is in a BERT-family model, and what it does with a text."""
 
 
+DASH, STANDARD_INPUT = "-", "standard input"
+"""How the standard input is asked for in the place of a text or a file, and what it is called."""
+DASH_HELP = "- reads it from the standard input."
 MODEL_HELP = "Bundled model, folder, catalogue name or Hub id, such as all-MiniLM-L6-v2 or bert-base-uncased."
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 TaskOption = Annotated[str | None, typer.Option("--task", help=f"Count the class of this task: {', '.join(TASKS)}.")]
@@ -51,3 +70,44 @@ def numbered(option: str, value: str, count: int, model: str) -> int:
     reason = f"There is no {option} {escape_controls(value[:20])!r} in {model!r}" if value else f"No {option} was named"
     most = f" to {count - 1}" if count > 1 else ", the only one"
     raise TextError(f"{reason}; give --{option} 0{most}.")
+
+
+def typed_text(value: str | None) -> str | None:
+    """A text as it was typed, or the standard input for `-`, without the line's end behind it.
+
+    Raises:
+        TextError: the standard input was read already, or is empty.
+    """
+    return value if value != DASH else _read().decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
+
+
+def typed_texts(values: list[str] | None) -> list[str] | None:
+    """Texts as they were typed; `-` stands for the lines of the standard input that are not blank.
+
+    Raises:
+        TextError: the standard input was read already, or is empty.
+    """
+    if values is None:
+        return None
+    return [each for value in values for each in (_lines() if value == DASH else [value])]
+
+
+def file_or_input(file: Path) -> tuple[str, bytes | Path]:
+    """The name of a file and where it is; of `-` the standard input's own bytes.
+
+    Raises:
+        TextError: the standard input was read already, or is empty.
+    """
+    return (STANDARD_INPUT, _read()) if str(file) == DASH else (file.name, file)
+
+
+def _lines() -> list[str]:
+    lines = (typed_text(DASH) or "").splitlines()
+    return [line for line in lines if line.strip()]
+
+
+def _read() -> bytes:
+    data = sys.stdin.buffer.read()
+    if not data.strip():
+        raise TextError("The standard input, asked for by -, is empty or was read already; give one text that way.")
+    return data

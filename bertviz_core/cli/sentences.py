@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 import typer
 
-from bertviz_core.cli.options import JsonOption, ModelArgument, app
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, file_or_input, typed_texts
 from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.models.device import fast_bfloat16
@@ -33,13 +33,15 @@ PROMPT_HELP = (
     "Prompt put in front of every sentence, by its name in the checkpoint; none for none, its default otherwise."
 )
 PromptOption = Annotated[str, typer.Option("--prompt", metavar="NAME", help=PROMPT_HELP)]
+SENTENCES_HELP = "The sentences; - stands for the lines of the standard input."
+FILE_HELP = "Text (one sentence per line), .csv, .tsv or .parquet; - for lines of the standard input."
 OUT_HELP = "File to write: .parquet, .csv or .npy; the last two get a .json beside them that says what made it."
 
 
 @app.command()
 def similarity(
     model: ModelArgument,
-    sentences: Annotated[list[str], typer.Argument(metavar="S1 S2 ...", help="The sentences.")],
+    sentences: Annotated[list[str], typer.Argument(metavar="S1 S2 ...", help=SENTENCES_HELP, callback=typed_texts)],
     pooling: PoolingOption = "",
     layer: LayerOption = "",
     prompt: PromptOption = "",
@@ -60,7 +62,7 @@ def similarity(
 @app.command()
 def embed(
     model: ModelArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Text (one sentence per line), .csv, .tsv or .parquet.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=FILE_HELP)],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help=OUT_HELP)],
     column: Annotated[str, typer.Option("--column", metavar="C", help="Column with the sentences.")] = "",
     pooling: PoolingOption = "",
@@ -78,7 +80,7 @@ def embed(
         raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
     if dtype not in ("float32", "bfloat16"):
         raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32 or bfloat16.")
-    table = read_sentences(file.name, file, Settings.from_environment(any_folder=True), column or None)
+    table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
     print_notices(table.notices)
     vectors, reason = _vectors(model, table.sentences, pooling, layer, prompt, True, cast(SentenceDtype, dtype))
     print_notices((reason, *vectors.notices))
@@ -138,7 +140,8 @@ def _vectors(
     if not keep:
         return sentence_vectors(loaded, tokenizer, sentences, plan, dtype), plan.reason
     store = SentenceStore.of(settings)
-    with typer.progressbar(length=len(set(sentences)), label="Sentences", file=sys.stderr) as bar:
+    hidden = not sys.stderr.isatty()
+    with typer.progressbar(length=len(set(sentences)), label="Sentences", file=sys.stderr, hidden=hidden) as bar:
         return sentence_vectors(
             loaded, tokenizer, sentences, plan, dtype, lambda done, _: bar.update(done - bar.pos), store
         ), plan.reason

@@ -1,5 +1,6 @@
 """`inside-bert serve`: the dashboard, run by Streamlit's own command line."""
 
+import re
 import runpy
 import sys
 from importlib.util import find_spec
@@ -9,13 +10,16 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.options import app
-from bertviz_core.errors import BertvizError
+from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.text import escape_controls, quoted
 
 LIBRARY = Path(__file__).parents[1]
 PLACES = (LIBRARY / "_dashboard" / "app.py", LIBRARY.parent / "app.py")
 """The server's entry: as installed from a wheel, and beside the library in the source tree."""
 NEEDED = ("streamlit", "starlette", "yaml")
 """What the extra `dashboard` brings."""
+SERVER_OPTION = re.compile(r"(?!-)|--[a-z]+\.[A-Za-z]")
+"""An option of Streamlit's server, or its value."""
 OPTIONS_HELP = "Handed on to Streamlit's server, such as --server.address 0.0.0.0."
 
 
@@ -25,6 +29,12 @@ def serve(
     options: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS OF STREAMLIT]", help=OPTIONS_HELP)] = None,
 ) -> None:
     """Serve the dashboard."""
+    unknown = next((each for each in options or () if not SERVER_OPTION.match(each)), None)
+    if unknown is not None:
+        raise TextError(
+            f"There is no option {quoted(escape_controls(unknown), 40)}; those of Streamlit's server have a section "
+            "and a name, such as --server.address 0.0.0.0. See --help."
+        )
     lacking = [name for name in NEEDED if find_spec(name) is None]
     if lacking:
         raise BertvizError(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, tokenized
+from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, tokenized, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.embeddings import pooler_check
@@ -17,8 +17,11 @@ from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 
-TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")]
-PairOption = Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")]
+TEXT_HELP = f"What the model reads; {DASH_HELP}"
+TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
+PairOption = Annotated[
+    str | None, typer.Option("--pair", help="A second text: both become one input.", callback=typed_text)
+]
 LAYER_HELP = "Entry of the hidden states: 0 is the embedding output."
 LayerOption = Annotated[str, typer.Option("--layer", metavar="L", help=LAYER_HELP)]
 PoolerOption = Annotated[bool, typer.Option("--pooler", help="Add the pooler's output, computed twice.")]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bertviz_core import __version__
 from bertviz_core.corpus.files import LOCK_FILE, only_writer, refusal, remove_parts
 from bertviz_core.corpus.folder import SHARDS_FOLDER, open_corpus, opened, shard_path, write_vectors
 from bertviz_core.corpus.manifest import FILE, FORMAT_VERSION, MAX_SHARDS, difference, read_manifest, write_manifest
@@ -24,6 +23,7 @@ from bertviz_core.sentences.results import Pooling, SentenceDtype
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 from bertviz_core.trace.tokenization import load_tokenizer
+from bertviz_core.version import __version__
 
 ROWS_PER_SHARD = 4096
 """Rows that a kill loses at most, and that are sorted by length together."""

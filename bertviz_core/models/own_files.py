@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError
@@ -30,6 +31,10 @@ VOCABULARY_NBYTES = 64 * 1024**2
 """Most bytes of one file of a tokenizer; the largest known, of a quarter of a million words, have half of it."""
 DENSE_NBYTES = 512 * 1024**2
 """Most bytes of a dense layer behind the pooling."""
+MOST_NUMBERS = 2**48
+"""Most numbers along an axis of an array."""
+HEADER_ERRORS = (TokenError, SyntaxError, TypeError, RecursionError, MemoryError)
+"""What NumPy raises besides ValueError for a header, which it reads as words of Python."""
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 """Opening a pipe would wait for one who writes."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -107,7 +112,12 @@ def npy_header(file: BufferedReader) -> "tuple[tuple[int, ...], bool, np.dtype[A
     version = np.lib.format.read_magic(file)
     if version not in readers:
         raise ValueError(f"version {version}")
-    shape, fortran_order, dtype = readers[version](file)
+    try:
+        shape, fortran_order, dtype = readers[version](file)
+    except HEADER_ERRORS as error:
+        raise ValueError("its header cannot be read") from error
+    if not all(type(size) is int and 0 <= size < MOST_NUMBERS for size in shape):
+        raise ValueError("its shape is none")
     if dtype.hasobject:
         raise ValueError("objects")
     return shape, fortran_order, dtype
@@ -154,26 +164,33 @@ def check_size(name: str, size: int, limit: int) -> None:
         )
 
 
-def check_values(name: str, raw: bytes) -> None:
+def check_values(name: str, raw: bytes, most: int = MAX_VALUES) -> None:
     """Refuse JSON of more values than a small file ever has, before any of it is parsed.
 
     Raises:
         CheckpointError: with both counts; signs inside texts count too.
     """
     count = sum(map(raw.count, (b",", b"[", b"{")))
-    if count > MAX_VALUES:
+    if count > most:
         raise CheckpointError(
-            f"{quoted(name)} lists about {count:,} values; the limit for this kind of file is {MAX_VALUES:,}. "
+            f"{quoted(name)} lists about {count:,} values; the limit for this kind of file is {most:,}. "
             "Use a smaller file."
         )
 
 
-def parsed_json(name: str, raw: bytes) -> Any:
+def parsed_json(name: str, raw: bytes, most: int | None = None) -> Any:
     """What some JSON means, read as transformers reads it: whole numbers of any length.
 
+    Args:
+        name: the file's name, for messages.
+        raw: its bytes.
+        most: how many values it may list; None for any.
+
     Raises:
-        CheckpointError: it is no JSON.
+        CheckpointError: it is no JSON, or lists more values.
     """
+    if most is not None:
+        check_values(name, raw, most)
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:

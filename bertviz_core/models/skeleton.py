@@ -49,6 +49,12 @@ TASK_CLASSES: Mapping[str, str] = {
 TASKS = tuple(TASK_CLASSES)
 ENCODER = "encoder"
 """What stands for a task where a class is the encoder of an encoder-decoder model and nothing more."""
+OTHER_CLASSES: Mapping[str, str] = {
+    ENCODER: "AutoModelForTextEncoding",
+    "causal-lm": "AutoModelForCausalLM",
+    "seq2seq-lm": "AutoModelForSeq2SeqLM",
+}
+"""What stands for a task where a checkpoint names a class that nobody can ask for by a task."""
 
 
 def task_class(task: str) -> Any:
@@ -57,11 +63,8 @@ def task_class(task: str) -> Any:
     Raises:
         UnsupportedModelError: there is no such task.
     """
-    if task == ENCODER:
-        name = "AutoModelForTextEncoding"
-    elif task in TASK_CLASSES:
-        name = TASK_CLASSES[task]
-    else:
+    name = {**TASK_CLASSES, **OTHER_CLASSES}.get(task)
+    if name is None:
         raise UnsupportedModelError(f"No task {quoted(task, 40)} found; the tasks are {', '.join(TASKS)}.")
     import_library()
     import transformers
@@ -144,13 +147,13 @@ def build_skeleton(name: str, config: Mapping[str, Any], task: str = "base") -> 
 
 
 def task_of_class(name: str, config: Mapping[str, Any], architecture: str) -> str:
-    """The task whose class of this family has this name, or "encoder"; "base" where none has.
+    """The task whose class of this family has this name, or one of OTHER_CLASSES; "base" where none has.
 
     Raises:
         CheckpointError: the config cannot be used.
     """
     config_class = type(model_config(name, config))
-    for task in (*TASKS, ENCODER):
+    for task in (*TASKS, *OTHER_CLASSES):
         mapped = task_class(task)._model_mapping.get(config_class, None)
         classes = mapped if isinstance(mapped, tuple) else (mapped,)
         if any(candidate is not None and candidate.__name__ == architecture for candidate in classes):

@@ -145,7 +145,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
         check_entries(name, config, settings)
         return ModelSource(shown_name, "catalogue", config, None, entry.hub_id, "catalogue", cached is not None)
     if not hub.HUB_NAME.fullmatch(name):
-        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.{_closest(name, settings)}")
+        raise _asking(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
     return _hub_source(name, settings)
 
 
@@ -305,11 +305,11 @@ def _hub_source(name: str, settings: Settings) -> ModelSource:
         kind: Kind = "cache" if source.has_weights or not settings.allow_hub else "hub"
         return ModelSource(name, kind, source.config, cached, hub_id, cached.name, source.has_weights)
     if not settings.allow_hub:
-        raise ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}.{_closest(name, settings)}")
+        raise _asking(ModelNotFoundError(f"No model {quoted(name)} found{_advice(settings)}."), name, settings)
     try:
         config, commit = hub.fetch_config(hub_id, revision or None, settings.hub_endpoint)
     except (ModelNotFoundError, HubError) as error:
-        raise type(error)(f"{_closest(name, settings)} {error}".strip()) from error
+        raise _asking(error, name, settings) from error
     check_config(name, config, settings)
     return ModelSource(name, "hub", config, None, hub_id, commit, has_weights=False)
 
@@ -324,12 +324,15 @@ def _advice(settings: Settings) -> str:
     )
 
 
-def _closest(name: str, settings: Settings) -> str:
-    """A question behind a refusal: which of the names offered may have been meant; "" where none is near."""
+def _asking(error: BertvizError, name: str, settings: Settings) -> BertvizError:
+    """The refusal, with the question whether the nearest of the names offered was meant, where one is near."""
     known = {offered.lower(): offered for offered in (*local_names(settings), *catalog.names(), *BUNDLED)}
     whole = name.partition("@")[0].lower()
     near = (get_close_matches(part, known, 1, NEAR) for part in (whole, whole.rpartition("/")[2]))
-    return next((f" Did you mean {quoted(known[each[0]])}?" for each in near if each), "")
+    meant = next((known[each[0]] for each in near if each), "")
+    asked = type(error)(f"{error} Did you mean {quoted(meant)}?" if meant else str(error))
+    asked.meant = meant
+    return asked
 
 
 def _digest(folder: Path) -> str:

@@ -19,7 +19,7 @@ from bertviz_core.models.sources import ModelSource
 from bertviz_core.models.untrusted.lent_files import lent_weights
 from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.settings import Settings
-from bertviz_core.text import counted, quoted
+from bertviz_core.text import counted, escape_controls, quoted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -90,7 +90,7 @@ def stored_tasks(source: ModelSource) -> tuple[str, ...]:
     elif named in _class_names("base", config):
         what = f"{source.name!r} holds a base model ({named}) and no task head, so it predicts nothing"
     else:
-        what = f"The head of {source.name!r} ({quoted(str(named), 60)}) is none whose predictions are shown"
+        what = f"{source.name!r}: Inside BERT cannot show what {escape_controls(str(named)[:60])} predicts"
     raise UnsupportedModelError(f"{what}; name a task that its file holds a head for: {', '.join(PREDICTED)}.")
 
 

@@ -9,7 +9,7 @@ from bertviz_core.errors import Progress
 from bertviz_core.predictions.classes import softmax
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.results import Entity, Strategy, TagPrediction
+from bertviz_core.predictions.results import ClassPrediction, Entity, Strategy, TagPrediction
 from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.trace.isolated.backend import continuing_prefix
 from bertviz_core.trace.results import Tokens
@@ -46,6 +46,34 @@ def tag_predictions(
         if tell is not None:
             tell(len(predictions), len(texts))
     return tuple(predictions[index] for index in range(len(texts)))
+
+
+def surest_tag(prediction: TagPrediction) -> tuple[str, int] | None:
+    """The tag other than O that the model is surest of, and its token; None where every token of the text is outside.
+
+    A token's tag is its likeliest one. Special tokens have none.
+    """
+    tagged = [
+        _tagged(prediction, (place,)) for place in np.flatnonzero(~np.asarray(prediction.tokens.special)).tolist()
+    ]
+    inside = [each for each in tagged if each.label != OUTSIDE]
+    if not inside:
+        return None
+    best = max(inside, key=lambda each: each.score)
+    return best.label, best.positions[0]
+
+
+def token_classes(prediction: TagPrediction, position: int) -> ClassPrediction:
+    """What a classifier of tokens says of one token, as what a classifier of texts says of a text."""
+    return ClassPrediction(
+        model=prediction.model,
+        tokens=prediction.tokens,
+        labels=prediction.labels,
+        logits=prediction.logits[position],
+        scoring="softmax",
+        probabilities=prediction.probabilities[position],
+        notices=prediction.notices,
+    )
 
 
 class _Tagged(NamedTuple):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from bertviz_core.errors import BertvizError
+from bertviz_core.sandbox.walls import confine_files, confine_process
 
 TASKS = frozenset(
     {
@@ -16,6 +17,10 @@ TASKS = frozenset(
     }
 )
 """The functions that may be asked for by name: bytes in, bytes out."""
+CONFINE_THEMSELVES = frozenset(
+    {"bertviz_core.architecture.facts.trial.answered", "bertviz_core.trace.isolated.child.answered"}
+)
+"""Those whose first request names the files that are theirs; to the others none but their libraries are open."""
 ANSWER, REFUSAL, OUT_OF_MEMORY, TOO_LARGE, OTHER = b"A", b"R", b"M", b"L", b"X"
 """The first byte that a child writes: what the rest is."""
 NICE, OPEN_FILES = 10, 64
@@ -36,6 +41,8 @@ def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: b
         (resource.RLIMIT_FSIZE, file_nbytes),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_AS, memory_nbytes),
+        # Elsewhere threads count as processes, and Linux has a better wall (bertviz_core.sandbox.walls).
+        *([(resource.RLIMIT_NPROC, 0)] if sys.platform == "darwin" else []),
     ):
         _bind(limit, most, most)
     _bind(resource.RLIMIT_CPU, processor_s, resource.RLIM_INFINITY if serves else processor_s + 1)
@@ -87,6 +94,9 @@ def main() -> None:
     task, memory_nbytes, processor_s, answer_nbytes, file_nbytes = sys.argv[1], *map(int, sys.argv[2:6])
     serves = sys.argv[6:] == [SERVE]
     set_limits(memory_nbytes, processor_s, file_nbytes, serves)
+    confine_process()
+    if task not in CONFINE_THEMSELVES:
+        confine_files()
     target = os.dup(1)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)

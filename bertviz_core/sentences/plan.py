@@ -35,8 +35,8 @@ ENCODERS_ALONE = frozenset(
 decoder's vectors, for the text moved by one token."""
 LOADING_KEYS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
 VECTOR_TASK = "feature-extraction"
-MAX_PROMPT, MAX_MODULES = 10_000, 100
-"""Most characters of a prompt, and most modules."""
+MAX_PROMPT, MAX_MODULES, MAX_MODULE_VALUES = 10_000, 100, 2_000
+"""Most characters of a prompt, most modules, and most values of the list of them."""
 NO_PROMPT = "none"
 """Asks for no prompt, where no prompt of the checkpoint is called so."""
 MODULES_FILE = "modules.json"
@@ -260,7 +260,7 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
     """
     if not present(folder, MODULES_FILE):
         return None
-    listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES))
+    listed = parsed_json(MODULES_FILE, read_file(folder, MODULES_FILE, CONFIG_NBYTES), MAX_MODULE_VALUES)
     try:
         entries = [(str(entry["type"]), str(entry["path"])) for entry in listed]
     except (TypeError, KeyError) as error:

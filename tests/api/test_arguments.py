@@ -1,6 +1,11 @@
-"""Whatever a caller hands over by mistake is one sentence, for every public method and every argument."""
+"""Whatever a caller hands over by mistake is one sentence, for every public method and every argument.
 
+Covers `bertviz_core/api/arguments.py`.
+"""
+
+import copy
 import inspect
+import os
 import pickle
 import re
 from collections.abc import Callable, Mapping
@@ -12,8 +17,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bertviz_core import BertvizError, Model, open_model
-from bertviz_core.api.corpus import opened_corpus
+from bertviz_core import BertvizError, Model, Result, open_model
+from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
+from bertviz_core.api.drawing import COMMON
+from bertviz_core.api.results.answers import PredictionResult
+from bertviz_core.api.results.causes import EffectsResult, WordsResult
+from bertviz_core.api.results.runs import TokensResult, TraceResult
+from bertviz_core.api.results.sentences import NearestResult, SentencesResult
+from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.models.sources import bundled_folder
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "a b"
@@ -25,9 +36,25 @@ WRONG: tuple[Any, ...] = (
 """Thirty values, some of which are right in some places."""
 FIRST: Mapping[str, tuple[Any, ...]] = {
     "tokens": (TEXT,), "trace": (TEXT,), "heads": (0,), "sentences": ([TEXT],), "predict": (TEXT,),
-    "effects": (TEXT,), "words": (TEXT,), "figure": ("parameters",), "attention": (0,), "nearest": (TEXT,),
+    "effects": (TEXT,), "words": (TEXT,), "attention": (0,), "nearest": (TEXT,), "search": (TEXT,),
 }  # fmt: skip
-"""Arguments without which a method cannot be called."""
+"""Arguments without which a method cannot be called; of a model's figure see `called`."""
+ANSWERS: Mapping[type, Callable[[Model], Any]] = {
+    ArchitectureResult: lambda model: model.architecture(),
+    EffectsResult: lambda model: model.effects(TEXT, target="class:neutral", kind="gradient"),
+    HeadsResult: lambda model: model.heads(0),
+    LoadReportResult: lambda model: model.load_report(),
+    NearestResult: lambda model: model.sentences([TEXT, "c"]).nearest("d"),
+    OpenedCorpus: lambda _: opened_corpus("corpora/news"),
+    ParametersResult: lambda model: model.parameters(),
+    PredictionResult: lambda model: model.predict(TEXT),
+    SearchResult: lambda _: opened_corpus("corpora/news").search("money", k=2),
+    SentencesResult: lambda model: model.sentences([TEXT, "c"]),
+    TokensResult: lambda model: model.tokens(TEXT),
+    TraceResult: lambda model: model.trace(TEXT),
+    WordsResult: lambda model: model.words(TEXT, target="class:neutral"),
+}
+"""An answer of each kind."""
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +63,21 @@ def model() -> Model:
 
 
 @pytest.fixture(scope="module")
-def owners(model: Model) -> dict[str, Any]:
-    """What the public methods belong to."""
-    return {"model": model, "trace": model.trace(TEXT), "sentences": model.sentences([TEXT, "c"])}
+def answers(workplace: Path) -> dict[type, Any]:
+    """An answer of each kind about a classifier, and the classifier."""
+    here = Path.cwd()
+    os.chdir(workplace)
+    try:
+        classifier = open_model("models/my-classifier")
+        return {Model: classifier, **{kind: ask(classifier) for kind, ask in ANSWERS.items()}}
+    finally:
+        os.chdir(here)
+
+
+def methods(owner: type) -> list[str]:
+    """Public methods that take arguments."""
+    found = inspect.getmembers(owner, inspect.isfunction)
+    return [name for name, each in found if name[0] != "_" and len(inspect.signature(each).parameters) > 1]
 
 
 def refusal(call: Callable[[], Any]) -> str:
@@ -55,31 +94,38 @@ def refusal(call: Callable[[], Any]) -> str:
     return said
 
 
-CASES = [
-    *(("model", name) for name in ("load_report", "tokens", "trace", "heads", "sentences", "predict", "figure")),
-    *(("model", name) for name in ("effects", "words")),
-    *(("trace", name) for name in ("attention", "to_pandas", "to_json", "figure")),
-    *(("sentences", name) for name in ("nearest", "figure")),
-]
+CASES = [(owner, name) for owner in (Model, *ANSWERS) for name in methods(owner)]
 
 
-@pytest.mark.parametrize(("owner", "name"), CASES, ids=[" ".join(case) for case in CASES])
+def test_each_kind_of_answer_is_among_them() -> None:
+    assert {each for each in Result.__subclasses__() if each.__module__.startswith("bertviz_core")} == set(ANSWERS)
+    assert len(CASES) > 2 * len(ANSWERS) - 8
+
+
+@pytest.mark.parametrize(("owner", "name"), CASES, ids=[f"{owner.__name__} {name}" for owner, name in CASES])
 def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
-    owners: dict[str, Any], owner: str, name: str
+    answers: dict[type, Any], in_workplace: Path, owner: type, name: str
 ) -> None:
-    method = getattr(owners[owner], name)
-    given = () if owner != "model" and name == "figure" else FIRST.get(name, ())
-    parameters = inspect.signature(method).parameters
-    refused = 0
-    for place, (key, parameter) in enumerate(parameters.items()):
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
+    method = getattr(answers[owner], name)
+    first = ("parameters",) if owner is Model and name == "figure" else FIRST.get(name, ())
+    for place, (key, parameter) in enumerate(inspect.signature(method).parameters.items()):
+        refused = 0
         for wrong in WRONG:
-            if place < len(given):
-                refused += refusal(lambda wrong=wrong: method(wrong, *given[1:])) != ""
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                refused += refusal(lambda wrong=wrong: method(*first, wrong)) != ""
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                refused += refusal(lambda wrong=wrong: method(*first, layer=wrong)) != ""
+            elif place < len(first):
+                refused += refusal(lambda wrong=wrong, rest=first[place + 1 :]: method(wrong, *rest)) != ""
             else:
-                refused += refusal(lambda wrong=wrong, key=key: method(*given, **{key: wrong})) != ""
-    assert refused >= len(WRONG) / 2
+                refused += refusal(lambda wrong=wrong, key=key: method(*first, **{key: wrong})) != ""
+        assert refused >= len(WRONG) / 2, key
+
+
+@pytest.mark.parametrize("option", COMMON)
+def test_thirty_wrong_values_of_each_option_of_a_figure(model: Model, option: str) -> None:
+    run = model.trace(TEXT)
+    assert sum(refusal(lambda wrong=wrong: run.figure("hidden", **{option: wrong})) != "" for wrong in WRONG) >= 10
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{place} {type(value).__name__}" for place, value in enumerate(WRONG)])
@@ -90,17 +136,23 @@ def test_nothing_wrong_opens_a_model_or_a_corpus(wrong: Any) -> None:
     if wrong is not None:
         assert refusal(lambda: Model(MODEL, wrong))
         assert refusal(lambda: Model(MODEL, device=wrong))
+        assert refusal(lambda: Model(MODEL, tokenizer=wrong))
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda m: m.trace(None), "text is None; a text is needed."),
-        (lambda m: m.trace(["a"]), "text is a list of 1 (a text); a text is needed."),
-        (lambda m: m.predict("a b", mask=1), "mask is a whole number; a list, each of it a whole number, is needed."),
-        (lambda m: m.sentences("a"), "sentences is a text; a list, each of it a text, is needed."),
-        (lambda m: m.sentences(["a", None]), "sentences is a list of 2 (a text, None); a list"),
+        (lambda m: m.trace(None), "text is None; a text or a list of texts is needed."),
+        (lambda m: m.trace(b"a"), "text is bytes; a text or a list of texts is needed."),
+        (lambda m: m.predict("a b", mask=1), "mask is a whole number; a list of whole numbers is needed."),
+        (lambda m: m.sentences("a"), "sentences is a text; a list of texts is needed."),
+        (lambda m: m.sentences(["a", None]), "sentences is a list of 2 (a text, None); a list of texts is needed."),
         (lambda m: m.tokens("a", ["b"]), "pair is a list of 1 (a text); a text or None is needed."),
+        (lambda m: m.sentences([]), "sentences is an empty list; give at least one text."),
+        (lambda m: m.trace("a", ["b"]), "pair is a list of 1 (a text) and text is one text; give one second text"),
+        (lambda m: m.trace(["a", "b"], ["c"]), "text is a list of 2 and pair one of 1; give a pair for each text."),
+        (lambda m: m.effects(["a", None], "b"), "text is a list of 2 (a text, None); a text or a list of texts"),
+        (lambda m: m.figure("attention"), "This figure shows one text, and none came; give one, in quotes."),
         (lambda m: m.figure("hidden", "a", 5), "texts[1] is a whole number; a text is needed."),
         (lambda m: m.figure("parameters", depth=[1]), "depth is a list of 1 (a whole number); a text or a whole"),
         (lambda m: m.figure("parameters", width=0), "width is 0 pixels; give 10 to 100,000."),
@@ -127,10 +179,23 @@ def test_a_path_opens_a_folder_and_a_device_is_where_it_runs() -> None:
         open_model(MODEL, device="cuda:99")
 
 
-def test_results_are_the_same_when_they_were_pickled(owners: dict[str, Any], model: Model) -> None:
-    results = [model.parameters(), model.tokens(TEXT), model.heads(1), owners["trace"], owners["sentences"]]
-    results.append(model.words(TEXT, "c", target="cosine"))
-    for result in results:
-        again = pickle.loads(pickle.dumps(result))
-        assert again.to_json() == result.to_json()
-        assert again.figure().to_json() == result.figure().to_json()
+@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+def test_an_answer_is_the_same_when_it_was_pickled_or_copied(
+    answers: dict[type, Any], in_workplace: Path, kind: type
+) -> None:
+    for again in (pickle.loads(pickle.dumps(answers[kind])), copy.deepcopy(answers[kind])):
+        assert type(again) is kind
+        assert again.to_json() == answers[kind].to_json()
+        assert repr(again) == repr(answers[kind])
+        assert again.figure().to_json() == answers[kind].figure().to_json()
+
+
+def test_the_numbers_of_an_answer_are_read_where_its_model_is_not(
+    answers: dict[type, Any], in_workplace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pickled = pickle.dumps(answers[PredictionResult])
+    monkeypatch.chdir(tmp_path)
+    again = pickle.loads(pickled)
+    assert again.probabilities == answers[PredictionResult].probabilities
+    with pytest.raises(BertvizError, match="No model 'models/my-classifier' found"):
+        again.figure()

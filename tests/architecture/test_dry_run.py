@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from bertviz_core.architecture.dry_run import PlainRow, module_shapes, shapes_of
+from bertviz_core.architecture.dry_run import PlainRow
+from bertviz_core.architecture.module_shapes import module_shapes, shapes_of
 from bertviz_core.errors import TextError, UnsupportedModelError
 from tests.helpers.dry_models import dry_tiny
 from tests.helpers.tiny_models import FAMILIES, PAIR, TEXT, tiny_config, tiny_model, tiny_tokenizer

@@ -4,10 +4,11 @@ from functools import cache
 
 import pytest
 
-from bertviz_core.architecture.dry_run import dry_model, plain_row, shapes_of
+from bertviz_core.architecture.dry_run import dry_model, plain_row
 from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.layer_flow import layer_flow
 from bertviz_core.architecture.layer_modules import layer_paths
+from bertviz_core.architecture.module_shapes import shapes_of
 from bertviz_core.architecture.module_tree import module_tree
 from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.architecture.sizes import describe

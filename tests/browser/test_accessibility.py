@@ -91,8 +91,9 @@ PAGES = {
     },
 }
 """Page -> view, in the order of its control -> keys of its charts."""
-QUERY = {"predictions": "?model=splade-tiny"}
-"""Page -> query of its address, where its views need another model than the one that everyone begins with."""
+PAIRED = "?pair=I+love+coding+in+python."
+QUERY = {"predictions": "?model=splade-tiny", "causes": PAIRED, "words": PAIRED}
+"""Page -> query of its address, where its views need another model or text than those that everyone begins with."""
 TEXTS = ["Text", "Apply the text", "Second text"]
 """The fields of the sidebar, and their button."""
 TITLES = {"causes": "Heads that matter", "words": "Words that matter"}

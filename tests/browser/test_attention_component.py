@@ -208,7 +208,7 @@ def test_a_drag_looks_closer(page: Page, app: str) -> None:
         page.mouse.move(box["x"] + x, box["y"] + y, steps=3)
         act()
     told(page, "range (40, 80, 20, 60)")
-    page.get_by_role("button", name="Whole map").click()
+    page.get_by_role("button", name="Show all").click()
     told(page, "range None")
 
 

@@ -14,7 +14,7 @@ COLUMNS, LAYERS = 3 * 14 + 2, 6
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 @pytest.mark.sample(1)
 def test_a_clicked_head_is_told_and_its_attention_opens(page: Page, server: str) -> None:
-    page.goto(f"{server}/causes")
+    page.goto(f"{server}/causes?pair=I+love+coding+in+python.")
     expect(page.locator(f"{CHART} .heatmaplayer image")).to_have_count(1, timeout=60_000)
     until(page, f"!!document.querySelector('{CHART}')?._ev?.insideBert")
     spot = page.locator(f"{CHART} .heatmaplayer image").bounding_box()
@@ -34,7 +34,7 @@ def test_a_clicked_head_is_told_and_its_attention_opens(page: Page, server: str)
 @pytest.mark.sample(1)
 def test_a_phone_has_no_scroll_to_the_side(page: Page, server: str, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server}/causes?view={view}")
+    page.goto(f"{server}/causes?view={view}&pair=I+love+coding+in+python.")
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=60_000)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
     until(page, "document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")

@@ -1,4 +1,4 @@
-"""A corpus in a real browser: searched, its map moved, zoomed and encircled, by mouse and by keys."""
+"""A corpus in a real browser: searched, its map moved, zoomed and rows of it selected, by mouse and by keys."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_a_hit_is_opened_on_another_page(page: Page, server: str) -> None:
     expect(page.get_by_label("Text", exact=True)).to_have_value(re.compile(r"on day \d+\.$"))
 
 
-def test_the_map_is_zoomed_encircled_and_taken_away(page: Page, server: str, tmp_path: Path) -> None:
+def test_the_map_is_zoomed_and_what_is_selected_is_downloaded(page: Page, server: str, tmp_path: Path) -> None:
     page.goto(f"{server}/corpus?corpus=made&view=Map&coloured=topic")
     stage, status = page.locator(STAGE), page.locator(".corpus-map .status")
     expect(status).to_contain_text("400 of 400 rows in sight", timeout=3 * WAIT_MS)
@@ -33,11 +33,11 @@ def test_the_map_is_zoomed_encircled_and_taken_away(page: Page, server: str, tmp
     expect(page).to_have_url(re.compile("area="))
     expect(status).not_to_contain_text("400 of 400")
     page.keyboard.press("b")
-    expect(page.get_by_text(re.compile("^[0-9]+ rows? encircled$"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^[0-9]+ rows? selected$"))).to_be_visible()
     page.keyboard.press("0")
     expect(status).to_contain_text("400 of 400 rows in sight")
     page.get_by_role("button", name="Clear").click()
-    expect(page.get_by_text(re.compile("encircled$"))).to_have_count(0)
+    expect(page.get_by_text(re.compile("selected$"))).to_have_count(0)
     page.get_by_role("button", name="Lasso").click()
     box = stage.bounding_box()
     assert box is not None
@@ -47,7 +47,7 @@ def test_the_map_is_zoomed_encircled_and_taken_away(page: Page, server: str, tmp
     for x, y in ((right, top), (right, bottom), (left, bottom)):
         page.mouse.move(x, y, steps=4)
     page.mouse.up()
-    expect(page.get_by_text("400 rows encircled")).to_be_visible()
+    expect(page.get_by_text("400 rows selected")).to_be_visible()
     with page.expect_download() as begun:
         page.locator(".st-key-corpus_plane_rows_csv button").click()
     saved = tmp_path / begun.value.suggested_filename

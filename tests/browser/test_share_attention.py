@@ -142,7 +142,7 @@ def test_places_in_a_text_are_forgotten_with_the_text(page: Page, server: str) -
     text.fill("The bank of the river lends nothing.")
     text.press("Control+Enter")
     expect(page).to_have_url(f"{server}/attention?look=order-entropy")
-    expect(page.get_by_role("button", name="Whole map")).to_be_hidden()
+    expect(page.get_by_role("button", name="Show all")).to_be_hidden()
 
 
 def test_a_clicked_cell_of_a_heatmap_is_in_the_link(fresh: Fresh, server: str, page: Page) -> None:

@@ -69,7 +69,7 @@ def test_each_cell_is_the_normalised_effect_of_its_own_run() -> None:
 
 def test_texts_that_cannot_be_patched_say_why() -> None:
     runs, tokenizer = tiny_runs("bert"), opened("bert")[1]
-    with pytest.raises(TextError, match=r"tokens and 4 tokens; only texts of equally many"):
+    with pytest.raises(TextError, match=r"tokens and 4 tokens\. Both texts must have the same number of tokens"):
         patches(runs, tokenize(tokenizer, "the bank"))
     with pytest.raises(TextError, match="no difference"):
         patches(runs, runs.target.tokens)

@@ -1,14 +1,18 @@
 """A target's name: what it asks for, which model it opens, and one sentence for what is none."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
-from bertviz_core.causes.requests import TargetRequest, open_target, target_request
+from bertviz_core.causes.requests import TargetRequest, needed_task, open_target, own_answer, target_request
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.sources import folder_source
-from tests.helpers.tiny_heads import SETTINGS, save_tiny_head
-from tests.helpers.tiny_models import PAIR, TEXT
+from bertviz_core.trace.tokenization import tokenize
+from tests.helpers.tiny_heads import SETTINGS, save_tiny_head, tiny_head
+from tests.helpers.tiny_models import PAIR, TEXT, save_tiny
 
 
 @pytest.mark.parametrize(
@@ -18,6 +22,7 @@ from tests.helpers.tiny_models import PAIR, TEXT
         ("cosine", True, TargetRequest("cosine"), None),
         ("class:very: good", False, TargetRequest("class", "very: good"), "sequence-classification"),
         ("class:is another sentence", True, TargetRequest("class", "is another sentence"), "next-sentence"),
+        ("tag:B-PER@0", False, TargetRequest("tag", "B-PER", (0,)), "token-classification"),
         ("word:a@b@12", False, TargetRequest("word", "a@b", (12,)), "masked-lm"),
         ("answer", True, TargetRequest("answer"), "question-answering"),
         ("answer:3-5", True, TargetRequest("answer", "", (3, 5)), "question-answering"),
@@ -40,6 +45,8 @@ def test_a_name_is_read(name: str | None, pair: bool, request_: TargetRequest, t
         ("answer", False, "second text"),
         ("cosine:x", True, "is no target"),
         ("class:", True, "is no target"),
+        ("tag:B-PER", True, "is no target"),
+        ("tag:@3", True, "is no target"),
         ("word:bank", True, "is no target"),
         ("word:@3", True, "is no target"),
         ("word:bank@x", True, "is no target"),
@@ -72,3 +79,43 @@ def test_a_target_is_opened_by_its_name(tmp_path: Path) -> None:
     ):
         with pytest.raises(BertvizError, match=words):
             open_target(source, SETTINGS, TEXT, PAIR, name, measure)
+
+
+def logits(own: Any, tokenizer: Any, text: str) -> np.ndarray:
+    """What transformers itself says of the text."""
+    with torch.no_grad():
+        found: np.ndarray = own(**tokenizer.tokenizer(text, return_tensors="pt")).logits[0].numpy()
+    return found
+
+
+def test_a_head_answers_with_its_likeliest_class_tag_or_word() -> None:
+    head, tokenizer, own = tiny_head("bert", "sequence-classification", num_labels=4)
+    best = int(logits(own, tokenizer, TEXT).argmax())
+    assert own_answer(head, tokenizer, tokenize(tokenizer, TEXT)) == f"class:LABEL_{best}"
+    head, tokenizer, own = tiny_head("bert", "token-classification", num_labels=5)
+    inside = logits(own, tokenizer, TEXT)[1:-1]
+    shares = np.exp(inside) / np.exp(inside).sum(axis=1, keepdims=True)
+    place, best = (int(each) for each in np.unravel_index(shares.argmax(), shares.shape))
+    assert own_answer(head, tokenizer, tokenize(tokenizer, TEXT)) == f"tag:LABEL_{best}@{place + 1}"
+    head, tokenizer, own = tiny_head("bert", "masked-lm")
+    word = tokenizer.tokenizer.convert_ids_to_tokens(int(logits(own, tokenizer, "my [MASK] pet")[2].argmax()))
+    assert own_answer(head, tokenizer, tokenize(tokenizer, "my [MASK] pet")) == f"word:{word}@2"
+    assert own_answer(head, tokenizer, tokenize(tokenizer, TEXT)) == "word:python@5"
+
+
+def test_one_text_without_a_target_is_asked_for_the_models_own_answer(tmp_path: Path) -> None:
+    for task, kind in (
+        ("sequence-classification", "class:"),
+        ("token-classification", "tag:"),
+        ("masked-lm", "word:"),
+        ("pretraining", "word:"),
+    ):
+        source = folder_source(task, save_tiny_head("bert", task, tmp_path / task))
+        assert open_target(source, SETTINGS, TEXT, None).name.startswith(kind)
+        assert open_target(source, SETTINGS, TEXT, PAIR).name == "cosine"
+        assert needed_task(source, None, True) is None
+    base = folder_source("base", save_tiny("bert", tmp_path / "base"))
+    answers = folder_source("answers", save_tiny_head("bert", "question-answering", tmp_path / "answers"))
+    for source in (base, answers):
+        with pytest.raises(TextError, match="No target was named"):
+            open_target(source, SETTINGS, TEXT, None)

@@ -72,6 +72,10 @@ def test_what_is_no_direction_is_told(tmp_path: Path) -> None:
     (tmp_path / "cut.npy").write_bytes((tmp_path / "map.npy").read_bytes()[:40])
     (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04")
     os.mkfifo(tmp_path / "pipe.npy")
-    for name in (*files, "text.npy", "cut.npy", "zip.npy", "pipe.npy", "nowhere.npy"):
+    right = (tmp_path / "map.npy").read_bytes()
+    headers = {"open.npy": b"(2, 2 ", "text-shape.npy": b"'2, 2'", "open-text.npy": b"('2, 2", "minus.npy": b"(-2,) "}
+    for name, shape in headers.items():
+        (tmp_path / name).write_bytes(right.replace(b"(2, 2)", shape))
+    for name in (*files, *headers, "text.npy", "cut.npy", "zip.npy", "pipe.npy", "nowhere.npy"):
         with pytest.raises(TextError, match="is no vector of numbers|cannot be read"):
             file_direction(str(tmp_path / name))

@@ -15,6 +15,7 @@ from bertviz_core.causes.targets import (
     class_target,
     cosine_target,
     probe_target,
+    tag_target,
     word_target,
 )
 from bertviz_core.errors import TextError
@@ -59,6 +60,23 @@ def test_a_class_is_that_of_transformers_own_head(measure: Any) -> None:
     }
     assert clean(target)[0] == pytest.approx(expected[measure], abs=1e-5)
     assert target.unit == ("probability" if measure == "probability" else "logit")
+
+
+@pytest.mark.parametrize("measure", ["logit", "probability", "margin"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
+def test_a_tag_is_that_of_transformers_own_head(family: str, measure: Any) -> None:
+    head, tokenizer, own = tiny_head(family, "token-classification", num_labels=5)
+    target = tag_target(head, tokenize(tokenizer, TEXT), "LABEL_3", 4, measure)
+    with torch.no_grad():
+        logits = own(input_ids=torch.tensor(target.tokens.input_ids[None])).logits[0, 4]
+    expected = {
+        "logit": float(logits[3]),
+        "probability": float(logits.softmax(dim=0)[3]),
+        "margin": float(logits[3]) - max(float(logits[each]) for each in (0, 1, 2, 4)),
+    }
+    assert clean(target)[0] == pytest.approx(expected[measure], abs=1e-5)
+    assert target.unit == ("probability" if measure == "probability" else "logit")
+    assert target.title == f"{measure} of 'LABEL_3' at token 4"
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "mpnet"])
@@ -128,10 +146,12 @@ def test_a_probe_is_its_weights_times_the_pooled_states() -> None:
 
 def targets() -> dict[str, Callable[[], Target]]:
     classes, tokenizer, _ = tiny_head("bert", "sequence-classification", **CLASSES)
+    tags, tag_tokenizer, _ = tiny_head("bert", "token-classification", num_labels=5)
     words, word_tokenizer, _ = tiny_head("bert", "masked-lm")
     answers, answer_tokenizer, _ = tiny_head("bert", "question-answering")
     return {
         "class": lambda: class_target(classes, tokenize(tokenizer, TEXT), "LABEL_1", "margin"),
+        "tag": lambda: tag_target(tags, tokenize(tag_tokenizer, TEXT, PAIR), "LABEL_4", 7, "margin"),
         "word": lambda: word_target(words, word_tokenizer, tokenize(word_tokenizer, TEXT), "bank", 2),
         "answer": lambda: answer_target(answers, answer_tokenizer, TEXT, PAIR, (9, 10)),
         "cosine": lambda: cosine_target(words.base, word_tokenizer, TEXT, PAIR, SentencePlan("mean")),
@@ -171,6 +191,11 @@ def test_what_does_not_exist_is_told() -> None:
     words, word_tokenizer, _ = tiny_head("bert", "masked-lm")
     with pytest.raises(TextError, match=r"no class 'joy' in .*'LABEL_0', 'LABEL_1'"):
         class_target(head, tokenize(tokenizer, TEXT), "joy")
+    tags, tag_tokenizer, _ = tiny_head("bert", "token-classification", num_labels=5)
+    with pytest.raises(TextError, match=r"no class 'joy' in"):
+        tag_target(tags, tokenize(tag_tokenizer, TEXT), "joy", 2)
+    with pytest.raises(TextError, match="no token 60"):
+        tag_target(tags, tokenize(tag_tokenizer, TEXT), "LABEL_1", 60)
     with pytest.raises(TextError, match="no token 60"):
         word_target(words, word_tokenizer, tokenize(word_tokenizer, TEXT), "bank", 60)
     with pytest.raises(TextError, match="'pythons' has 2 pieces"):

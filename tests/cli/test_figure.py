@@ -32,6 +32,7 @@ from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, 
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
+from tests.helpers.scales import scale_faults
 from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
@@ -60,9 +61,9 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     "components": ((), ("parameters", {"view": "Components"})),
     "models": (TEACHING_SIZES, ("parameters", {"view": "Compare models"})),
     "layer --layer 1": ((TEXT,), ("architecture", {"view": "One layer", "layer": "1"})),
-    "cost": ((TEXT,), ("architecture", {"architecture": "Cost"})),
-    "memory --set holding=Training": ((), ("architecture", {"architecture": "Cost", "holding": "Training"})),
-    "design": ((), ("architecture", {"architecture": "Encoder or decoder"})),
+    "cost": ((TEXT,), ("architecture", {"view": "Cost"})),
+    "memory --set holding=Training": ((), ("architecture", {"view": "Cost", "holding": "Training"})),
+    "design": ((), ("architecture", {"view": "Encoder or decoder"})),
     "load-report --task masked-lm": ((), ("checkpoint", {"load_task": "masked-lm"})),
     "task-head --task token-classification --set labels=5": (
         (),
@@ -96,7 +97,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (TEXT,),
         ("representations", {"view": "Values", "layer": "embeddings", "from": "7", "window": "32"}),
     ),
-    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "against the layer before"})),
+    "norms --map change": ((TEXT,), ("representations", {"view": "Change", "map": "change in each layer"})),
     "norms": ((TEXT,), ("representations", {"view": "Change", "map": "vector length"})),
     "similarity --layer 3": ((TEXT,), ("representations", {"view": "Token similarity", "layer": "2"})),
     "input": ((TEXT,), ("representations", {"view": "Input"})),
@@ -237,6 +238,9 @@ def test_a_file_has_the_picture_of_the_page(
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     done = run(name, address.get("model", MODEL), *given, *options, "-o", str(tmp_path / "a.svg"))
     assert done.returncode == 0, done.stderr
+    said = re.search(r"Colours: ([^<]*)\.</desc>", (tmp_path / "a.svg").read_text(encoding="utf-8"))
+    for theme in (theme_named("light", pixels) for pixels in (WIDTHS[0], WIDTHS[-1])):
+        assert not scale_faults(taken[0].drawn(theme), said[1] if said else "")
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
     monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(words_cache, "PATIENCE_S", 120.0)
@@ -419,7 +423,7 @@ def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: 
     assert root.find(f"{SVG}rect").attrib["fill"] == DARK.paper  # type: ignore[union-attr]  # a missing one fails too
     assert not list(root.iter(f"{SVG}script")) + list(root.iter(f"{SVG}img"))
     content = png.read_bytes()
-    assert struct.unpack(">II", content[16:24]) == (1400, round(2 * height))
+    assert struct.unpack(">II", content[16:24]) == (1600, round(1600 / 700 * height))
     assert b"iTXtDescription\0" in content
     assert EVIL.encode() in content
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bertviz_core import __version__
 from bertviz_core.cli import app, serve
 from tests.cli.conftest import Command
 
@@ -68,3 +69,26 @@ def test_without_its_packages_one_sentence_says_what_to_install(
 def test_a_port_is_a_number_that_a_port_can_have(port: str, command: Command, asked: list[list[str]]) -> None:
     done = command("serve", "--port", port)
     assert (done.returncode, len(done.stderr.splitlines()), asked) == (2, 1, [])
+
+
+@pytest.mark.parametrize("option", ["--install-completion", "--verison", "-x", "--port=8600x"])
+def test_an_option_that_is_nobody_s_is_one_sentence_and_nothing_is_served(
+    option: str, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["inside-bert", option])
+    with pytest.raises(SystemExit) as end:
+        app.inside_bert()
+    assert (end.value.code, asked) == (2, [])
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert said.rstrip().endswith("See --help.")
+
+
+def test_the_version_is_that_of_the_package(
+    asked: list[list[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["inside-bert", "--version"])
+    with pytest.raises(SystemExit) as end:
+        app.inside_bert()
+    assert (end.value.code or 0, asked) == (0, [])
+    assert capfd.readouterr().out == f"inside-bert {__version__}\n"

@@ -82,6 +82,15 @@ def test_vectors_in_a_pipe_are_made_again_from_the_shards(tmp_path: Path) -> Non
     np.testing.assert_array_equal(corpus.vectors(), expected)
 
 
+@pytest.mark.parametrize("shape", [b"(1301, 7 ", b"'1301, 7'", b"('1301, 7", b"(-301, 7)", b"(True, 7)"])
+def test_vectors_whose_header_lies_are_made_again_from_the_shards(tmp_path: Path, shape: bytes) -> None:
+    corpus = made_corpus(tmp_path)
+    expected = np.array(corpus.vectors())
+    path = tmp_path / VECTORS_FILE
+    path.write_bytes(path.read_bytes().replace(b"(1301, 7)", shape))
+    np.testing.assert_array_equal(corpus.vectors(), expected)
+
+
 def test_shards_smaller_than_their_vectors_are_refused(tmp_path: Path) -> None:
     """Equal vectors as a dictionary: the map of all of them would be many times the folder."""
     made_corpus(tmp_path)

@@ -60,7 +60,10 @@ PIECES = (
     *("\u202e".encode(), "١".encode(), b"PAR1", b"null", b"a" * 3_000),
 )
 """What is put between the bytes of a file."""
-MOST_CHANGES, MOST_DEPTH = 4, 40
+RUNS = (b"a", b" ", b"9", b".", b"[", b"(", b"-", b"\\", b"\n", b"#", b"a@", b"a.", b"a:", b"//", b"\xc3\xa9", b"&amp;")
+"""What is repeated without end: what a reader takes in more than one way shows there how long that takes."""
+RUN_NBYTES = (5_000, 50_000, 200_000)
+MOST_CHANGES, MOST_DEPTH, LONG_SHARE = 4, 40, 0.03
 
 
 def changed_json(rng: Random, value: Any) -> Any:
@@ -80,6 +83,8 @@ def changed_json(rng: Random, value: Any) -> Any:
                 holder[key] = [holder[key]] if rng.random() < 0.5 else {"a": holder[key]}
         elif kind == 3 and isinstance(holder[key], list) and len(holder[key]) < 1_000:
             holder[key] = holder[key] * rng.choice((2, 50))
+        elif rng.random() < LONG_SHARE:
+            holder[key] = repeated(rng, rng.choice(RUNS)).decode()
         else:
             holder[key] = deepcopy(rng.choice(VALUES))
     return copy
@@ -98,11 +103,18 @@ def changed_bytes(rng: Random, raw: bytes) -> bytes:
             del content[place:end]
         elif kind == 2:
             content[place:place] = content[place:end] * rng.choice((1, 3, 100))
+        elif rng.random() < LONG_SHARE:
+            content[place:place] = repeated(rng, rng.choice(RUNS))
         elif kind == 3:
             content[place:end] = rng.choice(PIECES)
         else:
             content[place:place] = rng.choice(PIECES)
     return bytes(content[: rng.randrange(len(content) + 1)] if rng.random() < 0.05 else content)
+
+
+def repeated(rng: Random, piece: bytes) -> bytes:
+    """A piece as often as a run of five thousand to two hundred thousand bytes takes."""
+    return piece * (rng.choice(RUN_NBYTES) // len(piece))
 
 
 def _place(rng: Random, value: Any) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """What is tried: each target reads what a stranger brings, one made-up case after another.
 
 A target is made once, with a folder of its own, and then asked for case after case. A case that is refused with a
-BertvizError has passed, one that ends in anything else has not.
+BertvizError has passed, one that ends in anything else or takes too long has not.
 """
 
 import io
@@ -9,36 +9,39 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from bertviz_core.architecture.facts.derive import model_facts
-from bertviz_core.corpus.folder import open_corpus
+from bertviz_core.causes.requests import target_request
+from bertviz_core.causes.states import file_direction
+from bertviz_core.errors import TextError
 from bertviz_core.models.safetensors.folder import read_header
 from bertviz_core.models.sources import resolve
 from bertviz_core.parameters.ledger import source_ledger
-from bertviz_core.predictions.labelled.probe import ABOUT, probe_bytes, read_probe
+from bertviz_core.predictions.labelled.probe import ABOUT, introduction, probe_bytes, read_probe
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.sentences.reading.files import read_upload
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
+from tests.fuzz.cases import Brought, Case
+from tests.fuzz.corpora import indexes, manifests, nbytes_of, shards, vectors
 from tests.fuzz.mutations import changed_bytes, changed_json
 from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
-from tests.helpers.made_corpora import MANIFEST, made_corpus
 from tests.helpers.tiny_models import save_tiny
 from ui import arrival
-from ui.address import whole
+from ui.address import TYPED, whole
 from ui.lessons.reading import lesson_file, lesson_names, read_lesson
+from ui.widgets.formatting import escape_markdown
 
-Case = Callable[[Random], None]
 PAGES = sorted({page for page, _ in VIEWS})
 LESSONS = sorted((Path(__file__).parents[2] / "ui" / "lessons").glob("*.yaml"))
 HEADER = {
@@ -56,6 +59,10 @@ TABLES = {
     "list.txt": "One.\nTwo.\né\n".encode(),
     "list.parquet": written(pa.table(ROWS)),
 }
+LONG = "a" * 200_000
+NAMED = ("cosine", "class:good", "word:bank@3", "answer:2-4", "probe:mine.zip@a", "state:1,2,3", "direction:1,2,A->B")
+PAGE_S = 30.0
+"""Seconds of the processor that a page may take, on which models run; what a page before began still may, too."""
 
 
 def local_settings(folder: Path) -> Settings:
@@ -66,7 +73,7 @@ def local_settings(folder: Path) -> Settings:
 def headers(folder: Path) -> Case:
     """Safetensors files and lists of shards."""
 
-    def case(rng: Random) -> None:
+    def case(rng: Random) -> Brought:
         raw = json.dumps(changed_json(rng, HEADER) if rng.random() < 0.6 else HEADER).encode()
         file = struct.pack("<Q", len(raw)) + raw + bytes(PAYLOAD_NBYTES)
         (folder / "model.safetensors").write_bytes(changed_bytes(rng, file) if rng.random() < 0.5 else file)
@@ -75,7 +82,7 @@ def headers(folder: Path) -> Case:
         if rng.random() < 0.3:
             shards = {"weight_map": dict.fromkeys(HEADER, "model.safetensors")}
             index.write_text(json.dumps(changed_json(rng, shards)))
-        read_header(folder)
+        return Brought(nbytes_of(folder), lambda: read_header(folder))
 
     return case
 
@@ -85,13 +92,16 @@ def configs(folder: Path) -> Case:
     settings, model = local_settings(folder), folder / "mine"
     model.mkdir()
 
-    def case(rng: Random) -> None:
-        config: Any = changed_json(rng, tiny.tiny_config(rng.choice(sorted(tiny.CONFIGS))))
-        raw = json.dumps(config).encode()
-        (model / "config.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.2 else raw)
+    def read() -> None:
         source = resolve("mine", settings)
         source_ledger(source, settings)
         model_facts(source.name, source.config)
+
+    def case(rng: Random) -> Brought:
+        config: Any = changed_json(rng, tiny.tiny_config(rng.choice(sorted(tiny.CONFIGS))))
+        raw = json.dumps(config).encode()
+        (model / "config.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.2 else raw)
+        return Brought(nbytes_of(model), read)
 
     return case
 
@@ -101,13 +111,17 @@ def tokenizers(folder: Path) -> Case:
     settings, model = local_settings(folder), save_tiny("bert", folder / "mine")
     right = {name: (model / name).read_bytes() for name in ("tokenizer.json", "tokenizer_config.json")}
 
-    def case(rng: Random) -> None:
+    def case(rng: Random) -> Brought:
         for name, raw in right.items():
             kind = rng.random()
             whole_json = json.dumps(changed_json(rng, json.loads(raw))).encode()
             (model / name).write_bytes(whole_json if kind < 0.6 else changed_bytes(rng, raw) if kind < 0.8 else raw)
-        tokenizer = load_tokenizer(resolve("mine", settings), settings)
-        tokenize(tokenizer, rng.choice(TEXTS), rng.choice((None, *TEXTS)))
+        text, pair = rng.choice((*TEXTS, LONG)), rng.choice((None, *TEXTS))
+
+        def read() -> None:
+            tokenize(load_tokenizer(resolve("mine", settings), settings), text, pair)
+
+        return Brought(nbytes_of(model) + len(text), read)
 
     return case
 
@@ -117,17 +131,25 @@ def addresses(folder: Path) -> Case:
     names = sorted(parameters())
     opened_by("overview", {})  # what is imported then is no part of a case
 
-    def case(rng: Random) -> None:
-        value = rng.choice(HOSTILE)
-        text = changed_bytes(rng, str(value).encode()).decode("utf-8", "replace")
+    def value_read(text: str) -> None:
         number = whole(text)
         assert number is None or 0 <= number < 10**9
         assert all(isinstance(each, list) for each in arrival.left_query(text).values())
-        if rng.random() < 0.02:
-            page, view = rng.choice(VIEWS)
-            query = {name: rng.choice((*HOSTILE, text)) for name in rng.sample(names, 60)}
-            at = opened_by(page, {**query, "view": view, **({"arrive": text} if rng.random() < 0.1 else {})})
+        escape_markdown(text)
+
+    def case(rng: Random) -> Brought:
+        text = changed_bytes(rng, str(rng.choice(HOSTILE)).encode()).decode("utf-8", "replace")
+        if rng.random() >= 0.02:
+            return Brought(len(text), lambda: value_read(text))
+        page, view = rng.choice(VIEWS)
+        query = {name: rng.choice((*HOSTILE, text)) for name in rng.sample(names, 60)}
+        query |= {"view": view, rng.choice(sorted(TYPED)): LONG, **({"arrive": text} if rng.random() < 0.1 else {})}
+
+        def read() -> None:
+            at = opened_by(page, query)
             assert not at.exception, (page, view, [each.value for each in at.exception])
+
+        return Brought(len(str(query)), read, PAGE_S)
 
     return case
 
@@ -136,12 +158,17 @@ def uploads(folder: Path) -> Case:
     """Tables and lists, as visitors hand them over."""
     settings = local_settings(folder)
 
-    def case(rng: Random) -> None:
+    def case(rng: Random) -> Brought:
         name = rng.choice(sorted(TABLES))
         data = changed_bytes(rng, TABLES[name])
         other = changed_bytes(rng, name.encode()).decode("utf-8", "replace") if rng.random() < 0.1 else name
-        table = read_upload(other, data, settings, rng.choice((None, None, "text", "number", "none")))
-        assert len(table.sentences) == len(table.rows)
+        column = rng.choice((None, None, "text", "number", "none"))
+
+        def read() -> None:
+            table = read_upload(other, data, settings, column)
+            assert len(table.sentences) == len(table.rows)
+
+        return Brought(len(data) + len(other), read)
 
     return case
 
@@ -150,11 +177,16 @@ def lessons(folder: Path) -> Case:
     """Lessons whose files and names are made up."""
     right = [path.read_bytes() for path in LESSONS]
 
-    def case(rng: Random) -> None:
+    def case(rng: Random) -> Brought:
         (folder / "mine.yaml").write_bytes(changed_bytes(rng, rng.choice(right)))
-        lesson_names([folder])
-        read_lesson(lesson_file("mine", [folder]), PAGES)
-        lesson_file(changed_bytes(rng, b"mine").decode("utf-8", "replace"), [folder])
+        name = changed_bytes(rng, b"mine").decode("utf-8", "replace")
+
+        def read() -> None:
+            lesson_names([folder])
+            read_lesson(lesson_file("mine", [folder]), PAGES)
+            lesson_file(name, [folder])
+
+        return Brought(nbytes_of(folder) + len(name), read)
 
     return case
 
@@ -166,31 +198,53 @@ def probes(folder: Path) -> Case:
     with zipfile.ZipFile(io.BytesIO(right)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
 
-    def case(rng: Random) -> None:
+    def case(rng: Random) -> Brought:
         data = io.BytesIO()
         with zipfile.ZipFile(data, "w") as archive:
             for name, raw in parts.items():
                 other = json.dumps(changed_json(rng, json.loads(raw))).encode() if name == ABOUT else raw
                 archive.writestr(name, changed_bytes(rng, other) if rng.random() < 0.3 else other)
-        read_probe("mine.zip", changed_bytes(rng, right) if rng.random() < 0.3 else data.getvalue())
+        file = changed_bytes(rng, right) if rng.random() < 0.3 else data.getvalue()
+
+        def read() -> None:
+            probe = read_probe("mine.zip", file)
+            escape_markdown(" ".join((introduction(probe), *probe.classes))).encode()
+
+        return Brought(len(file), read)
 
     return case
 
 
-def manifests(folder: Path) -> Case:
-    """What a corpus folder says of itself, and filters of its rows."""
-    made_corpus(folder / "mine")
-    right = msgspec.to_builtins(MANIFEST)
+def directions(folder: Path) -> Case:
+    """Files of one vector, and targets as an address or a command names them."""
+    path = folder / "mine.npy"
+    np.save(path, np.arange(6, dtype=np.float32))
+    right = path.read_bytes()
 
-    def case(rng: Random) -> None:
-        raw = json.dumps(changed_json(rng, right) if rng.random() < 0.7 else right).encode()
-        (folder / "mine" / "manifest.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.3 else raw)
-        open_corpus(folder / "mine").mask(changed_bytes(rng, b"year=2003").decode("utf-8", "replace"))
+    def case(rng: Random) -> Brought:
+        raw = changed_bytes(rng, right)
+        path.write_bytes(raw)
+        named = changed_bytes(rng, rng.choice(NAMED).encode()).decode("utf-8", "replace")
+
+        def read() -> None:
+            with suppress(TextError):
+                target_request(named, has_pair=True)
+            with suppress(TextError):
+                file_direction(named)
+            vector = file_direction(str(path))
+            assert vector.ndim == 1
+            assert vector.dtype == np.float64
+
+        return Brought(len(raw) + len(named), read)
 
     return case
 
 
 TARGETS: Mapping[str, Callable[[Path], Case]] = {
-    each.__name__: each for each in (headers, configs, tokenizers, addresses, uploads, lessons, probes, manifests)
+    each.__name__: each
+    for each in (
+        *(headers, configs, tokenizers, addresses, uploads, lessons, probes, directions),
+        *(manifests, shards, vectors, indexes),
+    )
 }
 """Name -> what makes the target in a folder of its own."""

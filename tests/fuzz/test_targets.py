@@ -1,16 +1,19 @@
 """The fuzzing command: every target reads a few cases, and a case that fails is seen."""
 
 import random
+import re
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from bertviz_core.errors import TextError
+from tests.fuzz.cases import Brought, fault, random_of
 from tests.fuzz.mutations import VALUES, changed_bytes, changed_json
 from tests.fuzz.targets import HEADER, TARGETS
-from tests.fuzz.worker import fault, random_of
 
-CASES = 3
+CASES, CASES_PLANTED = 3, 1_000
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -23,15 +26,36 @@ def test_every_target_reads_its_cases(name: str, tmp_path: Path, monkeypatch: py
 
 def test_a_refusal_in_a_sentence_is_no_fault_and_all_else_is_one() -> None:
     def raising(error: Exception) -> str:
-        def case(_: random.Random) -> None:
+        def read() -> None:
             raise error
 
-        return fault(case, random.Random(0))
+        return fault(lambda _: Brought(1, read), random.Random(0))
 
     assert raising(TextError("The list has no sentence; type one.")) == ""
     assert raising(TextError("")) == "a refusal without words"
     assert raising(KeyError("entry")).startswith("KeyError in test_targets.py:")
     assert raising(RecursionError()).startswith("RecursionError")
+
+
+def test_a_reader_that_takes_time_as_the_square_of_its_input_is_found() -> None:
+    """The processor's time counts, so a busy machine finds no other cases than an idle one."""
+
+    def linear(raw: bytes) -> int:
+        return raw.count(b"x!")
+
+    def quadratic(raw: bytes) -> object:
+        return re.search(rb"[a-z0-9+.-]*!", raw)
+
+    def found(read: Callable[[bytes], object]) -> list[str]:
+        def case(rng: random.Random) -> Brought:
+            raw = changed_bytes(rng, b"one unbroken word")[:50_000]
+            return Brought(len(raw), lambda: read(raw))
+
+        return list(islice(filter(None, (fault(case, random_of("planted", 0, at)) for at in range(CASES_PLANTED))), 1))
+
+    assert found(linear) == []
+    (words,) = found(quadratic)
+    assert re.fullmatch(r"[\d.]+ s of the processor for [\d,]+ bytes; at most [\d.]+", words)
 
 
 def test_a_case_is_the_same_each_time_and_no_other() -> None:

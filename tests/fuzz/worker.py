@@ -6,14 +6,12 @@ import json
 import os
 import resource
 import sys
-import traceback
 from contextlib import suppress
 from pathlib import Path
-from random import Random
 from time import monotonic
 
-from bertviz_core.errors import BertvizError
-from tests.fuzz.targets import TARGETS, Case
+from tests.fuzz.cases import fault, random_of
+from tests.fuzz.targets import TARGETS
 
 SETTLED_CASES = 200
 """After so many, a target holds what it keeps."""
@@ -21,24 +19,6 @@ MOST_GROWTH_NBYTES, MOST_JUMP_NBYTES = 256 * 1024**2, 1024**3
 """What a process may grow by after that, and what one case may take."""
 MEMORY_NBYTES = 8 * 1024**3
 """Address space of the process: a case that asks for more fails in it and nowhere else."""
-
-
-def random_of(target: str, seed: int, case: int) -> Random:
-    """The generator of one case, whatever cases ran before it."""
-    return Random(f"{target}/{seed}/{case}")  # noqa: S311  # made to be repeated
-
-
-def fault(run: Case, rng: Random) -> str:
-    """How a case failed, and where; "" where it was read or refused in a sentence."""
-    try:
-        run(rng)
-    except BertvizError as error:
-        return "" if str(error).strip() else "a refusal without words"
-    except Exception as error:  # whatever it is, it is what is looked for
-        own = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
-        where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
-        return f"{type(error).__name__} in {where}: {str(error)[:200]}"
-    return ""
 
 
 def kept_nbytes() -> int:

@@ -11,19 +11,19 @@ OWN_WAY = ("fnet", "markuplm", "splinter")
 
 
 @cache
-def dry_tiny(model_type: str, encoder: bool = False) -> DryModel:
-    """The tiny model of a family without values; of an encoder-decoder model the whole, or the encoder alone."""
-    config = tiny_config(model_type)
-    if encoder and not config.is_encoder_decoder:
-        return dry_tiny(model_type)
-    return dry_model(model_type, config.to_dict(), encoder=encoder)
+def dry_tiny(model_type: str, task: str = "base") -> DryModel:
+    """The tiny model of a family without values, with the head of a task."""
+    return dry_model(model_type, tiny_config(model_type).to_dict(), task)
+
+
+def eager(model: Any) -> Any:
+    """A model whose attention is computed step by step from now on."""
+    if model.config.model_type not in OWN_WAY:
+        model.set_attn_implementation("eager")
+    return model
 
 
 @cache
 def eager_tiny(model_type: str) -> Any:
-    """A real tiny model whose attention is computed step by step; of an encoder-decoder model the encoder."""
-    model = tiny_model(model_type)
-    model = model.get_encoder() if model.config.is_encoder_decoder else model
-    if model_type not in OWN_WAY:
-        model.set_attn_implementation("eager")
-    return model
+    """A real tiny model whose attention is computed step by step."""
+    return eager(tiny_model(model_type))

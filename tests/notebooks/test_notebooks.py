@@ -10,11 +10,14 @@ from typing import Any
 import jupytext
 import pytest
 from nbclient import NotebookClient
+from plotly.offline import get_plotlyjs
 
 from bertviz_core.cli.figure.registry import PAGES
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+LARGEST_FIGURE = 2_000_000
+"""Letters of a figure as HTML, far below plotly's own code."""
 SECONDS = 240
 """For one cell, far above what the slowest takes; the notebooks' own assertions check their numbers."""
 
@@ -35,6 +38,12 @@ def test_every_cell_runs(notebook: Any) -> None:
     assert len(figures) >= 2
     for figure in figures:
         assert figure["data"]["application/vnd.plotly.v1+json"]["layout"]["title"]["text"]
+        assert len(figure["data"]["text/html"]) < LARGEST_FIGURE
+        assert re.search(r"<div id=\"[\w-]+\" class=\"plotly-graph-div\"", figure["data"]["text/html"])
+    pages = [
+        output["data"]["text/html"] for cell in code for output in cell.outputs if "text/html" in output.get("data", {})
+    ]
+    assert sum(get_plotlyjs() in each for each in pages) == 1  # plotly's code, once for all figures
 
 
 def test_it_ends_with_the_same_view_in_the_dashboard(notebook: Any) -> None:

@@ -17,7 +17,7 @@ from bertviz_core.text import decimals
 from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, metrics, opened
 from tests.pages.test_causes import HEADS, cells, charts
-from ui.session import TRAINED_PROBE, settings
+from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.views.causes import cache
 
 OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank lends."}
@@ -27,7 +27,7 @@ OWN = {"effect_list": "my own list", "effect_sentences": "A river.\nThe bank len
 @pytest.mark.slow
 def test_the_code_of_each_view_gives_its_numbers(view: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
-    at = opened("causes", view=view, **{f"causes_{key}_explained": "true"})
+    at = opened("causes", view=view, pair=SECOND_TEXT, **{f"causes_{key}_explained": "true"})
     assert not at.exception
     names = run(at.code[0].value)
     if view == "Effects":
@@ -53,7 +53,7 @@ def run(code: str) -> dict[str, Any]:
 @pytest.mark.sample(1)
 def test_the_code_of_many_sentences_gives_its_maps(more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
-    at = opened("causes", view="Many sentences", causes_spread_explained="true", **OWN, **more)
+    at = opened("causes", view="Many sentences", pair=SECOND_TEXT, causes_spread_explained="true", **OWN, **more)
     assert not at.exception
     names = run(at.code[0].value)
     maps = [each["z"] for each in charts(at)["causes_spread"]["data"] if each["type"] == "heatmap"]

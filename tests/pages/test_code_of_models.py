@@ -46,7 +46,7 @@ def tree(at: AppTest, values: Printed) -> None:
     rows = folded(at, "architecture_tree")
     called = rows[(rows["calls"] > 0) & (rows["module"].isin(told.keys()))]
     assert len(called) > len(rows) / 2
-    for name, out in zip(called["module"], called["comes out"], strict=True):
+    for name, out in zip(called["module"], called["output shape"], strict=True):
         if isinstance(told[name][1], tuple):
             assert str(told[name][1]) == out
 

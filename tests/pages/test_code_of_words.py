@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import opened
 from tests.pages.test_words import folded
+from ui.session import SECOND_TEXT
 from ui.views.words import cache
 
 
@@ -22,6 +23,8 @@ from ui.views.words import cache
         ("curves", {"view": "Curves"}),
         ("pairs", {"view": "Pairs"}),
         ("classes", {"view": "Classes", "model": "three", "classes_by": "probability"}),
+        ("classes", {"view": "Classes", "model": "tags", "target_at": "3"}),
+        ("shares", {"model": "tags"}),
     ],
 )
 @pytest.mark.sample(1)
@@ -30,8 +33,14 @@ def test_the_code_of_each_view_gives_its_numbers(
 ) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
     save_tiny_head("bert", "sequence-classification", tmp_path / "three", num_labels=3)
+    save_tiny_head("bert", "token-classification", tmp_path / "tags", num_labels=5)
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
-    at = opened("words", **address, **{f"words_{key}_explained": "true", f"words_{key}_table": "true"})
+    at = opened(
+        "words",
+        **({} if "model" in address else {"pair": SECOND_TEXT}),
+        **address,
+        **{f"words_{key}_explained": "true", f"words_{key}_table": "true"},
+    )
     assert not at.exception
     names: dict[str, Any] = {}
     with redirect_stdout(StringIO()):

@@ -114,10 +114,17 @@ def test_a_search_is_brute_force_and_opens_its_hits_elsewhere(corpus: Corpus) ->
     assert parse_qs(links[-1]["address"].partition("?")[2])["sentences"] == [f"A storm.\n{text}"]
 
 
+def test_an_own_corpus_is_searched_for_its_own_first_text_until_another_is_typed(corpus: Corpus) -> None:
+    asked = opened("corpus", hits="3", corpus_query=str(corpus.column("text")[0].as_py()))
+    for typed in ("", "  "):
+        at = opened("corpus", hits="3", corpus_query=typed)
+        assert at.text_input(key="corpus_query").value == typed
+        assert at.dataframe[0].value["cosine"].tolist() == asked.dataframe[0].value["cosine"].tolist()
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({"corpus_query": "  "}, "There is nothing to look for"),
         ({"corpus_query": "x" * 300_000}, "at most 200,000 are read"),
         ({"where": "nothing"}, "has no equals sign"),
         ({"where": "colour=red"}, "The corpus has no column 'colour'"),
@@ -135,7 +142,7 @@ def test_a_filter_that_leaves_nothing_says_so(corpus: Corpus) -> None:
     assert any("No row has topic=knitting" in said(each.value) for each in at.info)
 
 
-def test_the_map_shows_every_row_and_lists_what_is_encircled(corpus: Corpus) -> None:
+def test_the_map_shows_every_row_and_lists_what_is_selected(corpus: Corpus) -> None:
     def check(at: AppTest, values: Printed) -> None:
         header, rest = picture(at)
         wide, high = header["size"]
@@ -157,7 +164,7 @@ def test_the_map_shows_every_row_and_lists_what_is_encircled(corpus: Corpus) -> 
     zoomed, rest = picture(at)
     assert zoomed["window"] == [left, middle, low, high]
     assert 0 < zoomed["points"] < ROWS
-    assert any(f"{zoomed['points']} rows encircled" in said(each.value) for each in at.markdown)
+    assert any(f"{zoomed['points']} rows selected" in said(each.value) for each in at.markdown)
     assert len(at.dataframe[0].value) == min(zoomed["points"], 200)
     assert "area" in at.query_params
     again = opened("corpus", view="Map", area=str(at.query_params["area"]))

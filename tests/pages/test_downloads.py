@@ -139,7 +139,7 @@ VIEWS = {
     "poolings": View(
         "sentences", {"view": "Poolings"}, (f"sentences-poolings-{MODEL}", f"sentences-pooling-maps-{MODEL}"), SIX
     ),
-    "corpus search": View("corpus", {}, (f"corpus-search-made-{MODEL}",), "“rain all night”"),
+    "corpus search": View("corpus", {"corpus_query": "A storm."}, (f"corpus-search-made-{MODEL}",), "“A storm.”"),
     "corpus map": View(
         "corpus",
         {"view": "Map", "corpus_plane_figure": "true"},

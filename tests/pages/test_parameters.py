@@ -324,14 +324,6 @@ def test_an_unknown_task_is_the_model_as_it_is() -> None:
     assert metrics(bert(task="<b>"))["Total"] == "109,482,240"
 
 
-@pytest.mark.parametrize(
-    ("former", "now"),
-    [("Embedding layer", "Embeddings"), ("First encoder", "Layer 0"), ("Output layer", "Pooler and head")],
-)
-def test_a_link_with_the_former_name_of_a_group_shows_it(former: str, now: str) -> None:
-    assert bert(rows=former).button_group(key="rows").value == now
-
-
 def test_both_classes_are_named_where_they_differ(models_dir: Path) -> None:
     folder = write_model(models_dir / "mine", BROKEN)
     config = json.loads((folder / "config.json").read_text())

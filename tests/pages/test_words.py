@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import (
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+)
 
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.labelled.results import Probe
@@ -33,8 +38,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(**address: str) -> AppTest:
-    """The page, without an error."""
-    at = opened("words", **address)
+    """The page, without an error; of the bundled model, which has no head, with a second text for the cosine."""
+    at = opened("words", **({} if "model" in address else {"pair": SECOND_TEXT}) | address)
     assert not at.exception
     return at
 
@@ -139,9 +144,14 @@ def test_no_method_is_refused_in_a_sentence() -> None:
     assert "choose at least one" in said(at.error[0].value)
 
 
-def test_the_ledger_of_the_example_and_of_two_texts_is_their_cosine() -> None:
-    for address, texts in (({}, EXAMPLE), ({"pair": "A river."}, (TEXT, "A river."))):
-        at = shown(view="Pairs", **address)
+def test_the_ledger_of_the_sidebars_two_texts_is_their_cosine() -> None:
+    at = shown(view="Pairs", pair="")
+    assert "write a second text in the sidebar" in said(at.info[0].value)
+    assert not at.error
+    for button, texts in (("put_example", (TEXT, SECOND_TEXT)), ("put_example_1", EXAMPLE)):
+        at = shown(view="Pairs", pair="")
+        at.button(key=button).click().run()
+        assert (at.session_state["text"], at.session_state["pair"]) == texts
         first, second = map(vector, texts)
         cells = next(each["z"] for each in charts(at)["words_pairs"]["data"] if each["type"] == "heatmap")
         numbers = metrics(at)
@@ -150,9 +160,6 @@ def test_the_ledger_of_the_example_and_of_two_texts_is_their_cosine() -> None:
         terms = float(str(numbers["Reference terms"]).replace("−", "-"))
         assert float(np.sum(cells)) + terms == pytest.approx(float(first @ second), abs=2e-4)
         assert float(numbers["Error of the sum"]) <= 1e-5
-    example = shown(view="Pairs", pair="A river.", pair_texts="a negation")
-    assert metrics(example)["Cosine"] == metrics(shown(view="Pairs"))["Cosine"]
-    assert metrics(example)["Cosine"] != metrics(shown(view="Pairs", pair="A river."))["Cosine"]
 
 
 @pytest.mark.parametrize("measure", ["logit", "probability"])
@@ -232,10 +239,45 @@ def test_a_model_without_classes_is_told_how_to_get_them() -> None:
     assert not at.get("plotly_chart")
 
 
-def test_a_model_without_a_mask_is_told_to_drop_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(save_models(tmp_path)))
-    assert "has no mask token" in said(shown(model="bytes").error[0].value)
-    assert not shown(model="bytes", in_place="nothing").error
+def test_a_model_without_a_mask_drops_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save_models(tmp_path)
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
+    address = {"model": "bytes", "text": "a river", "pair": "the bank"}
+    at = shown(**address, words_shares_table="true", units="tokens")
+    assert not at.error
+    assert "nothing in its place" in told(at)
+    frame = folded(at, "words_shares")
+    dropped = shown(**address, words_shares_table="true", units="tokens", in_place="nothing", method="gradient x input")
+    np.testing.assert_array_equal(folded(dropped, "words_shares")["share"], frame["share"])
+    for asked in ({"view": "Curves"}, {"view": "Pairs"}, {"target": "state"}):
+        at = shown(**address, **asked)
+        assert not at.error
+        assert "no mask token" in said(at.info[0].value)
+
+
+def test_a_tagger_is_asked_for_its_tags(models_dir: Path) -> None:
+    folder = save_tiny_head("bert", "token-classification", models_dir / "tags", num_labels=5)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForTokenClassification.from_pretrained(folder).eval()
+    ids = tokenizer(TEXT)["input_ids"]
+
+    def logits(masked: int | None, place: int) -> np.ndarray:
+        given = [tokenizer.mask_token_id if at == masked else each for at, each in enumerate(ids)]
+        with torch.no_grad():
+            found: np.ndarray = model(input_ids=torch.tensor([given])).logits[0, place].numpy()
+        return found
+
+    at = shown(model="tags", words_shares_table="true", units="tokens", target_at="3")
+    best = int(logits(None, 3).argmax())
+    assert f"Target: **logit of 'LABEL_{best}' at token 3**" in told(at)
+    expected = [float(logits(None, 3)[best] - logits(place, 3)[best]) for place in range(1, len(ids) - 1)]
+    np.testing.assert_allclose(folded(at, "words_shares")["share"], expected, atol=1e-5)
+    at = shown(model="tags", view="Classes", words_classes_table="true", units="tokens", target_at="3")
+    assert "each tag at token 3" in told(at)
+    frame = folded(at, "words_classes")
+    for label in range(5):
+        expected = [float(logits(None, 3)[label] - logits(place, 3)[label]) for place in range(1, len(ids) - 1)]
+        np.testing.assert_allclose(frame[f"share: LABEL_{label}"], expected, atol=1e-5)
 
 
 def test_a_gradient_that_needs_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

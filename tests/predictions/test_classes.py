@@ -15,7 +15,7 @@ from transformers import AutoModelForTokenClassification, pipeline
 from bertviz_core.errors import BertvizError
 from bertviz_core.predictions.classes import class_predictions
 from bertviz_core.predictions.results import STRATEGIES, Entity, Strategy
-from bertviz_core.predictions.tags import entities, tag_predictions
+from bertviz_core.predictions.tags import entities, surest_tag, tag_predictions
 from bertviz_core.trace.tokenization import tokenize
 from tests.helpers.tiny_heads import opened_head, tiny_head
 from tests.helpers.tiny_models import PAIR, TEXT, tiny_config
@@ -116,6 +116,19 @@ def test_bilou_and_iobes_end_where_they_say() -> None:
     assert stretches("B-A I-A L-A U-A U-A O O") == [("A", "i love my"), ("A", "pet"), ("A", "python")]
     assert stretches("S-A B-A E-A B-A I-A O O") == [("A", "i"), ("A", "love my"), ("A", "pet python")]
     assert stretches("I-A I-A B-A I-A O O O") == [("A", "i love"), ("A", "my pet")]
+
+
+def test_the_surest_tag_is_the_likeliest_but_outside() -> None:
+    head, tokenizer, _ = tiny_head("bert", "token-classification", num_labels=3)
+    tokens = tokenize(tokenizer, "i love my pet")
+    (made,) = tag_predictions(head, [tokens])
+    rows = np.array(
+        [[0, 0, 1], [0.9, 0.1, 0], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7], [0.95, 0, 0.05], [0, 0, 1]], dtype=np.float32
+    )  # special tokens first and last
+    made = dataclasses.replace(made, labels=("O", "A", "B"), logits=rows, probabilities=rows)
+    assert surest_tag(made) == ("B", 3)
+    outside = np.tile(np.array([0.8, 0.1, 0.1], dtype=np.float32), (6, 1))
+    assert surest_tag(dataclasses.replace(made, logits=outside, probabilities=outside)) is None
 
 
 def test_a_text_and_its_pair_are_read_apart() -> None:

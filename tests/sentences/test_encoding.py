@@ -25,7 +25,7 @@ from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.pooling_comparison import pooling_comparison
 from bertviz_core.sentences.results import POOLINGS, EdgeTokens, Pooling, SentencePlan
 from bertviz_core.sentences.similarity import similarity_matrix
-from bertviz_core.sentences.store.vectors import FORMER_FILES, SentenceStore
+from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import Settings
 from bertviz_core.trace.run import RUN_LOCK, trace
 from bertviz_core.trace.subwords.made_tokenizers import BYTES, made_tokenizer
@@ -165,16 +165,6 @@ def test_what_was_computed_before_the_end_is_kept(tmp_path: Path, monkeypatch: p
     assert told[-1] == (3, 5)
     found = sentence_vectors(loaded, tokenizer, SENTENCES, plan(), store=store)
     assert (found.from_store, found.computed) == (3, 2)
-
-
-def test_a_former_store_that_was_removed_is_told_once(tmp_path: Path) -> None:
-    _, loaded, tokenizer = bundled()
-    (tmp_path / FORMER_FILES[0]).write_text("of an earlier version")
-    store = SentenceStore(tmp_path, 10**8)
-    first, second = (sentence_vectors(loaded, tokenizer, ["a", "b"], plan(), store=store) for _ in range(2))
-    assert ["was removed" in notice for notice in first.notices] == [True]
-    assert second.notices == ()
-    assert (first.from_store, second.from_store) == (0, 2)
 
 
 def test_another_run_gets_its_turn_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:

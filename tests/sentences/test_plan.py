@@ -323,6 +323,7 @@ def test_a_plan_says_whether_the_checkpoint_asks_for_it(tmp_path: Path) -> None:
     ("file", "content", "words"),
     [
         ("modules.json", [{"type": "x", "path": "1"}] * 101, "lists 101 modules; at most 100 are read"),
+        ("modules.json", [[]] * 300_000, "about 600,000 values; the limit for this kind of file is 2,000"),
         ("config_sentence_transformers.json", {"prompts": {"query": "q" * 10_001}}, "'query' .* 10,000 characters"),
     ],
 )

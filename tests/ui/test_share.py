@@ -86,25 +86,27 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ),
     ("predictions", {"model": "splade-tiny", "view": "Lens", "lens": "entropy", "layer": "embeddings"}, {}),
     ("predictions", {"model": "splade-tiny", "view": "Expanded terms", "terms": "the first text", "shown": 3}, PAIR),
-    ("causes", {"changed_head": "layer 2, head 7"}, {}),
+    ("causes", {"changed_head": "layer 2, head 7"}, PAIR),
     ("causes", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
     ("causes", {"target": "state", "target_layer": "after layer 2", "target_at": 3, "target_dimension": 7}, {}),
     ("causes", {"target": "direction", "target_at": 3}, {"direction_from": "Bad.", "direction_to": "Good."}),
-    ("causes", {"view": "Several heads", "count": 3, "removed_for": "its mean"}, {}),
+    ("causes", {"view": "Several heads", "count": 3, "removed_for": "its mean"}, PAIR),
     (
         "causes",
         {"view": "Several heads", "which": "my choice", "removed_heads": ["layer 0, head 1", "layer 2, head 3"]},
-        {},
+        PAIR,
     ),
     ("causes", {"view": "Patch", "patched": "heads"}, PAIR),
     (
         "causes",
         {"view": "Many sentences", "effect_list": "my own list", "removed_for": "its mean"},
-        {"effect_sentences": "A river.\nA bank."},
+        {"effect_sentences": "A river.\nA bank.", **PAIR},
     ),
-    ("causes", {"view": "Many sentences", "effect_count": "25"}, {}),
+    ("causes", {"view": "Many sentences", "effect_count": "25"}, PAIR),
     ("words", {"units": "tokens", "in_place": "nothing"}, PAIR),
     ("words", {"method": "integrated gradients"}, PAIR),
+    ("words", {"model": "tags", "target_at": 2, "target_class": "LABEL_1", "measure": "margin"}, {}),
+    ("causes", {"model": "tags", "target": "cosine"}, PAIR),
     ("words", {"model": "splade-tiny", "target": "word", "target_at": 2}, {"target_word": "snake"}),
     ("words", {"view": "Curves", "methods": ["leave-one-out", "gradient x input"]}, PAIR),
     (
@@ -118,7 +120,7 @@ VIEWS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         },
         PAIR,
     ),
-    ("words", {"view": "Pairs", "pair_texts": "a negation", "layer": 3}, PAIR),
+    ("words", {"view": "Pairs", "layer": 3}, PAIR),
     ("corpus", {"corpus": "made", "hits": 5, "hit": 2}, {"corpus_query": "A storm.", "where": "source=news"}),
     ("corpus", {"view": "Map", "coloured": "topic"}, {}),
     ("corpus", {"view": "Near duplicates", "alike": "0.9", "group": 2}, {}),
@@ -146,6 +148,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _corpora(corpora: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     models: Path = request.getfixturevalue("models_dir")
     save_tiny_head("bert", "sequence-classification", models / "classes", num_labels=3)
+    save_tiny_head("bert", "token-classification", models / "tags", num_labels=3)
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
     monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)

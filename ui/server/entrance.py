@@ -10,10 +10,12 @@ import logging
 from collections import Counter
 from urllib.parse import urlsplit
 
+from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from streamlit import config
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.runtime import Runtime
 from streamlit.web.server.starlette import starlette_websocket
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
@@ -68,7 +70,7 @@ class Entrance:
             return
         self.coming[session] += nbytes
         try:
-            await self.app(self._as_asked(scope, headers), _in_bytes(receive), _marked(send, path, headers))
+            await self.app(self._as_asked(scope, headers), _readable(receive), _marked(send, path, headers))
         finally:
             self.coming[session] -= nbytes
             self.coming += Counter()  # without those that are through
@@ -187,16 +189,24 @@ def _held() -> dict[str, int]:
     return {name: sum(len(file.data) for file in list(own.values())) for name, own in list(files.items())}
 
 
-def _in_bytes(receive: Receive) -> Receive:
-    """Messages of a session; one in text, which no tab sends and Streamlit cannot read, ends it without a traceback."""
+def _readable(receive: Receive) -> Receive:
+    """Messages of a session; one that no tab sends and Streamlit cannot read ends it without a traceback."""
 
     async def receiving() -> Message:
         message = await receive()
-        if message["type"] == "websocket.receive" and message.get("bytes") is None:
+        if message["type"] == "websocket.receive" and not _is_from_a_tab(message.get("bytes")):
             return {"type": "websocket.disconnect", "code": 1003}
         return message
 
     return receiving
+
+
+def _is_from_a_tab(raw: bytes | None) -> bool:
+    """Whether these are the bytes of one of Streamlit's messages."""
+    try:
+        return raw is not None and BackMsg.FromString(raw).WhichOneof("type") is not None
+    except DecodeError:
+        return False
 
 
 def _marked(send: Send, path: str, headers: Headers) -> Send:

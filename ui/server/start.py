@@ -9,6 +9,7 @@ from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNo
 from bertviz_core.models.device import AUTO, chosen_device, device_kind, device_nbytes
 from bertviz_core.models.hub import HUB_NAME
 from bertviz_core.models.sources import resolve
+from bertviz_core.sandbox.walls import missing
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 from ui.server.preload import strangers_may_come
@@ -107,6 +108,17 @@ def memory_notice(settings: Settings) -> str:
     return (
         f"The limits add up to {_gib(needs)} of memory ({told}), and {place} has {_gib(has)}: lower "
         "INSIDE_BERT_MAX_... (docs/deployment.md, Memory), or a full instance may be ended by the system.\n"
+    )
+
+
+def walls_notice() -> str:
+    """What is to be said in the log of the walls that this system has not; "" where it has all."""
+    names = missing()
+    if not names:
+        return ""
+    return (
+        f"The processes that read strangers' files have limits, and no wall by {' or '.join(names)}, which this system "
+        "does not have: docs/deployment.md (Configuration) says what they can reach.\n"
     )
 
 

@@ -65,6 +65,12 @@ def absent_words(asked: str, pages: Collection[str]) -> str:
         asked: its name in the address.
         pages: titles of the pages, the first one first.
     """
-    near = get_close_matches(asked.lower(), [title.lower() for title in pages], 1)
-    meant = f" Did you mean {near[0].capitalize()}?" if near else ""
+    near = nearest_page(asked, pages)
+    meant = f" Did you mean {near}?" if near else ""
     return f"There is no page {quoted(asked, MOST_CHARACTERS)}; this is {next(iter(pages))}.{meant}"
+
+
+def nearest_page(asked: str, pages: Collection[str]) -> str:
+    """The title that a name in an address comes nearest to; "" where none is near."""
+    titles = {title.lower(): title for title in pages}
+    return next((titles[each] for each in get_close_matches(asked.lower(), titles, 1)), "")

@@ -6,24 +6,19 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.text import shortened
 from ui.session import DEFAULT_TEXT, PAGE, TEACHING_SIZES, model_names, settings
+from ui.widgets.formatting import escape_markdown
 
 AS_IT_IS = "none: as in the checkpoint"
 
+PAIR_HELP = (
+    "Makes a pair: both texts in one input, with a separator between them. A model that was trained on pairs needs "
+    "both: a premise, then its hypothesis."
+)
 T = TypeVar("T", bound=str)
-FORMER_NAMES = {
-    "Same numbers": "One product or twelve",
-    "Why alike?": "Token contributions",
-    "against the layer before": "change in each layer",
-    "against its own input": "cosine to its own input",
-    "length": "vector length",
-    "Embedding layer": "Embeddings",
-    "First encoder": "Layer 0",
-    "Output layer": "Pooler and head",
-    "std": "standard deviation",
-    "whole words": "words",
-}
-"""Former name of an option -> its name now: links and lessons that were written before still open the same view."""
+MOST_QUOTED = 60
+"""Characters of a text that stand on a button which puts it in."""
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 
@@ -47,7 +42,7 @@ def text_inputs(shown: bool = True) -> None:
         height=68,
         persist_state="session",
         placeholder="none",
-        help="Makes a pair: both texts in one input, with a separator between them.",
+        help=PAIR_HELP,
     )
 
 
@@ -60,6 +55,50 @@ def pair() -> str | None:
     """The second text; None where there is none."""
     second = str(st.session_state.get("pair", ""))
     return second if second.strip() else None
+
+
+def needs_pair(what: str, *examples: tuple[str | None, str]) -> bool:
+    """Whether there is no second text; then it is said, and examples are offered.
+
+    Args:
+        what: what asks for two texts, the beginning of a sentence.
+        examples: a first and a second text each; None for a first one that keeps the reader's own.
+    """
+    if pair() is not None:
+        return False
+    way = ", or put in an example" if examples else ""
+    st.info(f"{what}: write a second text in the sidebar{way}.", icon=":material/info:")
+    for place, (first, second) in enumerate(examples):
+        put_text_button(second, first, f"put_example_{place}" if place else "put_example")
+    return True
+
+
+def put_text_button(second: str, first: str | None = None, key: str = "put_example") -> None:
+    """A button that puts texts into the sidebar, and shows them.
+
+    Args:
+        second: the second text.
+        first: the text; None to leave the reader's own.
+        key: of the button.
+    """
+    label = f"Second text: {_quoted(second)}" if first is None else f"Texts: {_quoted(first)} and {_quoted(second)}"
+    st.button(label, key=key, on_click=put_texts, args=(first, second))
+
+
+def put_texts(first: str | None, second: str) -> None:
+    """Put texts into the fields of the sidebar.
+
+    Args:
+        first: the text; None to leave the reader's own.
+        second: the second text.
+    """
+    if first is not None:
+        st.session_state["text"] = first
+    st.session_state["pair"] = second
+
+
+def _quoted(words: str) -> str:
+    return f"“{escape_markdown(shortened(words, MOST_QUOTED))}”"
 
 
 def _take_from_address(key: str, default: str) -> None:
@@ -77,10 +116,7 @@ def model_name() -> str:
 
 
 def choice(label: str, options: Sequence[T], key: str, **more: Any) -> T:
-    """One of a few options, all visible; never none. An address may name an option by its former name."""
-    name = FORMER_NAMES.get(st.query_params.get(key, ""))
-    if name is not None and name in options:
-        st.session_state[key] = st.query_params[key] = name
+    """One of a few options, all visible; never none."""
     option: T | None = st.segmented_control(label, options, default=options[0], required=True, key=key, **BOUND, **more)
     return option or options[0]
 

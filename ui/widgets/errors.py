@@ -6,8 +6,12 @@ from contextlib import contextmanager
 import streamlit as st
 
 from bertviz_core.errors import BertvizError, MissingFilesError, is_out_of_memory
+from ui.components.navigation import PageLink, page_links
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models import download, select
+
+MEANT = "meant_model"
+"""Key of the button for a model that may have been meant."""
 
 
 @contextmanager
@@ -20,6 +24,10 @@ def shown_to_user() -> Iterator[None]:
         st.stop()
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
+        if error.meant:
+            st.button(
+                f"Open {escape_markdown(error.meant)}", on_click=select.choose_model, args=(error.meant,), key=MEANT
+            )
         st.stop()
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
@@ -30,6 +38,18 @@ def shown_to_user() -> Iterator[None]:
             icon=":material/memory:",
         )
         st.stop()
+
+
+def no_such_page(words: str, near: PageLink | None) -> None:
+    """Say that the address named no page, with a link to the one that may have been meant.
+
+    Args:
+        words: what is said.
+        near: that page; None where none is near.
+    """
+    st.info(escape_markdown(words), icon=":material/search_off:")
+    if near is not None:
+        page_links([("", [near])], "nearest_page", label="The page that may have been meant", width="content")
 
 
 def _ways_on(error: MissingFilesError) -> None:

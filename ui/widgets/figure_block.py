@@ -155,15 +155,16 @@ def download_row(
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         redrawn = isinstance(figure, FigureSpec)
+        title = figure.title if redrawn else filename
         chosen = chosen_theme() if redrawn else ""
         theme = theme_named(chosen or session.theme_name())
         words = _caption(figure, theme, caption, models, texts)
         on_page = not chosen and session.page_pixels() >= theme.pixels  # a phone's figure is no file
         again = None if on_page or not redrawn else cached_figure(figure, theme)
-        figure_download(key, name, filename, words, theme, _alt(figure), again)
+        figure_download(key, name, title, words, theme, _alt(figure), again)
         st.download_button(
             "HTML",
-            partial(_page, figure, theme, filename, words),
+            partial(_page, figure, theme, title, words),
             f"{name}.html",
             "text/html",
             key=f"{key}_html",

@@ -14,7 +14,7 @@ from bertviz_core.models.loading import LoadedModel
 from bertviz_core.trace.cost import RunCost, run_cost
 from bertviz_core.trace.results import Tokens, Trace
 from ui.cache import models
-from ui.session import allow_run, run_allowed, settings
+from ui.session import allow_run, forget_run, run_allowed, settings
 from ui.widgets.formatting import bytes_text, duration
 
 CONFIRM_ABOVE_SECONDS = 8.0
@@ -44,7 +44,7 @@ def run_tokens(model: LoadedModel, tokens: Tokens) -> Trace:
     if trace is not None:
         return trace
     cost = agreed_cost(model, tokens)
-    return _run(model, tokens, cost, place, cost.seconds > CONFIRM_ABOVE_SECONDS)
+    return _run(model, tokens, cost, place)
 
 
 def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
@@ -56,16 +56,20 @@ def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
         runs: how often the model is run.
     """
     cost = run_cost(model, len(tokens), runs)
-    facts = (model.name, model.revision, tokens.text, tokens.pair, *((runs,) if runs > 1 else ()))
-    run = sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+    run = _run_key(model, tokens, runs)
     if cost.seconds > CONFIRM_ABOVE_SECONDS and not run_allowed(run):
         _confirm(cost, run)
     return cost
 
 
+def _run_key(model: LoadedModel, tokens: Tokens, runs: int = 1) -> str:
+    facts = (model.name, model.revision, tokens.text, tokens.pair, *((runs,) if runs > 1 else ()))
+    return sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def cost_words(cost: RunCost) -> str:
-    """What a run needs, in a line; a busy machine takes longer than the time that is estimated."""
-    time = f", an estimated {duration(cost.seconds)} while nothing else runs" if cost.seconds >= 1 else ""
+    """What a run needs, in a line."""
+    time = f", about {duration(cost.seconds)}, longer on a busy machine" if cost.seconds >= 1 else ""
     return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory{time}"
 
 
@@ -76,7 +80,7 @@ def _confirm(cost: RunCost, run: str) -> None:
     st.stop()
 
 
-def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerator, can_be_stopped: bool) -> Trace:
+def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerator) -> Trace:
     started = perf_counter()
     bar: DeltaGenerator | None = None
 
@@ -85,8 +89,9 @@ def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerato
         if bar is None:
             with place.container():
                 bar = st.empty()
-                if can_be_stopped:
-                    st.button("Stop this run", on_click=allow_run, args=("",), key="stop_run")
+                if cost.seconds > CONFIRM_ABOVE_SECONDS:
+                    args = (_run_key(model, tokens),)
+                    st.button("Stop this run", on_click=forget_run, args=args, key="stop_run")
         bar.progress(share, text=words)
 
     def wanted(ahead: int) -> bool:

@@ -9,11 +9,10 @@ from typing import TypeVar
 
 import streamlit as st
 
-from ui.address import whole
 from ui.arrival import returned, visit
 from ui.components.navigation import view_links
 from ui.session import PAGE
-from ui.widgets.controls import BOUND, FORMER_NAMES
+from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
 
 VIEW, LAYER, EMBEDDINGS = "view", "layer", "embeddings"
@@ -21,41 +20,8 @@ WIDTH = 320
 """Of the layer control, in pixels; a narrower place makes it narrower."""
 CHOSEN = "layer_chosen"
 """Key of the session: the layer that the reader chose on any page; nothing where each page begins with its own."""
-FORMER_KEYS = {
-    "architecture": {"architecture": VIEW, "drawn_layer": LAYER},
-    "checkpoint": {"checkpoint": VIEW},
-    "representations": {"states": VIEW},
-    "heads": {"heads": VIEW, "at": LAYER},
-    "attention": {"span": VIEW, "at": LAYER},
-    "sentences": {"compare": VIEW, "pooled_layer": LAYER},
-}
-"""Page -> former name in its addresses -> name now."""
 LONGEST_SHOWN = 20
 T = TypeVar("T", bound=str)
-
-
-def take_former_names(page: str) -> None:
-    """What an address names as earlier versions did is taken under the names of today.
-
-    Args:
-        page: name of the page that is shown.
-    """
-    for former, key in FORMER_KEYS.get(page, {}).items():
-        if former not in st.query_params:
-            continue
-        value = FORMER_NAMES.get(st.query_params[former], st.query_params[former])
-        del st.query_params[former]
-        if former == "pooled_layer":  # this one counted the embeddings as 0
-            count = whole(value)
-            value = value if count is None else (str(count - 1) if count else EMBEDDINGS)
-        if key in st.query_params:
-            continue
-        if key == VIEW:
-            open_view(value)
-        else:
-            if key not in st.session_state:  # Streamlit writes it there itself where it knows the control
-                st.query_params[key] = value
-            st.session_state[key] = value
 
 
 TEXT_VIEWS: Mapping[str, frozenset[str]] = {
@@ -76,7 +42,7 @@ def reads_text(page: str) -> bool:
     """Whether the view that the page is about to show reads the text of the session."""
     named = st.query_params.get(VIEW) or ("" if returned() else st.session_state.get(f"view_of_{page}", ""))
     without = TEXT_VIEWS.get(page)
-    return without is not None and FORMER_NAMES.get(named, named) not in without
+    return without is not None and named not in without
 
 
 def view_choice(options: Sequence[T]) -> T:
@@ -87,7 +53,7 @@ def view_choice(options: Sequence[T]) -> T:
     arrived, held = _arrived(VIEW), f"view_of_{st.session_state.get(PAGE)}"
     named = st.query_params.get(VIEW)
     remembered = st.session_state.get(held) if arrived and named is None and not returned() else None
-    wanted = FORMER_NAMES.get(named, named) if named is not None else remembered
+    wanted = remembered if named is None else named
     view = next((option for option in options if option == wanted), options[0])
     if named is not None and wanted not in options:
         words = f"There is no view {named[:LONGEST_SHOWN]} here; the views are {', '.join(options)}."

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bertviz_core.api.arguments import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
@@ -151,6 +152,7 @@ class HeadsResult(Result[HeadProjections]):
         heads = pd.RangeIndex(self.data.num_heads, name="head")
         return pd.DataFrame(self.data.norms, index=heads, columns=list(BLOCKS))
 
+    @checked
     def to_json(self, weights: bool = False) -> dict[str, Any]:
         """The object of `heads --json`; with every weight, as of `--weights`, where asked for."""
         return json_object(heads_json(self.data, weights))

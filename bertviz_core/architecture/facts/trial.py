@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -9,7 +10,8 @@ from bertviz_core.architecture.facts.derive import model_facts
 from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.skeleton import build_skeleton, import_library
-from bertviz_core.models.untrusted.trial import BuildRequest
+from bertviz_core.models.untrusted.trial import BuildRequest, Preparation
+from bertviz_core.sandbox.walls import confine_files
 
 
 class BuildOutcome(msgspec.Struct, frozen=True):
@@ -22,20 +24,21 @@ class BuildOutcome(msgspec.Struct, frozen=True):
 
 
 def answered(request: bytes) -> bytes:
-    """The packed BuildOutcome of a packed BuildRequest; an empty request only imports the libraries.
+    """The packed BuildOutcome of a packed BuildRequest; nothing for the Preparation that comes first.
 
     Raises:
         CheckpointError: there are too many modules, or the config's values do not fit together.
         UnsupportedModelError: the family has no class for the task.
     """
+    asked = msgspec.msgpack.decode(request, type=Preparation | BuildRequest)
     import_library()
-    if not request:
+    if isinstance(asked, Preparation):
+        confine_files(scratch=Path(asked.scratch))
         return b""
-    trial = msgspec.msgpack.decode(request, type=BuildRequest)
-    with _at_most(trial.max_modules):
-        build_skeleton(trial.name, trial.config, trial.task)
+    with _at_most(asked.max_modules):
+        build_skeleton(asked.name, asked.config, asked.task)
     try:
-        outcome = BuildOutcome(model_facts(trial.name, trial.config, trial.task))
+        outcome = BuildOutcome(model_facts(asked.name, asked.config, asked.task))
     except BertvizError as error:  # a family that cannot be run without weights; its modules can be looked at
         outcome = BuildOutcome(None, str(error))
     return msgspec.msgpack.encode(outcome)

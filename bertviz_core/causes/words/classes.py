@@ -1,4 +1,4 @@
-"""Which words speak for and against each class: every class is read from the same runs of the text without a word."""
+"""Which words speak for and against each class or tag: all are read from the same runs of the text without a word."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.causes.targets import Measure, Target, class_target, probe_target
+from bertviz_core.causes.targets import Measure, Target, class_target, probe_target, tag_target
 from bertviz_core.causes.words.results import ClassShares, Replacement
 from bertviz_core.causes.words.units import INSTEAD, Remover, row_values, text_units, unit_names
 from bertviz_core.errors import Progress, TextError
@@ -65,6 +65,29 @@ def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
         return logits.float()
 
     return ClassOutputs(replace(class_target(head, tokens, labels[0]), values=values), labels, output_scoring(head))
+
+
+def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:
+    """The tags of one token.
+
+    Args:
+        head: a model with its head for token-classification.
+        tokens: the text.
+        position: the token.
+
+    Raises:
+        TextError: there is no such token.
+        UnsupportedModelError: the head is of another task.
+    """
+    check_task(head, "token-classification")
+    labels, _ = output_names(head, int(head.model.config.num_labels))
+
+    def values(inputs: "Mapping[str, torch.Tensor]", lengths: Sequence[int]) -> "torch.Tensor":
+        reset_model_state(head.base.model, max(lengths))
+        logits: torch.Tensor = forward(head.base, inputs, head.model)["logits"]
+        return logits[:, position].float()
+
+    return ClassOutputs(replace(tag_target(head, tokens, labels[0], position), values=values), labels, "softmax")
 
 
 def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, text: str) -> ClassOutputs:

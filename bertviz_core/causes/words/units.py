@@ -62,9 +62,9 @@ class Remover:
         self._tokens, self._replacement = target.tokens, replacement
         self._mask = reference_id(tokenizer) if replacement == "mask" else 0
         if replacement == "drop" and target_request(target.name, has_pair=True).places:
+            way = "replace words by the mask instead" if has_mask(tokenizer) else "take a target of the whole text"
             raise TextError(
-                f"The {target.title} is read at a place of the text, which moves when tokens are dropped; replace "
-                "words by the mask instead."
+                f"The {target.title} is read at a place of the text, which moves when tokens are dropped; {way}."
             )
 
     def without(self, positions: Iterable[int]) -> ModelRow:
@@ -78,6 +78,11 @@ class Remover:
             None if types is None else np.delete(types, gone),
             {name: np.delete(values, gone) for name, values in tokens.other_inputs.items()},
         )
+
+
+def has_mask(tokenizer: TextTokenizer) -> bool:
+    """Whether the tokenizer has a mask token, which can stand in a word's place."""
+    return tokenizer.tokenizer.mask_token_id is not None
 
 
 def reference_id(tokenizer: TextTokenizer) -> int:

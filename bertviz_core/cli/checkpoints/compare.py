@@ -8,7 +8,7 @@ from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
 from bertviz_core.checkpoints.comparison import compare_checkpoints
 from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
 from bertviz_core.checkpoints.values import open_checkpoint
-from bertviz_core.cli.options import MODEL_HELP, JsonOption, ModelArgument, app
+from bertviz_core.cli.options import MODEL_HELP, JsonOption, ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices, table
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import ModelSource, resolve
@@ -26,7 +26,7 @@ MAX_NAME_CHARACTERS = 90
 def compare(
     first: ModelArgument,
     second: Annotated[str, typer.Argument(metavar="OTHER", help=MODEL_HELP)],
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help=TEXT_HELP)] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help=TEXT_HELP, callback=typed_text)] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two checkpoints: tensors added, removed, resized, and the relative change of each."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from bertviz_core.cli.corpus.group import FolderArgument, corpus_app
-from bertviz_core.cli.options import JsonOption
+from bertviz_core.cli.options import JsonOption, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.search.index import SearchIndex, index_facts, make_index, open_index
@@ -30,7 +30,7 @@ LONGEST = 60
 @corpus_app.command("search")
 def search_command(
     folder: FolderArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is looked for.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is looked for.", callback=typed_text)],
     count: Annotated[str, typer.Option("-k", "--count", metavar="K", help=f"Rows, at most {MAX_HITS:,}.")] = "10",
     where: Annotated[str, typer.Option("--where", metavar="C=V", help=WHERE_HELP)] = "",
     indexed: Annotated[bool, typer.Option("--index", help=INDEX_HELP)] = False,

@@ -11,7 +11,7 @@ from bertviz_core.cli.figure.files import check_file, file_content
 from bertviz_core.cli.figure.inputs import FigureInputs
 from bertviz_core.cli.figure.registry import all_figures, no_figure
 from bertviz_core.cli.figure.request import FigureRequest
-from bertviz_core.cli.options import ModelArgument, TaskOption, app
+from bertviz_core.cli.options import ModelArgument, TaskOption, app, typed_text, typed_texts
 from bertviz_core.cli.output import print_notices, table, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of
@@ -55,8 +55,12 @@ def figure(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What is drawn; --list names all there is.")],
     model: ModelArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write: .png, .svg or .html.")],
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
-    pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP, callback=typed_texts)
+    ] = None,
+    pair: Annotated[
+        str | None, typer.Option("--pair", help="A second text: both become one input.", callback=typed_text)
+    ] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default.")] = "",
     head: Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")] = "",
     form: Annotated[str, typer.Option("--form", help="Of the parameters: sunburst, treemap or icicle.")] = "sunburst",
@@ -69,7 +73,9 @@ def figure(
     task: TaskOption = None,
     given: Annotated[list[str] | None, typer.Option("--set", metavar="SETTING=VALUE", help=SET_HELP)] = None,
     theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
-    width: Annotated[int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels, half of a PNG's.")] = 1000,
+    width: Annotated[
+        int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels; a PNG has twice as many, at least 1,600.")
+    ] = 1000,
     height: Annotated[
         int | None, typer.Option("--height", min=SMALLEST, max=LARGEST, help="Pixels; the figure's own by default.")
     ] = None,

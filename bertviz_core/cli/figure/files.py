@@ -3,17 +3,16 @@
 import asyncio
 from pathlib import Path
 
-import plotly.graph_objects as go
-
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.export import (
-    SCALE,
     captioned_svg,
     described_png,
     description,
     framed,
+    png_scale,
     standalone_html,
+    without_selection,
 )
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme
@@ -53,13 +52,13 @@ def file_content(
         picture: the figure.
         caption: what stands below it.
         theme: colours and typeface.
-        width: of the figure in pixels; a PNG has twice as many.
+        width: of the figure in pixels; a PNG has twice as many, at least LEAST.
         height: of the figure, without the caption; the figure's own by default.
 
     Raises:
         BertvizError: there is no browser for PNG and SVG, or it fails.
     """
-    figure = go.Figure(picture.drawn(theme))
+    figure = without_selection(picture.drawn(theme))
     if height is not None:
         figure.update_layout(height=height)
     if ending == ".html":
@@ -92,5 +91,5 @@ async def _drawn(ending: str, picture: "FigureSpec", caption: "Caption", theme: 
         if ending == ".svg":
             return svg.encode("utf-8", "replace")
         whole, width, height = framed(svg, theme)
-        opts = {"format": "png", "scale": SCALE, "width": width, "height": height}
+        opts = {"format": "png", "scale": png_scale(width), "width": width, "height": height}
         return described_png(await browser.calc_fig(whole, opts=opts), description(picture.alt, caption))

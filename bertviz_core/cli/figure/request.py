@@ -50,9 +50,7 @@ class FigureRequest:
             TextError: there is none, or more than one.
         """
         if len(self.texts) != 1:
-            raise TextError(
-                f"This figure shows one text, and {len(self.texts) or 'none'} came; put it in quotes behind the model."
-            )
+            raise TextError(f"This figure shows one text, and {len(self.texts) or 'none'} came; give one, in quotes.")
         return self.texts[0]
 
     def number(self, option: str, given: str, count: int, default: int, first: str = "") -> int:

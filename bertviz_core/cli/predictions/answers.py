@@ -39,6 +39,8 @@ Prediction = (
     | AnswerPrediction
 )
 """What a head answers: one kind of result for each task, and for each view of a masked-LM head."""
+TextAndPair = tuple[str, str | None]
+"""A text, and the second text of the same input or None."""
 
 
 class Answered(NamedTuple):
@@ -57,29 +59,28 @@ class Question:
         self,
         head: HeadModel,
         tokenizer: TextTokenizer,
-        pair: str | None,
         top: int,
         masked: Sequence[int],
         view: str,
         strategy: Strategy,
     ) -> None:
-        self.head, self.tokenizer, self.pair, self.top = head, tokenizer, pair, top
+        self.head, self.tokenizer, self.top = head, tokenizer, top
         self.masked, self.view, self.strategy = masked, view, strategy
 
-    def answers(self, texts: Sequence[str]) -> list[Answered]:
-        """One answer for each text, in their order."""
+    def answers(self, texts: Sequence[TextAndPair]) -> list[Answered]:
+        """One answer for each text and its second text, in their order; classes and tags are run in batches."""
         if self.head.task == "question-answering":
-            return [self._answers(text) for text in texts]
+            return [self._answers(*each) for each in texts]
         if self.head.task == "masked-lm":
             by_view = {"words": self._words, "surprise": self._surprise, "lens": self._lens, "terms": self._terms}
-            return [by_view[self.view](text) for text in texts]
-        tokens = [tokenize(self.tokenizer, text, self.pair) for text in texts]
+            return [by_view[self.view](*each) for each in texts]
+        tokens = [tokenize(self.tokenizer, text, pair) for text, pair in texts]
         if self.head.task == "token-classification":
             return [self._tags(each) for each in tag_predictions(self.head, tokens)]
         return [Answered(each, _classes(each)) for each in class_predictions(self.head, tokens)]
 
-    def _words(self, text: str) -> Answered:
-        tokens = tokenize(self.tokenizer, text, self.pair)
+    def _words(self, text: str, pair: str | None) -> Answered:
+        tokens = tokenize(self.tokenizer, text, pair)
         words = predicted_words(self.head, self.tokenizer, tokens, self.masked, self.top)
         spelled = [self.tokenizer.spelled(ids) for ids in words.top_ids.tolist()]
         shown = {
@@ -109,8 +110,8 @@ class Question:
         }
         return Answered(words, shown)
 
-    def _surprise(self, text: str) -> Answered:
-        tokens = tokenize(self.tokenizer, text, self.pair)
+    def _surprise(self, text: str, pair: str | None) -> Answered:
+        tokens = tokenize(self.tokenizer, text, pair)
         likelihood = pseudo_likelihood(self.head, self.tokenizer, tokens)
         shown = {
             "text": tokens.text,
@@ -122,8 +123,8 @@ class Question:
         }
         return Answered(likelihood, shown)
 
-    def _lens(self, text: str) -> Answered:
-        tokens = tokenize(self.tokenizer, text, self.pair)
+    def _lens(self, text: str, pair: str | None) -> Answered:
+        tokens = tokenize(self.tokenizer, text, pair)
         lens = word_lens(self.head, self.tokenizer, tokens, self.masked, self.top)
         shown = {
             "text": tokens.text,
@@ -138,12 +139,12 @@ class Question:
         }
         return Answered(lens, shown)
 
-    def _terms(self, text: str) -> Answered:
+    def _terms(self, text: str, pair: str | None) -> Answered:
         first = term_weights(self.head, tokenize(self.tokenizer, text))
         weights = {"text": first.tokens.text, "tokens": first.tokens.tokens, "terms": self._term_rows(first)}
-        if self.pair is None:
+        if pair is None:
             return Answered(first, {**weights, "notices": first.notices})
-        second = term_weights(self.head, tokenize(self.tokenizer, self.pair))
+        second = term_weights(self.head, tokenize(self.tokenizer, pair))
         ledger = term_ledger(first, second)
         words = self.tokenizer.spelled(ledger.ids[: self.top].tolist())
         rows = zip(words, ledger.first_positions, ledger.second_positions, ledger.shares, strict=False)
@@ -183,8 +184,8 @@ class Question:
         }
         return Answered(prediction, shown)
 
-    def _answers(self, text: str) -> Answered:
-        prediction = predicted_answers(self.head, self.tokenizer, text, self.pair or "", self.top)
+    def _answers(self, text: str, pair: str | None) -> Answered:
+        prediction = predicted_answers(self.head, self.tokenizer, text, pair or "", self.top)
         best = prediction.windows[prediction.answers[0].window]
         shown = {
             "text": prediction.question,

@@ -19,8 +19,9 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import decimals, escape_controls, measured
 from bertviz_core.trace.tokenization import load_tokenizer
 
-TargetOption = Annotated[str | None, typer.Option("--target", metavar="T", help=f"{FORMS}.")]
-MeasureOption = Annotated[str, typer.Option("--measure", help=f"What of a class: {', '.join(MEASURES)}.")]
+DEFAULTS = "By default the cosine of two texts, and of one text what the model itself answers."
+TargetOption = Annotated[str | None, typer.Option("--target", metavar="T", help=f"{FORMS}. {DEFAULTS}")]
+MeasureOption = Annotated[str, typer.Option("--measure", help=f"What of a class or a tag: {', '.join(MEASURES)}.")]
 KindOption = Annotated[str, typer.Option("--kind", help=f"What stands in a head's place: {', '.join(EFFECT_KINDS)}.")]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bertviz_core.cli.options import JsonOption, ModelArgument, app
+from bertviz_core.cli.options import DASH_HELP, JsonOption, ModelArgument, app, file_or_input, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.cli.predictions.answers import Question, answer_lines
 from bertviz_core.errors import TextError, UnsupportedModelError
@@ -25,8 +25,11 @@ from bertviz_core.trace.tokenization import load_tokenizer
 
 VIEWS = ("words", "surprise", "lens", "terms")
 """What a masked-LM head can be asked."""
-TextsArgument = Annotated[str | None, typer.Argument(metavar="TEXT", help="The text, or the question.")]
-PairOption = Annotated[str | None, typer.Option("--pair", help="A second text, or the context of a question.")]
+TEXT_HELP = f"The text, or the question; {DASH_HELP}"
+TextsArgument = Annotated[str | None, typer.Argument(metavar="TEXT", help=TEXT_HELP, callback=typed_text)]
+PairOption = Annotated[
+    str | None, typer.Option("--pair", help="A second text, or the context of a question.", callback=typed_text)
+]
 TaskOption = Annotated[
     str | None, typer.Option("--task", help=f"{', '.join(PREDICTED)}; the checkpoint's own head by default.")
 ]
@@ -67,8 +70,8 @@ def predict(
         pairs = None if pair is None else (pair,) * len(texts)
         predictions = text_predictions(head, tokenizer, texts, pairs, strategy)
         return _print_scores(about, predictions, gold_scores(predictions, gold_column(contents, gold)), as_json)
-    ask = Question(head, tokenizer, pair, top, _positions(mask), view, strategy)
-    answers = [answered.shown for answered in ask.answers(texts)]
+    ask = Question(head, tokenizer, top, _positions(mask), view, strategy)
+    answers = [answered.shown for answered in ask.answers([(each, pair) for each in texts])]
     print_notices(list(dict.fromkeys(notice for answer in answers for notice in answer.pop("notices"))))
     if as_json:
         return print_json({**about, **(answers[0] if file is None else {"predictions": answers})})
@@ -101,7 +104,7 @@ def _contents(text: str | None, file: Path | None, column: str, gold: str, setti
         raise TextError("Give either one TEXT or a --file with many; --gold names a column of such a file.")
     if file is None:
         return None
-    contents = read_sentences(file.name, file, settings, column or None)
+    contents = read_sentences(*file_or_input(file), settings, column or None)
     print_notices(contents.notices)
     return contents
 

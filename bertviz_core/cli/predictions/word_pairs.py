@@ -6,7 +6,7 @@ import typer
 
 from bertviz_core.causes.words.pairs import pair_ledger
 from bertviz_core.causes.words.results import PairLedger
-from bertviz_core.cli.options import JsonOption, ModelArgument, app
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, typed_text
 from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
 from bertviz_core.models.loading import load_model
 from bertviz_core.models.sources import resolve
@@ -15,8 +15,8 @@ from bertviz_core.settings import Settings
 from bertviz_core.text import decimals
 from bertviz_core.trace.tokenization import load_tokenizer
 
-FirstArgument = Annotated[str, typer.Argument(metavar="TEXT1", help="One text.")]
-SecondArgument = Annotated[str, typer.Argument(metavar="TEXT2", help="The other.")]
+FirstArgument = Annotated[str, typer.Argument(metavar="TEXT1", help="One text.", callback=typed_text)]
+SecondArgument = Annotated[str, typer.Argument(metavar="TEXT2", help="The other.", callback=typed_text)]
 FromLayerOption = Annotated[
     int, typer.Option("--from-layer", metavar="L", help="Entry of the hidden states at which tokens are told apart.")
 ]

@@ -21,7 +21,7 @@ STARTS = 3
 """Times that k-means begins anew; the best of them counts."""
 EXAMPLES = 5
 """Rows listed as typical of a cluster."""
-K_MEANS_NOTE = "k-means puts every row into one of {count} clusters, whether or not there are so many groups in it."
+K_MEANS_NOTE = "k-means puts every row into one of {count} clusters, even if the rows do not form that many groups."
 HDBSCAN_NOTE = (
     "HDBSCAN (Campello et al. 2013) finds dense groups of at least {least} rows; the rest, {rest:.1%}, is in none."
 )

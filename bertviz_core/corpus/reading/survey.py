@@ -125,7 +125,7 @@ def _text_column(schema: "pa.Schema", asked: str | None, path: str, notices: lis
         raise CorpusError(f"{quoted(path)} has no column of texts; it has {listed(names)}.")
     chosen = (usual or texts)[0]
     if len(names) > 1:
-        notices.append(f"The texts are those of the column {quoted(chosen)}, since no other was named.")
+        notices.append(f"Texts are read from the column {quoted(chosen)}.")
     return str(chosen)
 
 

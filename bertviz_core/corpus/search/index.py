@@ -181,8 +181,10 @@ def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
     again = "make it again with `python -m bertviz_core corpus search FOLDER TEXT --index`, or search without it"
     try:
         facts = msgspec.json.decode(raw[:MAX_FACTS_NBYTES], type=IndexFacts)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CorpusError(f"The search index of {quoted(corpus.path.name)} is damaged; {again}.") from error
+    if facts.expansion_search not in EXPANSIONS or not 0 <= facts.recall <= 1:
+        raise CorpusError(f"The search index of {quoted(corpus.path.name)} is damaged; {again}.")
     if facts.format_version != FORMAT_VERSION:
         raise CorpusError(f"The search index of {quoted(corpus.path.name)} is of another version; {again}.")
     if (facts.fingerprint, facts.rows, facts.dimensions) != (corpus.fingerprint, corpus.rows, corpus.dimensions):

@@ -1,13 +1,12 @@
 """The cost of a text in figures: multiply-adds by length, memory of activations by batch and length."""
 
 import math
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.results import ActivationMemory, Crossover, MultiplyAdds
+from bertviz_core.architecture.cost.results import ActivationMemory, Crossover, MultiplyAdds
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential, text_on
 
@@ -21,7 +20,7 @@ BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 def cost_curves(
     costs: MultiplyAdds,
-    counted: Mapping[int, int],
+    counted: MultiplyAdds,
     crossing: Crossover,
     limit: int | None,
     title: str,
@@ -30,8 +29,8 @@ def cost_curves(
     """Lines of the parts by length, the crossing, PyTorch's own count as circles.
 
     Args:
-        costs: the formula, for many lengths.
-        counted: tokens -> multiply-adds counted by PyTorch.
+        costs: the formula for many lengths, or PyTorch's count for a few.
+        counted: PyTorch's count for a few lengths.
         crossing: where attention's own work reaches the feed-forward's.
         limit: tokens that the model reads at most; None for no limit.
         title: stands alone on a slide.
@@ -44,7 +43,6 @@ def cost_curves(
         style = {"color": theme.colours[colour], "dash": dash, "width": width}
         figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
     windowed = bool((costs.every_pair != costs.attention).any())
-    whole = costs.total - costs.attention + costs.every_pair
     sums = [("sum", costs.total, "dashdot")]
     if windowed:
         style = {"color": theme.colours["attention"], "dash": "dash", "width": 2}
@@ -52,20 +50,23 @@ def cost_curves(
         figure.add_scatter(
             x=costs.lengths, y=costs.every_pair, name=name, mode="lines", line=style, hovertemplate=words
         )
-        sums = [("sum, pairs inside the windows only", costs.total, "dashdot"), ("sum, every pair", whole, "solid")]
+        sums = [
+            ("sum, pairs inside the windows only", costs.total, "dashdot"),
+            ("sum, every pair", costs.whole, "solid"),
+        ]
     for name, values, dash in sums:
         style = {"color": theme.text, "dash": dash, "width": 2}
         figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
     figure.add_scatter(
-        x=list(counted),
-        y=list(counted.values()),
+        x=counted.lengths,
+        y=counted.whole,
         name="counted by PyTorch" + (" (every pair)" if windowed else ""),
         cliponaxis=False,
         mode="markers",
         marker={"symbol": "circle-open", "size": 12, "color": theme.text, "line": {"width": 2}},
         hovertemplate=words,
     )
-    last = int(costs.lengths[-1])
+    last = int(costs.lengths[-1]) if len(costs.lengths) else 1
     _mark_limit(figure, limit, last, theme)
     _mark_crossing(figure, costs, crossing, last, theme)
     figure.update_xaxes(title_text="tokens of one text", range=[0, last], tickformat=",d")
@@ -77,7 +78,7 @@ def cost_curves(
 def _mark_limit(figure: go.Figure, limit: int | None, last: int, theme: Theme) -> None:
     if limit is None or limit >= last:
         return
-    words = "too long" if theme.narrow else f"longer than the {limit:,} tokens that it reads"
+    words = "too long" if theme.narrow else f"beyond the {limit:,} tokens it can read"
     figure.add_vrect(x0=limit, x1=last, fillcolor=theme.neutral, opacity=0.35, line_width=0, layer="below")
     figure.add_annotation(
         x=last, y=0.01, yref="paper", text=words, showarrow=False,
@@ -161,23 +162,25 @@ def binary_bytes(value: int) -> str:
 @figure("cost", "architecture_cost", "multiply-adds by length, of a text")
 def cost_figure(
     costs: MultiplyAdds,
-    counts: Mapping[int, int],
+    counts: MultiplyAdds,
     crossing: Crossover,
     position_limit: int | None,
     model_name: str,
+    by_formula: bool,
 ) -> FigureSpec:
     """Multiply-adds by length; see bertviz_core.figures.architecture.cost.cost_curves."""
     title = f"Multiply-adds of one text — {model_name}"
-    last, total = int(costs.lengths[-1]), int(costs.total[-1])
-    alt = f"{title}: feed-forward and projections grow in lines, scores in a square; {total:,} at {last:,} tokens"
+    at_most = f": {int(costs.whole[-1]):,} at {int(costs.lengths[-1]):,} tokens" if len(costs.lengths) else ""
     equal = ""
     if crossing.tokens is not None:
         equal = f" Scores and mixing reach the feed-forward blocks at {crossing.tokens:,} tokens."
-    own = ", ".join(f"{count:,} at {seq:,} tokens" for seq, count in counts.items())
+    listed = zip(counts.lengths.tolist(), counts.whole.tolist(), strict=True)
+    own = ", ".join(f"{count:,} at {seq:,} tokens" for seq, count in listed)
     rings = f" Circles, counted by PyTorch for every pair of tokens: {own}." if own else ""
     what = f"Multiply-adds of one forward pass of {model_name} on a text of so many tokens"
+    how = "by the formula" if by_formula else "counted by PyTorch at the circles, which lines join"
     draw = partial(cost_curves, costs, counts, crossing, position_limit, title)
-    return FigureSpec(title, alt, draw, f"{what}, by the formula.{equal}{rings}")
+    return FigureSpec(title, f"{title}, part by part{at_most}", draw, f"{what}, {how}.{equal}{rings}")
 
 
 @figure("memory", "architecture_memory", "memory of activations", ("holding",))

@@ -6,8 +6,8 @@ from functools import partial
 
 import plotly.graph_objects as go
 
-from bertviz_core.architecture.results import Architecture, Design, DesignKind
-from bertviz_core.architecture.structure.results import Order
+from bertviz_core.architecture.results import LM_HEAD, NEXT_TOKEN, Design, DesignKind
+from bertviz_core.architecture.structure.results import Order, Window
 from bertviz_core.figures.architecture.drawing import Drawing, Edges, broken, fitted_words
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape
@@ -25,9 +25,17 @@ HEADINGS: Mapping[DesignKind, str] = {
 }
 SUCH_AS: Mapping[DesignKind, str] = {
     "encoder": "such as BERT",
-    "encoder-decoder": "such as T5 or BART",
+    "encoder-decoder": "such as T5",
     "decoder": "such as GPT-2",
 }
+EXAMPLES: Mapping[DesignKind, Design] = {
+    "encoder": Design("encoder", 0, 0, False, False, 0, "post-norm", head="task head", given="words, labels, spans"),
+    "encoder-decoder": Design(
+        "encoder-decoder", 0, 0, True, False, 0, "pre-norm", None, True, True, head=LM_HEAD, given=NEXT_TOKEN
+    ),
+    "decoder": Design("decoder", 0, 0, False, False, 0, "pre-norm", None, False, True, head=LM_HEAD, given=NEXT_TOKEN),
+}
+"""BERT, T5 and GPT-2, of no number of layers, for the places beside the model's own."""
 SHARES: Mapping[DesignKind, float] = {"encoder": 1.0, "encoder-decoder": 1.9, "decoder": 1.0}
 """Widths of the three beside each other."""
 ALL_THREE = 680
@@ -59,83 +67,114 @@ def design_title(model: str, design: Design) -> str:
     return f"{model} is {NAMES[design.kind]}"
 
 
-def encoder_and_decoder(model: Architecture, design: Design, theme: Theme) -> go.Figure:
+def encoder_and_decoder(design: Design, model: str, theme: Theme) -> go.Figure:
     """The three designs side by side; the one that the model has is marked and carries its own counts.
 
     Args:
-        model: what the model is.
-        design: which of the three it has.
+        design: which of the three it has, and what its layers and outputs are.
+        model: name of the model.
         theme: colours and typeface.
     """
     drawing = Drawing(theme)
     kinds = list(SHARES) if theme.pixels >= ALL_THREE else [design.kind]
     unit = (drawing.width - 12 * (len(kinds) - 1)) / sum(SHARES[kind] for kind in kinds)
-    left, bottoms = 0.0, []
+    left, ends, bottoms = 0.0, [], []
+    places = {}
     for kind in kinds:
-        right = left + unit * SHARES[kind]
-        own = design if kind == design.kind else None
-        if own:
-            drawing.ground((left, 0, right, _bottom(design, len(kinds) > 1)))
-            drawing.frame((left + 1, 1, right - 1, _bottom(design, len(kinds) > 1) - 1))
-        words = "<b>this model</b>" if own else SUCH_AS[kind]
-        drawing.note((left + right) / 2, HEAD / 2, f"<b>{HEADINGS[kind]}</b><br>{words}", theme.text)
-        bottoms.append(_design(drawing, kind, (left + 8, right - 8), own, model))
-        left = right + 12
-    return drawing.figure(escape(design_title(model.model, design)), max(*bottoms, _bottom(design, len(kinds) > 1)))
+        places[kind] = (left, left + unit * SHARES[kind])
+        left = places[kind][1] + 12
+    drawn = {kind: design if kind == design.kind else EXAMPLES[kind] for kind in kinds}
+    for kind, (start, end) in places.items():
+        words = "<b>this model</b>" if kind == design.kind else SUCH_AS[kind]
+        drawing.note((start + end) / 2, HEAD / 2, f"<b>{HEADINGS[kind]}</b><br>{words}", theme.text)
+        ends.append(_stacks(drawing, drawn[kind], (start + 8, end - 8)))
+    for kind, (start, end) in places.items():  # all masks at one height, below the longest stack
+        bottoms.append(_masks(drawing, drawn[kind], (start + 8, end - 8), max(ends) + 2 * STEP))
+    start, end = places[design.kind]
+    drawing.ground((start, 0, end, max(bottoms)))
+    drawing.shapes.insert(0, drawing.shapes.pop())
+    drawing.frame((start + 1, 1, end - 1, max(bottoms) - 1))
+    return drawing.figure(escape(design_title(model, design)), max(bottoms))
 
 
-def _bottom(design: Design, wide: bool) -> float:
-    """Where the ground behind the model's own design ends: below the longest stack that is drawn."""
-    orders: tuple[Order, ...] = (design.order, "post-norm")
-    pieces = max((_pieces(_decoder_blocks(True), order) for order in orders), key=_height)
-    if not wide and design.kind != "encoder-decoder":
-        cross = design.cross_attention and design.kind == "decoder"
-        pieces = _pieces(_decoder_blocks(cross) if design.kind == "decoder" else _encoder_blocks(False), design.order)
-    return HEAD + 24 + BOX + 2 * STEP + TIMES + _height(pieces) + FRAME + BOX + 4 * STEP + 22 + TOKENS * CELL + 46
+def _stacks(drawing: Drawing, design: Design, at: tuple[float, float]) -> float:
+    """The stacks of one design and what follows their last layers; gives back where they end."""
+    if design.kind == "encoder":
+        blocks, times = _encoder_blocks(design.mixes), design.encoder_layers
+        return _output(drawing, at, _stack(drawing, at, "the whole text", times, blocks, design), design)
+    if design.kind == "decoder":
+        blocks, times = _decoder_blocks(design.cross_attention, design.mixes), design.decoder_layers
+        return _output(drawing, at, _stack(drawing, at, "the text so far", times, blocks, design), design)
+    first, second = _halves(at)
+    blocks = _encoder_blocks(design.mixes)
+    end = _stack(drawing, first, "the whole text", design.encoder_layers, blocks, design)
+    blocks, read = _decoder_blocks(True), "what is written so far"
+    lower = _stack(drawing, second, read, design.decoder_layers, blocks, design, decoder=True)
+    _hand_over(drawing, first, second, end, design.order)
+    return max(end + 2 * STEP + 20, _output(drawing, second, lower, design))
 
 
-def _height(pieces: Sequence[_Piece]) -> float:
-    return sum(piece.height + STEP for piece in pieces)
+def _halves(at: tuple[float, float]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Places of an encoder and of the decoder beside it."""
+    middle = sum(at) / 2
+    return (at[0], middle - 12), (middle + 12, at[1])
 
 
-def _design(
-    drawing: Drawing, kind: DesignKind, at: tuple[float, float], own: Design | None, model: Architecture
+def _masks(drawing: Drawing, design: Design, at: tuple[float, float], top: float) -> float:
+    """Who sees whom in each stack of a design; gives back where the words below end."""
+    window, near = design.window, design.local_layers
+    if design.kind == "encoder-decoder":
+        first, second = _halves(at)
+        quarter = (second[0] + second[1]) / 2
+        ends = [
+            _own_masks(drawing, first, top, False, design.encoder_layers, near, window),
+            _mask(drawing, (second[0], quarter), top, True, "itself and before"),
+            _mask(drawing, (quarter, second[1]), top, False, "cross: the whole text"),
+        ]
+        return max(ends)
+    causal = design.kind == "decoder"
+    if design.mixes:
+        words = "each token is mixed with those before" if causal else "each token is mixed with every token"
+        return _mask(drawing, at, top, causal, words, colour="other")
+    return _own_masks(drawing, at, top, causal, design.encoder_layers + design.decoder_layers, near, window)
+
+
+def _own_masks(
+    drawing: Drawing,
+    at: tuple[float, float],
+    top: float,
+    causal: bool,
+    layers: int,
+    near: int,
+    window: Window | None,
 ) -> float:
-    """One of the three; gives back where it ends."""
-    left, right = at
-    order: Order = own.order if own else "post-norm"
-    mixes = own is not None and own.mixes
-    if kind == "encoder":
-        bottom, end = _stack(drawing, at, "the whole text", _times(own, "encoder"), _encoder_blocks(mixes), order)
-        pooled = own is not None and model.has_pooler
-        given = "a vector for the text" if pooled else "labels, spans, scores"
-        _output(drawing, at, end, "pooler" if pooled else "task head", given)
-        near = own.local_layers if own else 0
-        words = f"in {near} layers each token sees those near it" if near else "each token sees every token"
-        return _mask(drawing, sum(at) / 2, bottom, False, words, right - left)
-    if kind == "decoder":
-        cross = own is not None and own.cross_attention
-        bottom, end = _stack(
-            drawing, at, "the text so far", _times(own, "decoder"), _decoder_blocks(cross, mixes), order
-        )
-        _output(drawing, at, end, "language model head", "the next token")
-        near = own.local_layers if own else 0
-        words = "each token sees itself and those before"
-        words = f"{words}, in {near} layers only the last ones" if near else words
-        return _mask(drawing, sum(at) / 2, bottom, True, words, right - left)
-    middle = (left + right) / 2
-    first, second = (left, middle - 12), (middle + 12, right)
-    bottom, end = _stack(drawing, first, "the whole text", _times(own, "encoder"), _encoder_blocks(mixes), order)
-    lower, crossing = _stack(
-        drawing, second, "what is written so far", _times(own, "decoder"), _decoder_blocks(True), order
+    """The mask of a stack; two where some of its layers see a window only."""
+    every = "itself and those before" if causal else "every token"
+    if not near or window is None:
+        return _mask(drawing, at, top, causal, f"each token sees {every}")
+    if near >= layers:
+        return _mask(drawing, at, top, causal, f"each token sees {_reach(window)}", window)
+    middle = sum(at) / 2
+    words = f"{_layers(layers - near)}: each token sees {every}", f"{_layers(near)}: {_reach(window)}"
+    return max(
+        _mask(drawing, (at[0], middle - 4), top, causal, words[0]),
+        _mask(drawing, (middle + 4, at[1]), top, causal, words[1], window),
     )
-    bottom = max(bottom, lower)
-    _output(drawing, second, crossing, "language model head", "the next token")
-    _hand_over(drawing, first, second, end, order)
-    _mask(drawing, sum(first) / 2, bottom, False, "each token sees every token", first[1] - first[0])
-    half = (second[1] - second[0]) / 2
-    _mask(drawing, second[0] + half / 2, bottom, True, "itself and before", half)
-    return _mask(drawing, second[1] - half / 2, bottom, False, "cross: the whole text", half)
+
+
+def _tokens(count: int | None) -> str:
+    return "1 token" if count == 1 else f"{count or 0:,} tokens"
+
+
+def _layers(count: int) -> str:
+    return f"{count} layer" if count == 1 else f"{count} layers"
+
+
+def _reach(window: Window) -> str:
+    """How far a token sees, in a few words."""
+    if window.before == window.after:
+        return f"{_tokens(window.before)} to each side"
+    return f"{_tokens(window.before)} before it" + (f" and {window.after:,} after it" if window.after else "")
 
 
 def _encoder_blocks(mixes: bool) -> list[tuple[str, str]]:
@@ -167,13 +206,13 @@ def _stack(
     drawing: Drawing,
     at: tuple[float, float],
     enters: str,
-    times: str,
+    layers: int,
     blocks: Sequence[tuple[str, str]],
-    order: Order,
-) -> tuple[float, float]:
-    """Embeddings, and a framed layer below them; gives back where masks begin, and where the frame ends."""
+    design: Design,
+    decoder: bool = False,
+) -> float:
+    """Embeddings, a framed layer below them, and the norm behind the last; gives back where they end."""
     theme, (left, right) = drawing.theme, at
-    pieces = _pieces(blocks, order)
     inner, middle = (left + SIDE + FRAME, right - FRAME - 2), (left + right + SIDE) / 2
     drawing.note(middle, HEAD + 11, enters, theme.muted, size=SMALL + 1)
     y = HEAD + 24
@@ -182,9 +221,9 @@ def _stack(
     _box(drawing, (inner[0], y, inner[1], y + BOX), "embeddings", "embeddings")
     before = y = y + BOX
     top = y + STEP
-    drawing.note(left + 6, top + TIMES / 2 - 2, f"<b>{times}</b>", theme.text, "left")
+    drawing.note(left + 6, top + TIMES / 2 - 2, f"<b>{layers or 'N'} ×</b>", theme.text, "left")
     y, start = top + TIMES, 0.0
-    for piece in pieces:
+    for piece in _pieces(blocks, design.order):
         drawing.arrow((middle, before), (middle, y))
         if piece.begins:
             start = y - STEP / 2
@@ -195,11 +234,12 @@ def _stack(
             drawing.arrow((side, end), (inner[0], end))
         before, y = y + piece.height, y + piece.height + STEP
     drawing.frame((left, top, right, before + FRAME))
-    wide = theme.pixels >= ALL_THREE
-    orders: tuple[Order, ...] = (order, "post-norm")
-    longest = max((_pieces(_decoder_blocks(True), each) for each in orders), key=_height) if wide else pieces
-    bottom = top + TIMES + _height(longest) + FRAME + BOX + 4 * STEP + 22
-    return bottom, before + FRAME
+    if not (design.decoder_norm if decoder or design.kind == "decoder" else design.encoder_norm):
+        return before
+    y = before + FRAME + 2 * STEP
+    drawing.arrow((middle, before), (middle, y))
+    _box(drawing, (inner[0], y, inner[1], y + THIN), "norm", "layer_norm")
+    return y + THIN
 
 
 def _box(drawing: Drawing, at: Edges, words: str, part: str) -> None:
@@ -209,14 +249,24 @@ def _box(drawing: Drawing, at: Edges, words: str, part: str) -> None:
     drawing.box(at, fitted.text, drawing.theme.colours[part], size)
 
 
-def _output(drawing: Drawing, at: tuple[float, float], end: float, words: str, given: str) -> None:
-    """What stands behind the last layer."""
+def _output(drawing: Drawing, at: tuple[float, float], end: float, design: Design) -> float:
+    """Pooler and head behind the last layer, and what comes out; gives back where that ends."""
     left, right = at
     middle = (left + right + SIDE) / 2
-    drawing.arrow((middle, end - FRAME), (middle, end + 2 * STEP))
-    top, part = end + 2 * STEP, "pooler" if words == "pooler" else "task head"
-    _box(drawing, (left + SIDE + FRAME, top, right - FRAME - 2, top + BOX), words, part)
-    drawing.note(middle, top + BOX + 12, given, drawing.theme.text, size=SMALL + 1)
+    boxes = [("pooler", "pooler")] if design.pooler else []
+    for words, part in [*boxes, *([(design.head, "task head")] if design.head else [])]:
+        top = end + FRAME + 2 * STEP
+        drawing.arrow((middle, end), (middle, top))
+        _box(drawing, (left + SIDE + FRAME, top, right - FRAME - 2, top + BOX), words, part)
+        end = top + BOX
+    if not design.head and not design.pooler:
+        drawing.arrow((middle, end), (middle, end + FRAME + 2 * STEP))
+        end += FRAME + 2 * STEP
+    lines = broken(design.given, right - left, SMALL + 1)
+    drawing.note(
+        middle, end + 4 + 8.5 * len(lines), "<br>".join(map(escape, lines)), drawing.theme.text, size=SMALL + 1
+    )
+    return end + 4 + 17 * len(lines)
 
 
 def _hand_over(
@@ -229,46 +279,60 @@ def _hand_over(
             y += piece.height / 2
             break
         y += piece.height + STEP
-    middle, between = (sum(first) + SIDE) / 2, (first[1] + second[0]) / 2
-    drawing.line([(middle, end - FRAME), (middle, end + 2 * STEP), (between, end + 2 * STEP), (between, y)])
+    middle, between, below = (sum(first) + SIDE) / 2, (first[1] + second[0]) / 2, end + FRAME + STEP
+    drawing.line([(middle, end), (middle, below), (between, below), (between, y)])
     drawing.arrow((between, y), (second[0] + SIDE + FRAME, y))
-    drawing.note(middle, end + 2 * STEP + 12, "keys and values", drawing.theme.muted, size=SMALL + 1)
+    drawing.note(middle, below + 12, "keys and values", drawing.theme.muted, size=SMALL + 1)
 
 
-def _times(own: Design | None, stack: str) -> str:
-    count = 0 if own is None else own.encoder_layers if stack == "encoder" else own.decoder_layers
-    return f"{count} ×" if count else "N ×"
-
-
-def _mask(drawing: Drawing, middle: float, top: float, causal: bool, words: str, room: float) -> float:
+def _mask(
+    drawing: Drawing,
+    at: tuple[float, float],
+    top: float,
+    causal: bool,
+    words: str,
+    window: Window | None = None,
+    colour: str = "attention",
+) -> float:
     """A little map of who may see whom: rows look at columns; gives back where its words end."""
-    left = middle - TOKENS * CELL / 2
+    left = sum(at) / 2 - TOKENS * CELL / 2
+    before, after = (TOKENS, 0 if causal else TOKENS) if window is None else (_near(window.before), _near(window.after))
     seen: list[Edges] = []
     hidden: list[Edges] = []
     for row in range(TOKENS):
         for column in range(TOKENS):
             x, y = left + column * CELL, top + row * CELL
-            (hidden if causal and column > row else seen).append((x, y, x + CELL * 0.86, y + CELL * 0.86))
-    drawing.cells(seen, drawing.theme.colours["attention"])
+            is_seen = -before <= column - row <= after
+            (seen if is_seen else hidden).append((x, y, x + CELL * 0.86, y + CELL * 0.86))
+    drawing.cells(seen, drawing.theme.colours[colour])
     if hidden:
         drawing.cells(hidden, drawing.theme.grid)
-    lines = broken(words, room, SMALL + 1)
+    lines = broken(words, at[1] - at[0], SMALL + 1)
     y = top + TOKENS * CELL + 4 + 8.5 * len(lines)
-    drawing.note(middle, y, "<br>".join(map(escape, lines)), drawing.theme.text, size=SMALL + 1)
+    drawing.note(sum(at) / 2, y, "<br>".join(map(escape, lines)), drawing.theme.text, size=SMALL + 1)
     return y + 8.5 * len(lines) + 6
 
 
+def _near(side: int | None) -> int:
+    """Cells to one side of the diagonal: a window that is wider than the little map is drawn as two."""
+    return TOKENS if side is None else side if side < TOKENS - 1 else 2
+
+
 @figure("design", "architecture_encoder", "encoder, decoder or both (--task)")
-def design_figure(own_architecture: Architecture, design: Design, class_ledger: Ledger) -> FigureSpec:
+def design_figure(design: Design, class_ledger: Ledger) -> FigureSpec:
     """The three designs, the model's own marked; the ledger is that of its class."""
-    title = design_title(own_architecture.model, design)
+    title = design_title(class_ledger.model, design)
     others = "; ".join(words for kind, words in SUCH_AS.items() if kind != design.kind)
     cross = ", with cross-attention" if design.cross_attention and design.kind == "decoder" else ""
     alt = f"{title}{cross}, marked beside the two other designs ({others})"
     stacks = [
-        f"{count} layers of the {name}"
+        f"{_layers(count)} of the {name}"
         for name, count in (("encoder", design.encoder_layers), ("decoder", design.decoder_layers))
         if count
     ]
-    caption = f"{title}: {' and '.join(stacks) or 'no layers'}, {class_ledger.total:,} parameters."
-    return FigureSpec(title, alt, partial(encoder_and_decoder, own_architecture, design), caption)
+    norms = f", {design.order}" if design.order else ""
+    caption = (
+        f"{title}: {class_ledger.architecture}, {' and '.join(stacks) or 'no layers'}{norms}, "
+        f"{class_ledger.total:,} parameters; output: {design.given}."
+    )
+    return FigureSpec(title, alt, partial(encoder_and_decoder, design, class_ledger.model), caption)

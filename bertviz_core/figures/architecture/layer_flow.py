@@ -191,7 +191,7 @@ def layer_drawing(flow: LayerFlow, theme: Theme) -> go.Figure:
     entering = "1 vector" if flow.vectors == 1 else f"{flow.vectors:,} vectors"
     enters = f"{entering} of {flow.hidden:,} numbers" if flow.hidden else entering
     total = f"{flow.total:,}"
-    picture = Picture(tuple(flow_rows(flow)), layer_title(flow), enters, shapes="comes out", total=total)
+    picture = Picture(tuple(flow_rows(flow)), layer_title(flow), enters, shapes="output shape", total=total)
     return draw_rows(picture, theme)
 
 

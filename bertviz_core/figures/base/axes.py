@@ -1,6 +1,7 @@
 """Axes of tokens, sentences and numbers: their labels, what fits, and one style for all axes of a figure."""
 
 import html
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.colour_bars import colour_bar, tick_number
+from bertviz_core.figures.base.letters import label_width, plain
 from bertviz_core.figures.base.style import TEXT_SIZE, WIDE, Theme, diverging, escape, sequential
-from bertviz_core.text import escape_controls, isolated
+from bertviz_core.text import escape_controls, isolated, ordinal
 from bertviz_core.trace.results import Tokens
 
 
@@ -34,6 +36,8 @@ LABEL_PIXELS, SMALL_LABEL_PIXELS = 19, 14
 """Height of one label, the room that each takes along its axis when it stands across it; in the smallest letters that
 fitted() gives it in a place narrower than a page on a desk."""
 LONGEST_TOKEN = 18
+BESIDE, BESIDE_SHORT, SHORT_NAME = 8, 2, 3
+"""Pixels between two names that stand beside each other, and between two of so few letters, such as those of heads."""
 
 
 def token_labels(tokens: Tokens) -> list[str]:
@@ -65,8 +69,39 @@ def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme |
         "tickmode": "array",
         "tickvals": [first + place for place in places],
         "ticktext": [names[place] for place in places],
+        "ticklabelstep": step,  # plotly heeds it on axes of numbers alone; name_thinned reads it
         "showgrid": False,
     }
+
+
+def name_thinned(figure: go.Figure) -> None:
+    """Titles of axes of names say where only every k-th is written; numbers that are left out can be counted."""
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        every = axis.ticklabelstep or 1
+        if every > 1 and any(tick_number(str(each)) is None for each in axis.ticktext):
+            said = f"every {ordinal(every)} is named"
+            axis.title.text = f"{axis.title.text}, {said}" if axis.title.text else said
+
+
+def names_lie(axis: Any, unit: float, size: float) -> bool:
+    """Whether all labels of an axis stand beside each other without being turned.
+
+    Args:
+        axis: has places and labels.
+        unit: pixels of one place.
+        size: height of the letters in pixels.
+    """
+    words, places = [str(each) for each in axis.ticktext], [float(each) for each in axis.tickvals]
+    gap = BESIDE if max(len(plain(each)) for each in words) > SHORT_NAME else BESIDE_SHORT
+    widths = itertools.pairwise(label_width(each, size) for each in words)
+    apart = (abs(after - before) * unit for before, after in itertools.pairwise(places))
+    return all((one + other) / 2 + gap <= room for (one, other), room in zip(widths, apart, strict=True))
+
+
+def stride(axis: Any) -> float:
+    """Places from one label to the next."""
+    places = sorted(axis.tickvals)
+    return float(min((after - before for before, after in itertools.pairwise(places)), default=1.0)) or 1.0
 
 
 LONGEST_SENTENCE = 30
@@ -203,7 +238,7 @@ Box = tuple[float, float, float, float]
 
 def _label_boxes(spot: Sequence[float], name: str) -> dict[str, Box]:
     """Side of a point -> the place of its label there."""
-    (x, y), width = spot, LETTER * len(html.unescape(re.sub("<[^>]*>", "", name)))
+    (x, y), width = spot, LETTER * len(html.unescape(re.sub("<[^<>]*>", "", name)))
     corners = {
         "middle right": (x + MARK, y - LINE / 2),
         "middle left": (x - MARK - width, y - LINE / 2),

@@ -1,5 +1,6 @@
 """What stands below a figure that is taken away: model, revision, text and the range of its colours."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.figures.base.colour_bars import scale_words, spacing
-from bertviz_core.text import escape_controls
+from bertviz_core.text import digits, escape_controls
 
 LONGEST_TEXT = 120
 """Characters of a text that stand in a caption."""
@@ -50,17 +51,38 @@ def caption_of(
 
     Args:
         figure: the figure as it is drawn.
-        words: what is seen; left out where the figure's own title says the same.
+        words: what is seen; the figure's own title and names of the models are left out of it.
         models: (name, revision) of the models that it shows.
         texts: what they read; empty ones and None are left out.
     """
-    said = "" if _unescaped(figure.layout.title.text or "") == words else words
+    said = _beyond(words, _unescaped(figure.layout.title.text or ""), [name for name, _ in models])
     return Caption(said, tuple(models), tuple(text for text in texts if text), colour_range(figure))
+
+
+def _beyond(words: str, title: str, models: Sequence[str]) -> str:
+    """What words say beyond the title that stands in the figure and the models that a caption names anyway."""
+    bare, end = "".join(title.split()), 0
+    for letter in bare:
+        end += len(words[end:]) - len(words[end:].lstrip())
+        if words[end : end + 1] != letter:
+            break
+        end += 1
+    else:
+        if bare and not words[end:]:
+            return ""
+        if bare and words[end] in ".:;":
+            words = words[end:].lstrip(".:; ")
+            words = words[:1].upper() + words[1:]
+    for name in models:
+        words = re.sub(rf" — {re.escape(name)}(?=[.,:;]?(?:\s|$))", "", words)
+    return words
 
 
 def colour_range(figure: go.Figure) -> str:
     """The sentence of every colour scale of a figure, "cosine, −1 to 1"; "" where it has none."""
-    ranges = [scale_words(_unescaped(unit), low, high, how) for unit, low, high, how in _scales(figure)]
+    ranges = [
+        scale_words(" ".join(_unescaped(unit).split()), low, high, how) for unit, low, high, how in _scales(figure)
+    ]
     return "; ".join(dict.fromkeys(ranges))
 
 
@@ -129,7 +151,9 @@ def _ends_of_ticks(words: Sequence[str], places: Any, low: float | None, high: f
 
 
 def _end(number: float | None) -> str:
-    return _minus(f"{number:.4g}") if number is not None else "?"
+    if number is None:
+        return "?"
+    return _minus(f"{number:,.0f}") if 1000 <= abs(number) < 1e9 else digits(number)
 
 
 def _minus(number: str) -> str:

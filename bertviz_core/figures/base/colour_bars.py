@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.text import digits
+
 LIMITS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """Round numbers of one power of ten, whose halves are round too."""
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -53,7 +55,7 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
         max(abs(tick) for tick in ticks) >= 10_000
         or 0 < min(abs(tick) for tick in ticks if tick or len(ticks) == 1) < 1e-4
     ):
-        return [f"{tick:.3g}".replace("-", "−") for tick in ticks]
+        return [digits(tick, 3) for tick in ticks]
     digits = max(len(f"{tick:.6f}".rstrip("0").partition(".")[2]) for tick in ticks)
     return [f"{tick:,.{digits}f}".replace("-", "−") for tick in ticks]
 

@@ -17,8 +17,10 @@ from bertviz_core.figures.base.style import FAMILY, FONT, Theme
 CAPTION_SIZE, LINE, EDGE = 14, 20, 16
 """Pixels: letters of a caption, its lines, the space around it."""
 FONT_FILE = Path(__file__).with_name("fonts") / "source_sans.woff2"
-WIDTH, SCALE = 1000, 2
-"""Pixels of a figure that no page gives a width; pixels of a PNG for each of them."""
+WIDTH, SCALE, LEAST = 1000, 2, 1600
+"""Pixels of a figure that no page gives a width; pixels of a PNG for each of them; least width of a PNG."""
+SELECTION = "selection"
+"""Name of a shape, and meta of a trace, that marks what a reader of the page has chosen; files are without it."""
 
 
 def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Theme, alt: str = "") -> str:
@@ -33,7 +35,9 @@ def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Them
     """
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
     config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
-    body = figure.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
+    body = without_selection(figure).to_html(
+        full_html=False, include_plotlyjs=True, include_mathjax=False, config=config
+    )
     style = f"background:{theme.paper};color:{theme.text};font-family:{FONT};margin:1.5rem;line-height:1.5"
     title, label = html.escape(spelled(title)), html.escape(description(alt or title, caption))
     return (
@@ -42,6 +46,19 @@ def standalone_html(figure: go.Figure, title: str, caption: Caption, theme: Them
         f'<body style="{style}"><div role="img" aria-label="{label}">{body}</div>'
         f"<p>{html.escape(caption.line)}</p></body></html>\n"
     )
+
+
+def without_selection(figure: go.Figure) -> go.Figure:
+    """The figure for a file: without the frame around what was chosen on the page."""
+    still = go.Figure(figure)
+    still.data = [trace for trace in still.data if trace.meta != SELECTION]
+    still.layout.shapes = [shape for shape in still.layout.shapes if shape.name != SELECTION]
+    return still
+
+
+def png_scale(width: float) -> float:
+    """Pixels of a PNG for each of a picture's, so that it is sharp on a slide however small the picture is."""
+    return max(SCALE, LEAST / width)
 
 
 @lru_cache

@@ -3,12 +3,12 @@
 Widths of words are reckoned, not measured, so that a figure is the same wherever it is drawn.
 """
 
-import itertools
 import math
 from typing import Any
 
 import plotly.graph_objects as go
 
+from bertviz_core.figures.base.axes import name_thinned, names_lie, stride
 from bertviz_core.figures.base.colour_bars import spacing
 from bertviz_core.figures.base.letters import label_width, shortened_label, wrapped_label
 from bertviz_core.figures.base.style import TEXT_SIZE, TITLE_SIZE, TITLE_TOP, WIDE, Theme
@@ -37,8 +37,8 @@ LYING = 46
 """Pixels below a plot that a lying colour bar takes, with its words."""
 STANDING = 84
 """Pixels beside a plot that a standing one takes."""
-LARGEST, SMALLEST = TEXT_SIZE - 1, 11
-"""Heights of the labels of an axis."""
+LARGEST, LEAST_LYING, SMALLEST = TEXT_SIZE - 1, 12, 11
+"""Heights of the labels of an axis; lying ones are turned rather than smaller than the second."""
 BETWEEN = 2
 """Pixels between two labels."""
 SHARE_OF_NAMES = 0.34
@@ -60,9 +60,11 @@ def fitted(figure: go.Figure, theme: Theme) -> go.Figure:
         figure.layout.dragmode = False
         figure.layout.title.font.size = min(figure.layout.title.font.size or TITLE_SIZE, TITLE_SIZE - 2)
     if theme.pixels < WIDE:
-        _wrap_axis_titles(figure, theme)
         _fit_rows(figure, theme)
-        _fit_columns(figure, theme)
+    _fit_columns(figure, theme)
+    name_thinned(figure)
+    if theme.pixels < WIDE:
+        _wrap_axis_titles(figure, theme)
     _make_room_above(figure, theme)
     figure.layout.meta = {"pixels": theme.pixels}
     return figure
@@ -80,10 +82,13 @@ def _name_logarithms(figure: go.Figure, theme: Theme) -> None:
 
 
 def _even_titles(figure: go.Figure, theme: Theme) -> None:
-    """Titles of axes and colour bars in one size of letters; plotly's own grows with the figure's."""
+    """Titles in one size of letters, as plotly's own grows with the figure's; short ones of bars stand above these."""
     for each in (*figure.select_xaxes(), *figure.select_yaxes(), *([] if theme.narrow else _bars(figure))):
         if each.title.text and each.title.font.size is None:
             each.title.font.size = TEXT_SIZE
+    for bar in _standing_bars(figure):  # beside a bar, a word reads as the unit of the middle tick alone
+        if bar.title.text and label_width(bar.title.text, bar.title.font.size or TEXT_SIZE) <= STANDING - GAP:
+            bar.title.side = "top"
 
 
 def _make_room_beside(figure: go.Figure) -> None:
@@ -286,9 +291,9 @@ def _fit_columns(figure: go.Figure, theme: Theme) -> None:
             continue
         unit = plot_width(figure, theme) * _share(axis) / _units(axis)
         size = axis.tickfont.size or LARGEST
-        widest = max(label_width(str(each), size) for each in axis.ticktext)
-        if widest + GAP <= unit * _stride(axis):
-            axis.tickangle = 0
+        lying = next((each for each in range(size, LEAST_LYING - 1, -1) if names_lie(axis, unit, each)), None)
+        if lying is not None:
+            axis.tickangle, axis.tickfont.size = 0, lying
             continue
         axis.tickangle = -90
         axis.automargin = True
@@ -299,24 +304,19 @@ def _fit_columns(figure: go.Figure, theme: Theme) -> None:
 
 def _thin(axis: Any, unit: float) -> None:
     """Letters of an axis as large as its labels have room below each other; every k-th label where none has."""
-    room, own = unit * _stride(axis) - BETWEEN, axis.tickfont.size or LARGEST
+    room, own = unit * stride(axis) - BETWEEN, axis.tickfont.size or LARGEST
     size = max(SMALLEST, min(own, int(room)))
     axis.tickfont.size = size
-    every = max(1, math.ceil((size + BETWEEN) / max(unit * _stride(axis), 0.1)))
+    every = max(1, math.ceil((size + BETWEEN) / max(unit * stride(axis), 0.1)))
     axis.tickvals, axis.ticktext = list(axis.tickvals)[::every], list(axis.ticktext)[::every]
+    axis.ticklabelstep = (axis.ticklabelstep or 1) * every
 
 
 def _units(axis: Any) -> float:
     """Cells or places along an axis: of its range, where that is given, else from its first label to its last."""
     if axis.range and all(isinstance(end, int | float) for end in axis.range):
         return float(abs(axis.range[1] - axis.range[0])) or 1.0
-    return float(max(axis.tickvals) - min(axis.tickvals)) + _stride(axis)
-
-
-def _stride(axis: Any) -> float:
-    """Places from one label to the next."""
-    places = sorted(axis.tickvals)
-    return float(min((after - before for before, after in itertools.pairwise(places)), default=1.0)) or 1.0
+    return float(max(axis.tickvals) - min(axis.tickvals)) + stride(axis)
 
 
 def _share(axis: Any) -> float:

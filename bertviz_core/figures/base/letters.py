@@ -8,7 +8,7 @@ NARROW, WIDE, USUAL, JOINED = 0.34, 1.0, 0.56, 0.8
 """Widths of letters as shares of the letter's height, of Source Sans and, where that is wider, of Helvetica; JOINED of
 Arabic letters, the widest of which are twice as wide as most."""
 CAPITAL = 0.76
-MARKUP = re.compile(r"<[^>]*>")
+MARKUP = re.compile(r"<[^<>]*>")
 
 
 def text_width(text: str, size: float) -> float:
@@ -71,7 +71,7 @@ def wrapped_label(label: str, pixels: float, size: float, beside: float = 0.0) -
         beside: pixels of the first line that something else takes.
     """
     lines, room = [""], pixels - beside
-    for word in re.findall(r"(?:<[^>]*>|[^ ])+", label):
+    for word in re.findall(r"(?:<[^<>]*>|[^ ])+", label):
         long = text_width(plain(word), size) > pixels - beside and "<" not in word and "&" not in word
         for at, part in enumerate(re.findall(r"[^./_]*[./_]*", word)[:-1] if long else [word]):
             width, gap = text_width(plain(part), size), text_width(" ", size) if lines[-1] and not at else 0.0

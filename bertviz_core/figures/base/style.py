@@ -223,6 +223,8 @@ def layout(theme: Theme, title: str, **more: Any) -> go.Layout:
         "linecolor": theme.muted,
         "zeroline": False,
         "automargin": True,
+        "separatethousands": True,
+        "exponentformat": "none",  # 0.0005 and 30,000, no prefix such as µ or k
         "ticklabeloverflow": "allow",  # margins hold all labels; to look for those outside takes time
         "title": {"font": {"size": TEXT_SIZE}, "standoff": 12},
         "tickfont": {"size": TEXT_SIZE - 1},

@@ -70,7 +70,7 @@ def histogram_pair(histograms: ChangeHistograms, models: tuple[str, str], title:
     figure.update_layout(
         xaxis={"domain": [0, half], "title": "value"},
         yaxis={"title": "count", "rangemode": "tozero"},
-        xaxis2={"domain": [1 - half, 1], "title": "second - first", "anchor": "y2"},
+        xaxis2={"domain": [1 - half, 1], "title": "second − first", "anchor": "y2"},
         yaxis2={"anchor": "x2", "rangemode": "tozero"},
     )
     return even_axes(figure, theme)

@@ -10,6 +10,7 @@ from jaxtyping import Float, Float32
 from bertviz_core.figures.base.cells import colour_at
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit, round_ticks, tick_words
 from bertviz_core.figures.base.style import Theme, diverging, sequential
+from bertviz_core.text import digits
 
 DECADES = 4
 """Powers of ten that a logarithmic scale covers below the largest value."""
@@ -65,7 +66,7 @@ def number_scale(
         powers = list(reversed(range(DECADES)))
         bar = {**colour_bar(unit, 0.0, 1.0)}
         bar["tickvals"] = [0, *(1 - power / DECADES for power in powers)]
-        bar["ticktext"] = ["0", *(f"{largest * 10.0**-power:.3g}" for power in powers)]
+        bar["ticktext"] = ["0", *(digits(largest * 10.0**-power, 3) for power in powers)]
         return NumberScale(
             {"colorscale": sequential(theme), "cmin": 0, "cmax": 1, "colorbar": bar}, largest, logarithmic
         )

@@ -17,6 +17,7 @@ from bertviz_core.figures.base.letters import label_width
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, text_on
 from bertviz_core.figures.checkpoints.scales import NumberScale, number_scale
+from bertviz_core.text import digits
 
 MOST_LETTERS = 34
 SAY_LITTLE = ("dense", "LayerNorm", "layer_norm", "norm", "linear", "decoder", "0", "1", "2")
@@ -198,7 +199,7 @@ def _add_cells(
     **axes: str,
 ) -> None:
     words = [
-        [[escape(name), f"{value:.6g}"] for name, value in zip(row, numbers, strict=True)]
+        [[escape(name), digits(value, 6)] for name, value in zip(row, numbers, strict=True)]
         for row, numbers in zip(names, values.tolist(), strict=True)
     ]
     figure.add_heatmap(

@@ -25,8 +25,9 @@ ROW, MOST_ROWS = 26, 250
 """Pixels of a layer's row, and of all of them in one map."""
 EDGES = (46, 56)
 """Pixels at the left and at the right of the maps."""
-BETWEEN, BELOW = 0.1, 64
-"""Space between two of the four maps: beside each other for a colour bar, as a share of the width; pixels for names."""
+BETWEEN, BELOW = 0.1, 88
+"""Space between two of the four maps: beside each other for a colour bar, as a share of the width; pixels below each
+other for the lower map's name and the upper one's labels and title."""
 ABOVE = (84, 40)
 """Pixels above and below all maps."""
 
@@ -63,7 +64,7 @@ def product_maps(
 
 
 def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme: Theme) -> go.Figure:
-    """Four maps of layers by heads, each on its own scale: the norm of every head's block of W_q, W_k, W_v, W_o."""
+    """Four maps of layers by heads, each on a scale from 0: the norm of every head's block of W_q, W_k, W_v, W_o."""
     layers, heads, _ = norms.shape
     columns = 1 if theme.slim else 2
     lines = len(BLOCKS) // columns
@@ -79,7 +80,7 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
         number = "" if index == 0 else str(index + 1)
         left, top = index % columns * (width + BETWEEN), 1 - index // columns * (tall + below)
         values = norms[:, :, index].astype(np.float32)
-        low, high = _ends(values)
+        high = _highest(values)
         bar = {"x": left + width, "y": top, "len": tall, "xanchor": "left", "yanchor": "top", "lenmode": "fraction"}
         figure.add_heatmap(
             z=values,
@@ -87,10 +88,10 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
             y=list(range(layers)),
             xaxis=f"x{number}",
             yaxis=f"y{number}",
-            zmin=low,
+            zmin=0.0,
             zmax=high,
             colorscale=sequential(theme),
-            colorbar={**colour_bar("norm", low, high, most=ticks), **bar, "title": {"text": "norm", "side": "top"}},
+            colorbar={**colour_bar("norm", 0.0, high, most=ticks), **bar, "title": {"text": "norm", "side": "top"}},
             xgap=1,
             ygap=1,
             hovertemplate=f"{subscript(SYMBOLS[block])}, layer %{{y}}, head %{{x}}: %{{z:.4f}}<extra></extra>",
@@ -109,17 +110,15 @@ def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme
             }
         )
         room = ((theme.pixels - sum(EDGES)) * width, float(rows) * 0.9)
-        cell_numbers(figure, values, ".1f", sequential(theme), (low, high), room, (f"x{number}", f"y{number}"))
+        cell_numbers(figure, values, ".1f", sequential(theme), (0.0, high), room, (f"x{number}", f"y{number}"))
         words = f"<b>{subscript(SYMBOLS[block])}</b> {block}"
         figure.add_annotation(_note(words, left, top, theme.text, "left"))
     return even_axes(figure, theme)
 
 
-def _ends(values: Float[np.ndarray, "layers heads"]) -> tuple[float, float]:
-    """Lowest and highest number of a map; from 0 where all are the same."""
-    finite = values[np.isfinite(values)]
-    low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
-    return (low, high) if low < high else (0.0, max(high, 0.0) or 1.0)
+def _highest(values: Float[np.ndarray, "layers heads"]) -> float:
+    """Largest norm of a map; 1 where all are 0 or no number."""
+    return float(values[np.isfinite(values)].max(initial=0.0)) or 1.0
 
 
 def _cut_lines(heads: int, dim: int, theme: Theme) -> list[dict[str, Any]]:

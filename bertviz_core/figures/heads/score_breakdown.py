@@ -14,7 +14,7 @@ from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape,
 from bertviz_core.figures.heads.chain import STEP, add_chain, chain_steps, signed
 from bertviz_core.figures.heads.weight_matrix import LONGEST_IN_TITLE
 from bertviz_core.heads.results import CellBreakdown
-from bertviz_core.text import escape_controls, isolated, shortened
+from bertviz_core.text import decimals, escape_controls, isolated, shortened
 from bertviz_core.trace.results import Trace
 
 HEIGHT = 490
@@ -59,7 +59,7 @@ def cell_arithmetic(
         xaxis="x2",
         yaxis="y2",
         marker={"color": colours},
-        customdata=[[name, f"{one:.4f}"] for name, one in zip(names, score.scores.tolist(), strict=True)],
+        customdata=[[name, decimals(one)] for name, one in zip(names, score.scores.tolist(), strict=True)],
         hovertemplate="%{x} %{customdata[0]}: score %{customdata[1]}, weight <b>%{y:.5f}</b><extra></extra>",
         unselected={"marker": {"opacity": 1}},
     )

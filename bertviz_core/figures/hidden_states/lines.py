@@ -15,6 +15,7 @@ from bertviz_core.figures.base.spec import DASHES, FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, INPUT_COLOURS, TEXT_SIZE, Theme, escape, layout, sequential
 from bertviz_core.figures.hidden_states.heatmaps import HEIGHT
 from bertviz_core.hidden_states.results import EmbeddingSum, PoolerCheck, TokenPaths, WordComparison, state_name
+from bertviz_core.text import decimals
 from bertviz_core.trace.results import Trace
 
 SYMBOLS = ("circle", "diamond")
@@ -155,7 +156,11 @@ def pooler_bars(check: PoolerCheck, first_token: str, title: str, theme: Theme) 
     if abs(float(check.cls[peak])) > FAR_OUT * float(check.cls.std()):
         left = peak > len(check.cls) / 2
         figure.add_annotation(
-            **{"text": f"dimension {peak}: {float(check.cls[peak]):.2f}", "x": peak, "y": float(check.cls[peak])},
+            **{
+                "text": f"dimension {peak}: {decimals(float(check.cls[peak]), 2)}",
+                "x": peak,
+                "y": float(check.cls[peak]),
+            },
             **{"showarrow": False, "xanchor": "right" if left else "left", "xshift": -6 if left else 6},
         )
     axis = {**figure.layout.yaxis.to_plotly_json(), "title": "value"}

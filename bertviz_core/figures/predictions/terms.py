@@ -34,7 +34,7 @@ def terms_figure(term_weights: TermWeights, term_words: Sequence[str]) -> Figure
     ]
     names = [f"{token_text(word)} <i>from {token}</i>" for word, token in rows]
     weights = term_weights.weights[: len(rows)]
-    alt = f"{title}: " + ", ".join(f"{word} {value:.3f}" for (word, _), value in zip(rows, weights, strict=True))
+    alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for (word, _), value in zip(rows, weights, strict=True))
     draw = partial(term_bars, names, weights, "weight", title)
     return FigureSpec(title, alt, draw, f"{title}. Each weight comes from one token of the text.")
 
@@ -53,7 +53,7 @@ def score_figure(
         term_weights: of the first text.
         second_weights: of the second.
     """
-    title = f"Score {term_ledger.score:.3f} by word — {term_weights.model}"
+    title = f"Score {term_ledger.score:.2f} by word — {term_weights.model}"
     names = [
         f"{token_text(word)} <i>{token_text(first)} × {token_text(second)}</i>"
         for word, (first, second) in zip(
@@ -61,7 +61,7 @@ def score_figure(
         )
     ]
     shares = term_ledger.shares[: len(names)]
-    alt = f"{title}: " + ", ".join(f"{word} {value:.3f}" for word, value in zip(ledger_words, shares, strict=True))
+    alt = f"{title}: " + ", ".join(f"{word} {value:.2f}" for word, value in zip(ledger_words, shares, strict=True))
     draw = partial(term_bars, names, shares, "share of the score", title)
     return FigureSpec(title, alt, draw, f"{title}. Behind each word its token in the first and in the second text.")
 
@@ -88,7 +88,7 @@ def term_bars(
         names = [name.replace(" <i>", "<br><i>", 1) for name in names]
     row = NARROW_ROW if theme.narrow else ROW
     figure = go.Figure(layout=layout(theme, escape(title), height=104 + row * max(len(names), 4)))
-    add_score_bars(figure, values, [f"{name}, {unit}" for name in names], theme.colours["task head"], theme)
+    add_score_bars(figure, values, [f"{name}, {unit}" for name in names], theme.colours["task head"], theme, 2)
     figure.update_xaxes(title=unit)
     return figure.update_yaxes(
         tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", showgrid=False

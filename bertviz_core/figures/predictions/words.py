@@ -37,7 +37,7 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
         fills = dict.fromkeys(places, theme.colours["task head"])
         return token_strip((("", text_pieces),), notes, title, theme, chosen=word_position, fills=fills)
 
-    caption = f"Filled: masked. Below each token stands the probability of the original one — {word_prediction.model}"
+    caption = "Filled boxes are masked. Below each token stands the probability of the original one."
     return FigureSpec(title, alt, draw, caption)
 
 

@@ -16,7 +16,12 @@ PLOT = 0.5
 
 
 def add_score_bars(
-    figure: go.Figure, scores: Float[np.ndarray, " rows"], hover: Sequence[str], colour: str, theme: Theme
+    figure: go.Figure,
+    scores: Float[np.ndarray, " rows"],
+    hover: Sequence[str],
+    colour: str,
+    theme: Theme,
+    places: int = 4,
 ) -> go.Figure:
     """Bars from the first score at the top to the last.
 
@@ -26,21 +31,22 @@ def add_score_bars(
         hover: what is told of each, escaped; its score follows.
         colour: of the bars.
         theme: colour of the numbers; its width is that of the figure.
+        places: digits behind the point of a score.
     """
-    places, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
-    words = [decimals(value) for value in values.tolist()]
+    rows, values = np.arange(len(scores), dtype=np.int32), np.asarray(scores, dtype=np.float32)
+    words = [decimals(value, places) for value in values.tolist()]
     figure.add_bar(
         x=values,
-        y=places,
+        y=rows,
         orientation="h",
         marker={"color": colour},
         customdata=list(hover),
-        hovertemplate="%{customdata} %{x:.4f}<extra></extra>",
+        hovertemplate=f"%{{customdata}} %{{x:.{places}f}}<extra></extra>",
         showlegend=False,
     )
     figure.add_scatter(
         x=np.maximum(values, 0),
-        y=places,
+        y=rows,
         mode="text",
         text=[f" {word}" for word in words],
         textposition="middle right",

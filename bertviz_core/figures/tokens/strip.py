@@ -5,6 +5,7 @@ from functools import partial
 
 import plotly.graph_objects as go
 
+from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, TEXT_SIZE, Theme, escape, faint, layout, text_on
 from bertviz_core.figures.tokens.rows import (
@@ -99,7 +100,8 @@ def _add_boxes(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[floa
 def _add_chosen(figure: go.Figure, boxes: Sequence[TokenBox], tops: Sequence[float], tall: float, theme: Theme) -> None:
     """A thick edge around the token that is looked at."""
     if boxes:
-        _outline(figure, boxes, tops, tall, fillcolor="rgba(0, 0, 0, 0)", line={"color": theme.text, "width": 3})
+        line: dict[str, object] = {"color": theme.text, "width": 3}
+        _outline(figure, boxes, tops, tall, fillcolor="rgba(0, 0, 0, 0)", line=line, meta=SELECTION)
 
 
 def _outline(
@@ -109,6 +111,7 @@ def _outline(
     tall: float,
     fillcolor: str,
     line: dict[str, object],
+    meta: str | None = None,
 ) -> None:
     x: list[float | None] = []
     y: list[float | None] = []
@@ -116,7 +119,9 @@ def _outline(
         left, right, top = box.left, box.left + box.width, tops[box.row]
         x += [left, right, right, left, left, None]
         y += [top, top, top + tall, top + tall, top, None]
-    figure.add_scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=fillcolor, line=line, hoverinfo="skip")
+    figure.add_scatter(
+        x=x, y=y, mode="lines", fill="toself", fillcolor=fillcolor, line=line, hoverinfo="skip", meta=meta
+    )
 
 
 def _add_words(

@@ -52,6 +52,8 @@ MAX_HEADER_NBYTES = 100_000_000
 """The limit of the safetensors library itself."""
 MAX_TENSORS = 200_000
 """Most tensors of a checkpoint; the largest mixtures of experts have half as many."""
+MAX_SIGNS: Mapping[bytes, int] = {b"{": MAX_TENSORS + 50_000, b":": 6 * MAX_TENSORS, b",": 10 * MAX_TENSORS}
+"""Most of some signs in a header: a tensor has one of the first, four of the second, and five to eight of the third."""
 MAX_AXES, MAX_NAME = 32, 1_000
 """Most axes of a tensor, and characters of its name."""
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -94,10 +96,12 @@ def listed_tensors(file: str, raw: bytes, payload: int | None) -> list[StoredTen
     Raises:
         CheckpointError: an entry is not well formed, or the ranges overlap, leave gaps or miss the file's end.
     """
-    check_count(file, raw.count(b'"data_offsets"'))
+    _check_signs(file, raw)
     tensors = []
     position = 0
-    for name, entry in _in_order(_entries(file, raw)):
+    entries = _entries(file, raw)
+    check_count(file, len(entries))
+    for name, entry in _in_order(entries):
         _check_entry(file, name, entry)
         begin, end = entry.data_offsets
         if begin != position:
@@ -124,6 +128,23 @@ def check_count(what: str, count: int) -> None:
     """
     if count > MAX_TENSORS:
         raise CheckpointError(f"{what} lists about {count:,} tensors; at most {MAX_TENSORS:,} are read.")
+
+
+def _check_signs(file: str, raw: bytes) -> None:
+    """Refuse a header that lists more than any checkpoint's does, before it is parsed.
+
+    What is counted are signs, however the entries are spelled; those inside names and metadata count too.
+
+    Raises:
+        CheckpointError: with the sign's count and the most that is read.
+    """
+    for sign, most in MAX_SIGNS.items():
+        count = raw.count(sign)
+        if count > most:
+            raise CheckpointError(
+                f"{file} lists too much for a checkpoint of at most {MAX_TENSORS:,} tensors: its header has {count:,} "
+                f"times the sign {sign.decode()!r}, at most {most:,} are read."
+            )
 
 
 def _header_length(file: str, start: bytes, size: int) -> int:

@@ -26,6 +26,8 @@ LABELS = frozenset({"id2label", "label2id", "vocab_list", "task_specific_params"
 PLACE = re.compile(r"[/\\]|^~|^\.\.|^[\w-]+:")
 """A path, an address, or a name with a scheme before it: "hf-hub:org/name", "local-dir:name"."""
 MAX_DEPTH = 32
+MAX_ENTRY_NAME = 200
+"""Characters of an entry's name: the patterns above need time that grows with the square of it."""
 
 
 def harmless_config(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,6 +41,19 @@ def harmless_config(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
         CheckpointError: a part of the model is described in another repository, or the config is nested too deeply.
     """
     return _cleaned(name, config, MAX_DEPTH)
+
+
+def check_entry_name(name: str, entry: str) -> None:
+    """Refuse the name of an entry that is longer than any, before a pattern is looked for in it.
+
+    Raises:
+        CheckpointError: with its beginning and both lengths.
+    """
+    if len(entry) > MAX_ENTRY_NAME:
+        raise CheckpointError(
+            f"The config of {quoted(name)} has an entry {quoted(entry, 40)} whose name has {len(entry):,} characters; "
+            f"at most {MAX_ENTRY_NAME} are read. Remove it."
+        )
 
 
 def looks_like_place(text: str) -> bool:
@@ -59,6 +74,7 @@ def _cleaned(name: str, config: Mapping[str, Any], depth: int) -> dict[str, Any]
         )
     cleaned = {}
     for key, value in config.items():
+        check_entry_name(name, key)
         if key in LABELS:
             cleaned[key] = value
         elif not _is_place(key, value):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from bertviz_core.errors import CheckpointError
+from bertviz_core.models.untrusted.config import check_entry_name
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -111,6 +112,7 @@ def _entries(name: str, config: Mapping[str, Any], place: str, depth: int, typed
     model_type = config.get("model_type")
     kinds = _kinds(model_type if isinstance(model_type, str) and model_type in _known() else "") if typed else {}
     for key, value in config.items():
+        check_entry_name(name, key)
         _check_depth(name, value, depth + 1)
         yield ConfigEntry(f"{place}{key}", key, value, kinds.get(key, ""))
         if isinstance(value, Mapping) and key not in LABELS:

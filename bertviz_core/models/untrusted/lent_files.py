@@ -43,11 +43,20 @@ def check_tokenizer_files(folder: Path) -> None:
     """Refuse a tokenizer by the kinds and sizes of its files; none is opened.
 
     Raises:
-        CheckpointError: a file is not the folder's own, no regular one, or larger than a tokenizer's ever is.
+        CheckpointError: as tokenizer_files; or a file is larger than a tokenizer's ever is.
     """
-    for name in (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES):
-        if present(folder, name):
-            check_size(name, own_file(folder, name).stat().st_size, VOCABULARY_NBYTES)
+    for path in tokenizer_files(folder):
+        check_size(path.name, path.stat().st_size, VOCABULARY_NBYTES)
+
+
+def tokenizer_files(folder: Path) -> list[Path]:
+    """Where the files of a tokenizer are that a model's folder has.
+
+    Raises:
+        CheckpointError: one is not the folder's own, or no regular file.
+    """
+    names = (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES)
+    return [own_file(folder, name) for name in names if present(folder, name)]
 
 
 @contextmanager

@@ -8,7 +8,9 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from queue import Empty, LifoQueue
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
@@ -34,7 +36,13 @@ KEPT_NBYTES = 16 * 1024**2
 LABELS = ("id2label", "label2id", "num_labels")
 
 
-class BuildRequest(msgspec.Struct, frozen=True):
+class Preparation(msgspec.Struct, frozen=True, tag=True):
+    """What a process is given first: it imports its libraries, and writes to one folder alone from then on."""
+
+    scratch: str
+
+
+class BuildRequest(msgspec.Struct, frozen=True, tag=True):
     """What to build."""
 
     name: str
@@ -71,8 +79,11 @@ class Trials:
         self._max_modules, self._wait_s = settings.max_modules, limits.wall_s
         # The one used last is taken first: it has its libraries in memory.
         self._workers: LifoQueue[Worker] = LifoQueue()
-        for _ in range(settings.max_children):
-            self._workers.put(Worker(TASK, b"", limits))
+        self._scratch = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
+        for number in range(settings.max_children):
+            folder = Path(self._scratch.name) / str(number)
+            folder.mkdir()
+            self._workers.put(Worker(TASK, msgspec.msgpack.encode(Preparation(str(folder))), limits))
         self._trusted = frozenset(_digest(config) for config in trusted)
         self._verdicts: OrderedDict[tuple[str, str, str], Verdict] = OrderedDict()
         self._lock = Lock()

@@ -86,7 +86,7 @@ def sentence_column(name: str, columns: Columns, requested: str | None, notices:
         raise TextError(f"{quoted(name)} has no column that can be read: {quoted(names[0])} {columns.reason(0)}.")
     usual = [index for usual_name in USUAL_COLUMNS for index in readable if names[index].lower() == usual_name]
     chosen = _first_of_texts(columns, readable) if not usual else (usual[0], columns.cells(usual[0]))
-    notices.append(f"The sentences are those of the column {quoted(names[chosen[0]])}, since no other was named.")
+    notices.append(f"Texts are read from the column {quoted(names[chosen[0]])}.")
     return chosen
 
 

@@ -31,8 +31,6 @@ from bertviz_core.settings import Settings
 SHARDS_FOLDER, LOCK_FILE, SET_ASIDE = "sentence-vectors", "writer.lock", "set-aside.parquet"
 SHARD_NAME = re.compile(r"(\d{20})-[0-9a-f]{8}\.parquet")
 """The nanosecond in which a shard was made, so that names are in the order of the shards, and what sets it apart."""
-FORMER_FILES = ("sentence-vectors.sqlite3", "sentence-vectors.sqlite3-wal", "sentence-vectors.sqlite3-shm")
-"""In which earlier versions kept their vectors."""
 MERGED_NBYTES, MERGED_SHARE = 16 * 1024**2, 1 / 8
 """Small shards are put together to one of at most so many bytes, and of this share of the limit."""
 SMALL_SHARE, MOST_SMALL = 1 / 4, 32
@@ -139,15 +137,8 @@ class SentenceStore:
         return answer
 
     def _secret(self) -> bytes:
-        """The installation's secret; its folder is made, and what an earlier version left in it removed."""
+        """The installation's secret; its folder is made."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name in FORMER_FILES:
-            with suppress(OSError):  # not there, or in use on a system that keeps files in use
-                (self._home / name).unlink()
-                self._happened[
-                    f"The former store of sentence vectors ({FORMER_FILES[0]}) was removed: they are kept in another "
-                    f"way now ({SHARDS_FOLDER}), and each is computed once more."
-                ] = None
         return installation_secret(self._home)
 
     def _shards(self) -> list[ShardFile]:

@@ -1,7 +1,6 @@
 """What the process of a tokenizer does: it reads the tokenizer, and encodes texts with it. torch is never imported."""
 
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ import msgspec
 
 from bertviz_core.errors import CheckpointError, TextError
 from bertviz_core.models.skeleton import import_library
+from bertviz_core.models.untrusted.lent_files import tokenizer_files
+from bertviz_core.sandbox.walls import confine_files
 from bertviz_core.trace.isolated.backend import ID_NAMES, continuing_prefix, read_backend
 from bertviz_core.trace.isolated.messages import (
     Encoded,
@@ -49,8 +50,9 @@ def answered(request: bytes) -> bytes:
 
 def _load(asked: Loading) -> TokenizerFacts:
     _import_library()
-    tempfile.tempdir = asked.scratch
-    backend: Any = read_backend(asked.name, Path(asked.folder), asked.config)
+    folder = Path(asked.folder)
+    confine_files(tokenizer_files(folder), Path(asked.scratch))
+    backend: Any = read_backend(asked.name, folder, asked.config)
     _BACKEND[:] = [backend]
     try:
         _encode(backend, Encoding(["A trial."], "With a pair.", single=True, options={"verbose": False}))

@@ -5,8 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviz_core.causes.targets import MEASURES, class_target, probe_target
-from bertviz_core.causes.words.classes import MOST_CLASSES, ClassOutputs, class_shares, head_classes, probe_classes
+from bertviz_core.causes.targets import MEASURES, class_target, probe_target, tag_target
+from bertviz_core.causes.words.classes import (
+    MOST_CLASSES,
+    ClassOutputs,
+    class_shares,
+    head_classes,
+    probe_classes,
+    tag_classes,
+)
 from bertviz_core.causes.words.leave_one_out import leave_one_out
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.predictions.labelled.results import Probe
@@ -47,6 +54,21 @@ def test_each_class_is_that_of_leave_one_out_alone(measure: Any, changes: dict[s
         assert float(result.clean[place]) == pytest.approx(own.clean, abs=1e-6)
         assert (result.words, result.positions) == (own.words, own.positions)
     assert np.ptp(result.shares) > 1e-4
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_each_tag_of_a_token_is_that_of_leave_one_out_alone(measure: Any) -> None:
+    head, tokenizer, _ = tiny_head("bert", "token-classification", num_labels=5)
+    tokens = tokenize(tokenizer, TEXT, PAIR)
+    result = class_shares(tag_classes(head, tokens, 4), tokenizer, (), measure)
+    assert sorted(result.labels) == [f"LABEL_{place}" for place in range(5)]
+    for place, label in enumerate(result.labels):
+        own = leave_one_out(tag_target(head, tokens, label, 4, measure), tokenizer)
+        np.testing.assert_allclose(result.shares[:, place], own.shares, atol=1e-6)
+        assert float(result.clean[place]) == pytest.approx(own.clean, abs=1e-6)
+    assert np.ptp(result.shares) > 1e-4
+    with pytest.raises(TextError, match="no token 60"):
+        tag_classes(head, tokens, 60)
 
 
 def test_next_sentence_and_a_probe_have_classes_too() -> None:

@@ -114,8 +114,10 @@ def test_what_cannot_be_done_is_told() -> None:
     head, tokenizer, _ = tiny_head("bert", "masked-lm")
     target = word_target(head, tokenizer, tokenize(tokenizer, TEXT), "bank", 2)
     assert len(leave_one_out(target, tokenizer).shares) == 6
-    with pytest.raises(TextError, match="moves when tokens are dropped"):
+    with pytest.raises(TextError, match=r"moves when tokens are dropped; replace words by the mask instead\."):
         leave_one_out(target, tokenizer, replacement="drop")
+    with pytest.raises(TextError, match=r"moves when tokens are dropped; take a target of the whole text\."):
+        leave_one_out(target, without_mask(tokenizer), replacement="drop")
     with pytest.raises(TextError, match="no word of its own"):
         leave_one_out(replace(target, tokens=tokenize(tokenizer, "[MASK]")), tokenizer)
     with pytest.raises(UnsupportedModelError, match="no mask token"):

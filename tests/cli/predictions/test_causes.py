@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from tests.cli.conftest import Command
 from tests.helpers.tiny_heads import save_tiny_head
@@ -34,6 +36,16 @@ def test_the_json_contract(run: Command, folder: str, kind: str) -> None:
     assert bool(answer["reference"]) == (kind == "mean")
 
 
+def test_one_text_is_asked_for_the_models_own_answer(run: Command, folder: str) -> None:
+    answer = json.loads(run(folder, TEXT, "--json").stdout)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.no_grad():
+        logits = model(**tokenizer(TEXT, return_tensors="pt")).logits[0]
+    assert answer["target"] == f"class:LABEL_{int(logits.argmax())}"
+    assert answer["clean"] == pytest.approx(float(logits.max()), abs=1e-5)
+
+
 def test_a_class_and_its_table(run: Command, folder: str) -> None:
     done = run(folder, TEXT, "--target", "class:LABEL_1", "--measure", "probability")
     assert done.returncode == 0
@@ -46,7 +58,6 @@ def test_a_class_and_its_table(run: Command, folder: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "No target was named"),
         (["--target", "class:joy"], "no class 'joy'"),
         (["--target", "nonsense"], "is no target"),
         (["--pair", PAIR, "--kind", "loud"], "no --kind 'loud'"),

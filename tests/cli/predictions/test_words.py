@@ -53,7 +53,6 @@ def test_a_class_and_its_table(run: Command, folder: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "No target was named"),
         (["--pair", PAIR, "--method", "loud"], "no --method 'loud'"),
         (["--pair", PAIR, "--instead", "loud"], "no --instead 'loud'"),
     ],

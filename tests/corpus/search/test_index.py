@@ -98,11 +98,15 @@ def test_a_damaged_index_is_refused(corpus: Corpus, settings: Settings) -> None:
     path.unlink()
     with pytest.raises(CorpusError, match="missing or damaged"):
         open_index(corpus, settings)
-    for words, raw in {
-        "is damaged": b"{",
-        "another version": facts.replace(b'"format_version": 1', b'"format_version": 7'),
-        "corpus was changed": facts.replace(b'"rows": 1301', b'"rows": 1300'),
-    }.items():
+    for words, raw in (
+        ("is damaged", b"{"),
+        ("is damaged", facts.replace(b'"fingerprint": "', b'"fingerprint": "\xff')),
+        ("is damaged", facts.replace(b'"expansion_search": ', b'"expansion_search": 9223372036854')),
+        ("is damaged", facts.replace(b'"expansion_search": ', b'"expansion_search": -')),
+        ("is damaged", facts.replace(b'"recall": ', b'"recall": 7')),
+        ("another version", facts.replace(b'"format_version": 1', b'"format_version": 7')),
+        ("corpus was changed", facts.replace(b'"rows": 1301', b'"rows": 1300')),
+    ):
         (folder / FACTS_FILE).write_bytes(raw)
         with pytest.raises(CorpusError, match=words):
             index_facts(corpus, settings)

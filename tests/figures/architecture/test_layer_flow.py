@@ -12,7 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from bertviz_core.architecture.results import ActivationMemory, Crossover, Design, FlowStep, LayerFlow, MultiplyAdds
+from bertviz_core.architecture.cost.results import ActivationMemory, Crossover, MultiplyAdds
+from bertviz_core.architecture.results import Design, FlowStep, LayerFlow
 from bertviz_core.architecture.structure.results import Block, Window
 from bertviz_core.figures.architecture.cost import (
     binary_bytes,
@@ -21,11 +22,11 @@ from bertviz_core.figures.architecture.cost import (
     memory_figure,
     memory_map,
 )
-from bertviz_core.figures.architecture.designs import design_figure, encoder_and_decoder
+from bertviz_core.figures.architecture.designs import CELL, design_figure, encoder_and_decoder
 from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_drawing, layer_figure
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import THEMES, Theme, text_on
-from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, architecture, ledger
+from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, ledger
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 SEQ, HIDDEN, MIDDLE = 7, 38, 53
@@ -215,7 +216,7 @@ DESIGNS = (ENCODER, BOTH, WRITER, replace(WRITER, cross_attention=True))
 
 
 def drawing(name: str = "tiny", design: Design = ENCODER, theme: Theme = LIGHT) -> go.Figure:
-    return encoder_and_decoder(architecture(name), design, theme)
+    return encoder_and_decoder(design, name, theme)
 
 
 def middles(figure: go.Figure, words: str) -> list[float]:
@@ -276,11 +277,79 @@ def test_the_masks_show_who_sees_whom(design: Design, seen: int, hidden: int) ->
     assert cells == {LIGHT.colours["attention"]: seen, LIGHT.grid: hidden, LIGHT.neutral: 1}
 
 
-def test_windows_are_said_of_the_models_own_stack() -> None:
-    for design in (ENCODER, WRITER):
-        texts = notes(drawing(design=replace(design, local_layers=2)))
-        assert sum("in 2" in text for text in texts) == 1
-        assert not any("in 2" in text for text in notes(drawing(design=design)))
+def masks(figure: go.Figure, inside: tuple[float, float]) -> list[tuple[set[tuple[int, int]], float]]:
+    """(cells that are seen, top) of every little map between two places in the width, from left to right."""
+    drawn: dict[float, tuple[set[tuple[int, int]], float]] = {}
+    for shape in figure.layout.shapes:
+        if shape.fillcolor != LIGHT.colours["attention"] or "Q" in shape.path:
+            continue
+        corners = [(float(x), float(y)) for x, y in re.findall(r"M (-?[\d.]+),(-?[\d.]+)", shape.path)]
+        left, top = min(x for x, _ in corners), min(y for _, y in corners)
+        if inside[0] < left < inside[1]:
+            drawn[left] = {(round((y - top) / CELL), round((x - left) / CELL)) for x, y in corners}, top
+    return [drawn[left] for left in sorted(drawn)]
+
+
+def cells(before: int, after: int) -> set[tuple[int, int]]:
+    return {(row, column) for row in range(6) for column in range(6) if -before <= column - row <= after}
+
+
+@pytest.mark.parametrize(
+    ("design", "seen", "words"),
+    [
+        (
+            replace(ENCODER, local_layers=2, window=Window(64, 64)),
+            [cells(6, 6), cells(2, 2)],
+            ("3 layers: each token sees every token", "2 layers: 64 tokens to each side"),
+        ),
+        (
+            replace(ENCODER, local_layers=5, window=Window(1, 1)),
+            [cells(1, 1)],
+            ("each token sees 1 token to each side",),
+        ),
+        (
+            replace(WRITER, local_layers=1, window=Window(3, 0)),
+            [cells(6, 0), cells(3, 0)],
+            ("4 layers: each token sees itself and those before", "1 layer: 3 tokens before it"),
+        ),
+        (ENCODER, [cells(6, 6)], ("each token sees every token",)),
+    ],
+    ids=["both", "local alone", "causal", "global alone"],
+)
+def test_masks_and_their_words_are_those_of_the_layers(
+    design: Design, seen: list[set[tuple[int, int]]], words: tuple[str, ...]
+) -> None:
+    figure = drawing(design=design)
+    assert [each for each, _ in masks(figure, marked(figure))] == seen
+    for each in words:
+        assert [x for x in middles(figure, each) if marked(figure)[0] < x < marked(figure)[1]]
+
+
+@pytest.mark.parametrize("order", ["post-norm", "pre-norm", "norms on both sides", ""])
+@pytest.mark.parametrize("design", DESIGNS, ids=["encoder", "both", "decoder", "decoder that reads"])
+def test_all_masks_stand_at_one_height_below_all_stacks(design: Design, order: Any) -> None:
+    figure = drawing(
+        design=replace(design, order=order, encoder_norm=True, decoder_norm=True, pooler=True, head="head")
+    )
+    tops = {top for _, top in masks(figure, (0, 9999))}
+    assert len(tops) == 1
+    boxes = ("task head", "language model head", "head", "pooler")
+    heads = [note.y for note in figure.layout.annotations if re.sub(r"</?b>", "", note.text or "") in boxes]
+    assert max(heads) < tops.pop()
+
+
+def test_norms_and_outputs_are_those_of_the_design() -> None:
+    head = {"head": "masked-LM head", "given": "a score for every word"}
+    pre = replace(ENCODER, order="pre-norm", encoder_norm=True, **head)
+    post = replace(ENCODER, order="post-norm", pooler=True, given="a vector per token and one for the text")
+    for design, numbers in ((pre, (3, 0, 0, 1)), (post, (0, 2, 1, 0)), (ENCODER, (0, 0, 0, 0))):
+        figure = drawing(design=design)
+        left, right = marked(figure)
+        labels = ("norm", "add &amp; norm", "pooler", "masked-LM head")
+        assert tuple(sum(left < x < right for x in middles(figure, each)) for each in labels) == numbers
+        shown = " ".join(note.text or "" for note in figure.layout.annotations if left < note.x < right)
+        assert design.given in shown.replace("<br>", " ")
+        assert design.given in design_figure(design, ledger("tiny")).caption
 
 
 def test_a_model_without_attention_is_not_drawn_with_it() -> None:
@@ -298,8 +367,14 @@ def costs(every: tuple[int, ...] = (1, 16, 81)) -> MultiplyAdds:
     return MultiplyAdds(lengths, lengths * 5, np.array([1, 16, 81]), np.array(every), lengths * 7, lengths * 2 + 1)
 
 
+def counts(*found: tuple[int, int]) -> MultiplyAdds:
+    """What PyTorch counted at some lengths, all of it in one part."""
+    lengths, numbers = (np.array([each[side] for each in found], dtype=np.int64) for side in (0, 1))
+    return MultiplyAdds(lengths, numbers, lengths * 0, lengths * 0, lengths * 0, lengths * 0)
+
+
 def test_curves_are_the_parts_and_their_sum() -> None:
-    figure = cost_curves(costs(), {4: 73}, Crossover(7, "feed_forward"), 6, "cost", LIGHT)
+    figure = cost_curves(costs(), counts((4, 73)), Crossover(7), 6, "cost", LIGHT)
     lines = {trace.name: list(trace.y) for trace in figure.data}
     assert lines["sum"] == [16, 16 + 20 + 28 + 9, 81 + 45 + 63 + 19]
     assert lines["scores and mixing"] == [1, 16, 81]
@@ -311,7 +386,7 @@ def test_curves_are_the_parts_and_their_sum() -> None:
 
 
 def test_windows_add_a_line_and_a_missing_crossing_no_mark() -> None:
-    figure = cost_curves(costs((1, 20, 99)), {}, Crossover(None, "feed_forward"), None, "cost", DARK)
+    figure = cost_curves(costs((1, 20, 99)), counts(), Crossover(None), None, "cost", DARK)
     lines = {trace.name: list(trace.y) for trace in figure.data}
     assert lines["scores and mixing of every pair"] == [1, 20, 99]
     whole = np.array(lines["sum, every pair"]) - np.array(lines["sum, pairs inside the windows only"])
@@ -344,9 +419,9 @@ def figures() -> list[FigureSpec]:
     memory = ActivationMemory("tiny", "training", (1, 2), (8, 16), nbytes)
     return [
         layer_figure(flow()),
-        cost_figure(costs(), {4: 73}, Crossover(7, "feed_forward"), 6, "tiny"),
+        cost_figure(costs(), counts((4, 73)), Crossover(7), 6, "tiny", by_formula=True),
         memory_figure(memory),
-        design_figure(architecture(), WRITER, replace(ledger("tiny"), total=4321)),
+        design_figure(WRITER, replace(ledger("tiny"), total=4321)),
     ]
 
 

@@ -16,7 +16,16 @@ import pytest
 
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, spelled
 from bertviz_core.figures.base.colour_bars import colour_bar
-from bertviz_core.figures.base.export import FONT_FILE, captioned_svg, described_png, framed, standalone_html
+from bertviz_core.figures.base.export import (
+    FONT_FILE,
+    SELECTION,
+    captioned_svg,
+    described_png,
+    framed,
+    png_scale,
+    standalone_html,
+    without_selection,
+)
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import DARK, FAMILY, FONT, LIGHT, PRINT, layout
 from bertviz_core.figures.hidden_states.heatmaps import layer_map, values_heatmap
@@ -121,6 +130,25 @@ def test_a_caption_says_model_revision_text_and_colours() -> None:
     )
 
 
+def test_a_title_in_lines_is_not_said_twice_either() -> None:
+    figure = go.Figure(layout=layout(LIGHT, "Effects of a/<br>part<br>— org/name"))
+    assert caption_of(figure, "Effects of a/part — org/name. Clean 1.", [("org/name", "r")]).words == "Clean 1."
+
+
+def test_a_file_is_without_what_marks_a_choice_on_the_page() -> None:
+    figure = go.Figure([go.Scatter(y=[1], meta=SELECTION), go.Scatter(y=[2])])
+    figure.add_shape(type="rect", x0=0, x1=1, y0=0, y1=1, name=SELECTION).add_shape(type="line", x0=0, x1=1, y0=0, y1=1)
+    still = without_selection(figure)
+    assert [list(trace.y) for trace in still.data] == [[2]]
+    assert [shape.type for shape in still.layout.shapes] == ["line"]
+    assert len(figure.data) == len(figure.layout.shapes) == 2
+
+
+@pytest.mark.parametrize(("width", "pixels"), [(320, 1600), (545, 1600), (800, 1600), (1000, 2000)])
+def test_a_png_is_wide_enough_for_a_slide(width: int, pixels: int) -> None:
+    assert width * png_scale(width) == pytest.approx(pixels)
+
+
 def test_many_texts_are_counted_and_a_long_one_is_cut() -> None:
     line = Caption("", (), ("x" * 500, "b", "c")).line
     assert line == f"3 texts, the first “{'x' * 119}…”."
@@ -133,6 +161,8 @@ def test_characters_that_act_are_spelled_out() -> None:
 def test_a_title_is_not_said_twice() -> None:
     figure = go.Figure(layout=layout(LIGHT, "a &lt; b"))
     assert caption_of(figure, "a < b", [("m", "r")]).words == ""
+    assert caption_of(figure, "a < b: one by one — m.", [("m", "r")]).words == "One by one."
+    assert caption_of(figure, "a < b. b — m2 and — m", [("m", "r")]).words == "B — m2 and"
     assert caption_of(figure, "a < b, counted", [("m", "r")], ("", None, "t")) == Caption(
         "a < b, counted", (("m", "r"),), ("t",), ""
     )
@@ -154,7 +184,7 @@ def test_the_range_is_that_of_the_scale_in_its_own_unit(scale: float, end: str) 
     [
         (("1.00 MiB", "4.00 MiB"), (20, 22), "memory, 1.00 MiB to 4.00 MiB"),
         (("1.00 MiB", "4.00 MiB"), (20.5, 21), "memory, less than 1.00 MiB to more than 4.00 MiB"),
-        (("1", "10", "100"), (20.5, 21, 21.5), "memory, 0.1 to 1000, logarithmic"),
+        (("1", "10", "100"), (20.5, 21, 21.5), "memory, 0.1 to 1,000, logarithmic"),
         (("1", "2", "3"), (20.5, 21, 21.5), "memory, 0 to 4"),
         (("top", "end"), (22, 20), "memory, top to end"),
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from bertviz_core.figures.base.axes import token_axis
 from bertviz_core.figures.base.caption import colour_range
+from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.fitted import EDGE, SMALLEST, TOOLS, fitted, legend_height, plot_width
 from bertviz_core.figures.base.letters import label_width, plain
 from bertviz_core.figures.base.style import (
@@ -19,6 +20,7 @@ from bertviz_core.figures.base.style import (
     theme_named,
     width_class,
 )
+from tests.helpers.scales import scale_faults
 
 TITLE = "Hidden states after layer 5, dimensions 0 to 63 of 384 — a-model-with-a-long-name-uncased"
 NAMES = ["[CLS]", "the", "cat", "sat", "on", "the", "mat", ".", "[SEP]", "it", "was", "chasing", "##mice", "[SEP]"]
@@ -179,12 +181,43 @@ def test_words_of_a_lying_bar_stand_upright_clear_of_its_title_and_of_each_other
     assert max(label_width(each, TEXT_SIZE) for each in lying.ticktext) <= steps
 
 
-def test_on_a_desk_labels_and_bars_stay_as_they_are_drawn() -> None:
+def test_on_a_desk_rows_and_cells_stay_as_they_are_drawn_and_a_bar_has_its_short_title_above() -> None:
     plain_figure, figure = heatmap(LIGHT), fitted(heatmap(LIGHT), LIGHT)
-    assert figure.layout.xaxis == plain_figure.layout.xaxis
     assert figure.layout.yaxis == plain_figure.layout.yaxis
-    plain_figure.data[0].colorbar.title.font.size = TEXT_SIZE
+    bar = plain_figure.data[0].colorbar
+    assert bar.title.side == "right"
+    bar.title.font.size, bar.title.side = TEXT_SIZE, "top"
     assert figure.data == plain_figure.data
+    bar.title.text, bar.title.side = "share of all the attention of a row", "right"
+    assert fitted(plain_figure, LIGHT).data[0].colorbar.title.side == "right"
+
+
+@pytest.mark.parametrize(("count", "turned"), [(6, 0), (40, -90)])
+def test_on_a_desk_names_of_columns_lie_wherever_they_have_room(count: int, turned: int) -> None:
+    assert fitted(heatmap(LIGHT, count), LIGHT).layout.xaxis.tickangle == turned
+
+
+@pytest.mark.parametrize("theme", [LIGHT, theme_named("light", 480)])
+def test_an_axis_says_where_only_every_kth_name_stands_on_it(theme: Theme) -> None:
+    few, many = (fitted(heatmap(theme, count), theme).layout.xaxis for count in (10, 280))
+    assert few.title.text is None
+    step = int(many.tickvals[1] - many.tickvals[0])
+    assert many.title.text.replace("<br>", " ") == f"every {step}th is named"
+    numbers = heatmap(theme, 280)
+    numbers.update_xaxes(ticktext=[str(each) for each in numbers.layout.xaxis.tickvals])
+    assert fitted(numbers, theme).layout.xaxis.title.text is None
+
+
+@every_width
+@pytest.mark.parametrize("unit", ["weight", "Jensen-Shannon divergence in nats", "share of all the attention of a row"])
+def test_the_sentence_of_a_scale_is_the_same_at_every_width(theme: Theme, unit: str) -> None:
+    figure = heatmap(theme)
+    figure.update_traces(zmin=0, zmax=0.946, colorbar=colour_bar(unit, 0, 0.946))
+    drawn = fitted(figure, theme)
+    assert colour_range(drawn) == f"{unit}, 0 to 0.946"
+    assert not scale_faults(drawn, colour_range(drawn))
+    assert scale_faults(drawn, f"{unit}, 0 to 1")
+    assert scale_faults(drawn, "")
 
 
 def test_a_width_serves_all_places_up_to_the_next() -> None:

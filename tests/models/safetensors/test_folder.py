@@ -121,9 +121,15 @@ def test_a_header_of_100_000_tensors_loses_nothing_when_it_is_folded(mixture: Pa
 
 
 def test_more_tensors_or_shards_than_any_checkpoint_has_are_refused_before_they_are_read(tmp_path: Path) -> None:
-    header = b'{"a":{"data_offsets":[' + b'"data_offsets"' * 200_001
-    with pytest.raises(CheckpointError, match="lists about 200,002 tensors; at most 200,000"):
-        listed_tensors("model.safetensors", header, None)
+    entry = b'"dtype":"U8","shape":[0],"data\\u005foffsets":[0,0]'
+    for header, words in (
+        (b"{" + b",".join(b'"%d":{%b}' % (place, entry) for place in range(200_001)) + b"}", "about 200,001 tensors"),
+        (b'{"a":{' * 250_001, "250,001 times the sign '{', at most 250,000"),
+        (b'{"a":1,"b":' * 600_001, "1,200,002 times the sign ':'"),
+        (b'{"a":{"shape":[' + b"0," * 2_000_001, "2,000,001 times the sign ','"),
+    ):
+        with pytest.raises(CheckpointError, match=words):
+            listed_tensors("model.safetensors", header, None)
     names = {f"t{place}": f"{place}.safetensors" for place in range(2_001)}
     (tmp_path / INDEX_FILE).write_text(json.dumps({"weight_map": names}))
     with pytest.raises(CheckpointError, match="names 2,001 files; at most 2,000"):

@@ -16,6 +16,7 @@ from bertviz_core.models import catalog
 from bertviz_core.models.catalog.generate import KINDS_TABLE, entry_kinds_table, table_bytes
 from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.sources import resolve
+from bertviz_core.models.untrusted.config import harmless_config
 from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.settings import Settings
 from tests.helpers.hostile import CONFIGS, REPEATS
@@ -90,3 +91,12 @@ def test_what_transformers_writes_for_every_family_passes() -> None:
 def test_every_config_of_the_catalogue_passes() -> None:
     for name, entry in catalog.entries().items():
         check_entries(name, entry.config, SETTINGS)
+
+
+@pytest.mark.parametrize("entry", ["kernel_config" * 20_000 + "\n", "layers_per_" * 20_000 + "-"])
+def test_a_name_without_end_is_refused_before_a_pattern_is_looked_for_in_it(entry: str) -> None:
+    for config in ({entry: 1}, {"text_config": {entry: 1}}):
+        with pytest.raises(CheckpointError, match="characters; at most 200 are read"):
+            check_entries("long", config, Settings.from_environment())
+        with pytest.raises(CheckpointError, match="characters; at most 200 are read"):
+            harmless_config("long", config)

@@ -23,7 +23,7 @@ from bertviz_core.sentences.store import vectors as store_vectors
 from bertviz_core.sentences.store.filling import WRITE_BATCH_VECTORS, ListVectors
 from bertviz_core.sentences.store.keys import SECRET_FILE, installation_secret
 from bertviz_core.sentences.store.shards import StoredVectors
-from bertviz_core.sentences.store.vectors import FORMER_FILES, LOCK_FILE, SET_ASIDE, SHARDS_FOLDER, SentenceStore
+from bertviz_core.sentences.store.vectors import LOCK_FILE, SET_ASIDE, SHARDS_FOLDER, SentenceStore
 
 MEGABYTE = 1024**2
 WRITER = """
@@ -291,18 +291,6 @@ def test_the_secret_is_made_once_for_the_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / SECRET_FILE).stat().st_mode) == 0o600
     (tmp_path / SECRET_FILE).write_bytes(secret[:9])
     assert len(installation_secret(tmp_path)) == 32
-
-
-def test_the_former_store_is_removed_and_that_is_told(tmp_path: Path) -> None:
-    for name in (*FORMER_FILES, "notes.txt"):
-        (tmp_path / name).write_text("of an earlier version")
-    store = SentenceStore(tmp_path, MEGABYTE)
-    assert got(store, keys_of([1])) == {}
-    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", SECRET_FILE}
-    (notice,) = store.notices
-    assert "was removed" in notice
-    assert store.happened == 1
-    assert SentenceStore(tmp_path, MEGABYTE).notices == ()
 
 
 def cut(path: Path) -> None:

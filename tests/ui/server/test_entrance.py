@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from bertviz_core.settings import Settings
@@ -223,19 +225,25 @@ def test_requests_that_overlap_are_counted_and_end_each_for_itself() -> None:
     assert inside == [0, 0, FILE, 2 * FILE]
 
 
-def test_a_message_in_text_ends_its_session() -> None:
-    coming = iter([{"type": "websocket.receive", "bytes": b"x"}, {"type": "websocket.receive", "text": "x"}])
+def test_a_message_that_is_none_of_a_tab_ends_its_session_and_a_tabs_own_goes_through() -> None:
+    own = BackMsg(rerun_script=ClientState(query_string="layer=2")).SerializeToString()
+    noise: list[dict[str, object]] = [
+        {"text": "x"},
+        *({"bytes": each} for each in (b"", b"\xff" * 100, b"\x0a\x05hello")),
+    ]
+    coming = iter([{"type": "websocket.receive", **each} for each in ({"bytes": own}, *noise)])
 
-    async def both() -> list[Any]:
+    async def all_of_them() -> list[Any]:
         async def receive() -> Any:
             return next(coming)
 
-        receiving = entrance._in_bytes(receive)
-        return [await receiving(), await receiving()]
+        receiving = entrance._readable(receive)
+        return [await receiving() for _ in range(1 + len(noise))]
 
     with ThreadPoolExecutor(max_workers=1) as pool:
-        seen = pool.submit(asyncio.run, both()).result()
-    assert [each["type"] for each in seen] == ["websocket.receive", "websocket.disconnect"]
+        first, *others = pool.submit(asyncio.run, all_of_them()).result()
+    assert first == {"type": "websocket.receive", "bytes": own}
+    assert others == [{"type": "websocket.disconnect", "code": 1003}] * len(noise)
 
 
 def test_cookies_are_for_tls_alone_where_it_is_spoken() -> None:

@@ -178,3 +178,10 @@ def test_the_smallest_group_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert start._resident()["its control group"] == 3 * GIB
     groups.unlink()
     assert list(start._resident()) == ["this machine"]
+
+
+def test_a_wall_that_the_system_has_not_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "missing", lambda: ("Landlock",))
+    assert "no wall by Landlock, which this system does not have" in start.walls_notice()
+    monkeypatch.setattr(start, "missing", tuple)
+    assert start.walls_notice() == ""

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.settings import DEFAULT_MODEL
 from tests.pages.opened import SHELL, opened, said
+from ui import session
 from ui.cache import models, traces
 from ui.widgets import run_model
 
@@ -49,6 +50,21 @@ def test_a_long_run_says_what_it_needs_and_waits_to_be_asked(
     assert counted == [TEXT]
     assert at.get("plotly_chart")
     assert not at.exception
+
+
+def test_what_one_reader_asked_for_another_is_not_asked_again_until_it_is_stopped(
+    counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_model, "CONFIRM_ABOVE_SECONDS", -1.0)
+    at = opened("representations", text=TEXT)
+    at.button(key="start_run").click().run()
+    run = at.session_state["long_run"]
+    models.traces.clear()
+    assert not [each for each in opened("representations", text=TEXT).button if each.key == "start_run"]
+    models.traces.clear()
+    session.forget_run(run)
+    assert opened("representations", text=TEXT).button(key="start_run")
+    assert counted == [TEXT, TEXT]
 
 
 def test_another_text_asks_again(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The view of a page and the layer of all pages: what addresses of today and before choose, and what is remembered."""
+"""The view of a page and the layer of all pages: what an address chooses, and what is remembered."""
 
 from typing import Any
 
@@ -7,28 +7,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened
-from ui.widgets.view_and_layer import FORMER_KEYS, LAYER, VIEW
+from ui.widgets.view_and_layer import LAYER, VIEW
 
 LAYERS = 6
 """Of the bundled model."""
-FORMER = [
-    ("architecture", {"architecture": "One layer", "drawn_layer": "4"}, {"view": "One layer", "layer": "4"}),
-    ("checkpoint", {"checkpoint": "Weights"}, {"view": "Weights"}),
-    ("representations", {"states": "Paths"}, {"view": "Paths"}),
-    ("heads", {"heads": "One cell", "at": "2"}, {"view": "One cell", "layer": "2"}),
-    ("heads", {"heads": "Same numbers"}, {"view": "One product or twelve"}),
-    ("attention", {"at": "3"}, {"layer": "3"}),
-    ("sentences", {"compare": "Why alike?"}, {"view": "Token contributions"}),
-    ("sentences", {"compare": "Map"}, {"view": "Map"}),
-    ("sentences", {"pooled_layer": "0"}, {"layer": "embeddings"}),
-    ("sentences", {"pooled_layer": "3"}, {"layer": "2"}),
-]
-"""Page, an address of before, and the address of today that opens the same."""
-
-
-def charts(at: AppTest) -> list[str]:
-    assert not at.exception
-    return [each.proto.spec for each in at.get("plotly_chart")]
 
 
 def toasts(at: AppTest) -> list[str]:
@@ -55,24 +37,6 @@ def page(at: AppTest, name: str) -> AppTest:
     at.run()
     assert not at.exception
     return at
-
-
-@pytest.mark.parametrize(("name", "former", "now"), FORMER, ids=[f"{page} {former}" for page, former, _ in FORMER])
-def test_a_former_address_opens_what_it_opened(name: str, former: dict[str, str], now: dict[str, str]) -> None:
-    before, today = opened(name, **former), opened(name, **now)
-    assert charts(before) == charts(today)
-    assert not toasts(before)
-    before.run()
-    assert {key: before.query_params.get(key) for key in (*now, *former)} == {
-        key: today.query_params.get(key) for key in (*now, *former)
-    }
-    for key in now:
-        assert before.session_state[key] == today.session_state[key] == now[key]
-
-
-def test_every_former_name_is_tried() -> None:
-    tried = {(name, key) for name, former, _ in FORMER for key in former}
-    assert {(name, key) for name, keys in FORMER_KEYS.items() for key in keys} - tried == {("attention", "span")}
 
 
 def test_each_page_remembers_its_view() -> None:

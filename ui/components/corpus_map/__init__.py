@@ -15,7 +15,7 @@ from ui.session import component_state
 
 _HERE = Path(__file__)
 MOST_CORNERS = 220
-"""Of what is encircled; the browser draws no line of more."""
+"""Of what is selected; the browser draws no line of more."""
 _component = st.components.v2.component(
     "corpus_map",
     html='<div class="corpus-map"></div>',
@@ -31,7 +31,7 @@ class MapState:
     window: MapWindow | None
     """The part that is looked at; None for the whole."""
     region: tuple[tuple[float, float], ...]
-    """Corners of what is encircled; empty for nothing."""
+    """Corners of what is selected; empty for nothing."""
     serial: int
     """Number of the last thing that the browser said; 0 before it said anything."""
 
@@ -69,7 +69,7 @@ def corpus_map(scene: MapScene, state: MapState, theme: Theme, key: str, on_chan
         state: what `map_state` gave.
         theme: colours.
         key: of the map; its place on the page stays the same while the scene changes.
-        on_change: called when the reader moved, zoomed or encircled rows.
+        on_change: called when the reader moved, zoomed or selected rows.
     """
     data = map_payload(scene, theme, state.serial, state.region or None)
     _component(key=key, data=data, default={"said": None}, on_said_change=on_change, height="content")

@@ -1,6 +1,6 @@
 // The rows of a corpus as a map: counts per cell as the server made them for a window, single rows where they are few.
 // While the server makes those of another window, what is there is moved and stretched. Texts enter through textContent.
-const HELP = "Arrow keys move the map, plus and minus zoom, 0 shows all of it, B encircles what is in sight.";
+const HELP = "Arrow keys move the map, plus and minus zoom, 0 shows all of it, B selects what is visible.";
 const QUIET_MS = 120, STEP = 0.25, ZOOM = 1.6, NEAR = 8, MOST_CORNERS = 200;
 
 const made = (tag, className, text) => {
@@ -96,8 +96,8 @@ function build(root) {
   }, mode));
   button(zooms, "+", () => zoom(view, 1 / ZOOM)).setAttribute("aria-label", "Zoom in");
   button(zooms, "\u2212", () => zoom(view, ZOOM)).setAttribute("aria-label", "Zoom out");
-  view.all = button(zooms, "Whole map", () => whole(view));
-  button(takes, "Encircle what is in sight", () => takeSight(view));
+  view.all = button(zooms, "Show all", () => whole(view));
+  button(takes, "Select what is visible", () => takeSight(view));
   view.none = button(takes, "Clear", () => { view.region = null; report(view); });
   bar.append(modes, zooms, takes);
   view.stage = made("div", "stage");

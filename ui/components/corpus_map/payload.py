@@ -73,7 +73,7 @@ def map_payload(
         scene: what is shown.
         theme: colours.
         answers: number of what the browser said last, for which this is the answer.
-        region: corners of what the reader encircled.
+        region: corners of what the reader selected.
     """
     high, wide = scene.counts.shape
     points = np.zeros((0, 2), np.float32) if scene.points is None else scene.points.astype(np.float32)

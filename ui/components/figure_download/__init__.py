@@ -1,4 +1,4 @@
-"""Buttons that save a chart as PNG (twice its size) or SVG, in the browser: the server needs no image renderer."""
+"""Buttons that save a chart as PNG (twice its size, 1,600 pixels wide at least) or SVG, in the browser."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.figures.base.caption import Caption
-from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LINE, SCALE, WIDTH
+from bertviz_core.figures.base.export import CAPTION_SIZE, EDGE, LEAST, LINE, SCALE, SELECTION, WIDTH
 from bertviz_core.figures.base.style import FAMILY, FONT, WIDE, Theme
 
 _HTML = '<div><button data-format="png">PNG</button><button data-format="svg">SVG</button></div>'
@@ -67,6 +67,7 @@ def figure_download(
         "family": FAMILY,
         "width": WIDTH,
         "least": WIDE,
-        "sizes": {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE},
+        "sizes": {"letters": CAPTION_SIZE, "line": LINE, "edge": EDGE, "scale": SCALE, "png": LEAST},
+        "selection": SELECTION,
     }
     _component(key=f"{chart_key}_images", data=data, width="content", height="content")

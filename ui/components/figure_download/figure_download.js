@@ -46,7 +46,7 @@ function drawing(plot, camera, data) {
       fetch(link.href).then((answer) => answer.text()).then(resolve, reject);
     };
     document.addEventListener("click", taken, true);
-    const drawn = data.figure ? carried(JSON.parse(data.figure), own) : own;
+    const drawn = unselected(data.figure ? carried(JSON.parse(data.figure), own) : own, data.selection);
     const font = { ...drawn.layout.font, family: data.font };
     try {
       plot.data = drawn.data;
@@ -81,6 +81,12 @@ function carried(figure, own) {
     if (own.data[index]?.level) trace.level = own.data[index].level;
   });
   return figure;
+}
+
+// The figure without the frame around what was chosen on the page.
+function unselected({ data, layout }, selection) {
+  const shapes = layout.shapes?.filter((shape) => shape.name !== selection);
+  return { data: data.filter((trace) => trace.meta !== selection), layout: shapes ? { ...layout, shapes } : layout };
 }
 
 // The rule of a style sheet that brings the page's own typeface along; "" where the page has it from elsewhere.
@@ -159,8 +165,9 @@ async function painted(drawing, picture, data) {
     image.src = address;
     await image.decode();
     const canvas = document.createElement("canvas");
-    canvas.width = Math.round(picture.width * data.sizes.scale);
-    canvas.height = Math.round(picture.height * data.sizes.scale);
+    const scale = Math.max(data.sizes.scale, data.sizes.png / picture.width);
+    canvas.width = Math.round(picture.width * scale);
+    canvas.height = Math.round(picture.height * scale);
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     return described(new Uint8Array(await blob.arrayBuffer()), picture.words);

@@ -3,22 +3,17 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from bertviz_core.architecture.activation_memory import activation_memory
+from bertviz_core.architecture.cost.activation_memory import activation_memory
+from bertviz_core.architecture.cost.counting import counted
+from bertviz_core.architecture.cost.multiply_adds import STATED_TOKENS, operation_terms
+from bertviz_core.architecture.cost.results import ActivationMemory, Holding, MultiplyAdds, OperationTerms
 from bertviz_core.architecture.design import design_of
-from bertviz_core.architecture.dry_run import DryWay, dry_way, module_shapes
+from bertviz_core.architecture.dry_run import DryWay, dry_way, runnable_task
 from bertviz_core.architecture.layer_flow import layer_flow
 from bertviz_core.architecture.layer_modules import layer_paths
+from bertviz_core.architecture.module_shapes import module_shapes
 from bertviz_core.architecture.module_tree import module_tree
-from bertviz_core.architecture.multiply_adds import STATED_TOKENS, counted, operation_terms
-from bertviz_core.architecture.results import (
-    ActivationMemory,
-    Design,
-    Holding,
-    LayerFlow,
-    ModuleTree,
-    OperationTerms,
-    ShapeRun,
-)
+from bertviz_core.architecture.results import Design, LayerFlow, ModuleTree, ShapeRun
 from bertviz_core.errors import BertvizError, CheckpointError
 from bertviz_core.models.skeleton import build_skeleton, model_config
 from bertviz_core.parameters.ledger import config_ledger
@@ -101,29 +96,29 @@ def design(of: ModelClass) -> Design:
 def way(of: ModelClass) -> DryWay | None:
     """How a class is run without values; None where it cannot be."""
     try:
-        return _way(source_key(of.name), of.task, False)
+        return _way(source_key(of.name), of.task)
     except BertvizError:
         return None
 
 
-def encoder_way(name: str) -> DryWay:
-    """The same of the base model, of an encoder-decoder model its encoder."""
-    return _way(source_key(name), "base", True)
+def countable(of: ModelClass) -> ModelClass:
+    """The class itself, or the family's base class where the class cannot be run on a text alone."""
+    return ModelClass(of.name, _runnable(source_key(of.name), of.task))
 
 
-def terms(name: str) -> OperationTerms:
-    """The terms of the formula for multiply-adds."""
-    return _terms(source_key(name))
+def terms(of: ModelClass) -> OperationTerms:
+    """The formula for the multiply-adds of a class."""
+    return _terms(source_key(of.name), of.task)
 
 
-def counts(name: str, lengths: tuple[int, ...]) -> dict[int, int]:
-    """PyTorch's own count of multiply-adds for some lengths."""
-    return _counts(source_key(name), lengths)
+def counts(of: ModelClass, lengths: tuple[int, ...]) -> MultiplyAdds:
+    """PyTorch's own count of multiply-adds for some lengths, part by part."""
+    return _counts(source_key(of.name), of.task, lengths)
 
 
-def memory(name: str, holding: Holding, batches: tuple[int, ...], lengths: tuple[int, ...]) -> ActivationMemory:
+def memory(of: ModelClass, holding: Holding, batches: tuple[int, ...], lengths: tuple[int, ...]) -> ActivationMemory:
     """Bytes of activations by batch and length."""
-    return _memory(source_key(name), holding, batches, lengths)
+    return _memory(source_key(of.name), of.task, holding, batches, lengths)
 
 
 def _text(tokens: Tokens | None) -> tuple[str, str | None] | None:
@@ -173,25 +168,31 @@ def _shapes(
 
 
 @cached_by_bytes("Reading the formula off the modules")
-def _terms(key: SourceKey) -> OperationTerms:
-    return operation_terms(key.name, sources.source(key.name).config, ledgers.facts(key.name, "base"))
+def _terms(key: SourceKey, task: str) -> OperationTerms:
+    return operation_terms(key.name, sources.source(key.name).config, task, ledgers.facts(key.name, task))
 
 
 @cached_by_bytes()
-def _way(key: SourceKey, task: str, encoder: bool) -> DryWay:
-    return dry_way(key.name, sources.source(key.name).config, task, encoder)
+def _runnable(key: SourceKey, task: str) -> str:
+    return runnable_task(key.name, sources.source(key.name).config, task)
+
+
+@cached_by_bytes()
+def _way(key: SourceKey, task: str) -> DryWay:
+    return dry_way(key.name, sources.source(key.name).config, task)
 
 
 @cached_by_bytes("Counting operations")
-def _counts(key: SourceKey, lengths: tuple[int, ...]) -> dict[int, int]:
-    return counted(key.name, sources.source(key.name).config, lengths)
+def _counts(key: SourceKey, task: str, lengths: tuple[int, ...]) -> MultiplyAdds:
+    return counted(key.name, sources.source(key.name).config, lengths, task)
 
 
 @cached_by_bytes("Estimating memory")
 def _memory(
     key: SourceKey,
+    task: str,
     holding: Holding,
     batches: tuple[int, ...],
     lengths: tuple[int, ...],
 ) -> ActivationMemory:
-    return activation_memory(key.name, sources.source(key.name).config, holding, batches, lengths)
+    return activation_memory(key.name, sources.source(key.name).config, holding, batches, lengths, task)

@@ -1,9 +1,11 @@
 """Python that gives the numbers of the overview and of the architecture page for the model at hand, as it stands."""
 
+from bertviz_core.architecture.cost.results import ActivationMemory, OperationTerms
 from bertviz_core.architecture.dry_run import DryWay
-from bertviz_core.architecture.results import ActivationMemory, LayerFlow, OperationTerms
+from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.parameters.results import Ledger
 from ui.cache import sources
+from ui.views.architecture.cache import ModelClass
 from ui.widgets.reproduction import library_name
 
 EAGER = 'model.set_attn_implementation("eager")   # which asks for no values of the mask\n'
@@ -28,7 +30,6 @@ def tree_code(name: str, model_class: str, tokens: int, way: DryWay | None) -> s
     if way is None:
         return f"{_model(name, model_class)}print(model)"
     shape = (1, 1, tokens) if model_class.endswith("MultipleChoice") else (1, tokens)
-    decoder = ", decoder_input_ids=ids[:, :1]" if sources.source(name).config.get("is_encoder_decoder") else ""
     return (
         f"{_model(name, model_class, way)}"
         f"{EAGER if way.masked else ''}"
@@ -42,7 +43,7 @@ def tree_code(name: str, model_class: str, tokens: int, way: DryWay | None) -> s
         "for path, module in model.named_modules():\n"
         "    module.register_forward_hook(told(path))\n"
         f"{_ids(shape, way)}"
-        f"with torch.no_grad():\n    model(**inputs{decoder})"
+        "with torch.no_grad():\n    model(**inputs)"
     )
 
 
@@ -59,28 +60,35 @@ def layer_code(name: str, model_class: str, flow: LayerFlow) -> str:
     )
 
 
-def cost_code(name: str, terms: OperationTerms, tokens: int, way: DryWay) -> str:
-    """The formula, and PyTorch's own count of a run whose attention is computed step by step."""
-    widths = [(row.width, row.applications) for row in terms.attention]
+def cost_code(name: str, terms: OperationTerms, tokens: int, way: DryWay, exact: bool) -> str:
+    """PyTorch's own count of a run whose attention is computed step by step, and the formula where there is one."""
+    parts = (terms.projections, terms.feed_forward, terms.attention, terms.other)
+    per_pair, per_token, per_text = (
+        " + ".join(str(value) for value in values if value) or "0"
+        for values in zip(*((each.per_pair, each.per_token, each.per_text) for each in parts), strict=True)
+    )
+    formula = (
+        f"n = {tokens}\n"
+        f"print(n * n * ({per_pair}) + n * ({per_token}) + {per_text})"
+        "   # scores and mixing; projections, feed-forward and the rest\n"
+    )
     return (
-        f"{_encoder(name, way)}"
+        f"{_stepwise(name, terms.model_class, way)}"
         "from torch.utils.flop_counter import FlopCounterMode\n"
         f"{_ids((1, tokens), way)}"
         "with torch.no_grad(), FlopCounterMode(display=False) as counter:\n"
         "    model(**inputs)\n"
         "print(counter.get_total_flops() // 2)   # one multiply-add is two operations\n"
-        f"n, pairs = {tokens}, {sum(width * times for width, times in widths)}\n"
-        f"per_token = {terms.projections} + {terms.feed_forward} + {terms.other}\n"
-        f"print(n * per_token + {terms.per_text} + n * n * pairs)"
+        f"{formula if exact else ''}"
     )
 
 
-def memory_code(name: str, memory: ActivationMemory, way: DryWay) -> str:
+def memory_code(of: ModelClass, model_class: str, memory: ActivationMemory, way: DryWay) -> str:
     """The bytes of one cell of the map: the smallest batch of the shortest texts."""
     batch, tokens = memory.batches[0], memory.lengths[0]
     if memory.holding == "training":
         return (
-            f"{_encoder(name, way)}"
+            f"{_stepwise(of.name, model_class, way)}"
             f"{_ids((batch, tokens), way)}"
             "held = (*model.parameters(), *model.buffers(), *inputs.values())\n"
             "given = {t.untyped_storage()._cdata for t in held}\n"
@@ -95,11 +103,12 @@ def memory_code(name: str, memory: ActivationMemory, way: DryWay) -> str:
             "print(sum(storage.nbytes() for storage in kept.values()))"
         )
     return (
-        "from bertviz_core.architecture.activation_memory import activation_memory\n"
+        "from bertviz_core.architecture.cost.activation_memory import activation_memory\n"
         "from bertviz_core.models.sources import resolve\n"
         "from bertviz_core.settings import Settings\n"
-        f"source = resolve({library_name(name)!r}, Settings.from_environment(any_folder=True))\n"
-        f'print(activation_memory(source.name, source.config, "inference", ({batch},), ({tokens},)).nbytes)'
+        f"source = resolve({library_name(of.name)!r}, Settings.from_environment(any_folder=True))\n"
+        f"of = (source.name, source.config)   # the class {model_class}\n"
+        f'print(activation_memory(*of, "inference", ({batch},), ({tokens},), {of.task!r}).nbytes)'
     )
 
 
@@ -113,29 +122,21 @@ def design_code(name: str, model_class: str) -> str:
     )
 
 
-def _model(name: str, model_class: str, way: DryWay | None = None) -> str:
+def _model(name: str, model_class: str, way: DryWay | None = None, options: str = "") -> str:
     """The class, without values wherever it can be run so."""
     source = sources.source(name)
     made = f"model = {model_class}(config).eval()"
     return (
         "import torch\n"
         f"from transformers import AutoConfig, {model_class}\n\n"
-        f"config = AutoConfig.from_pretrained({source.pretrained_name!r})\n"
+        f"config = AutoConfig.from_pretrained({source.pretrained_name!r}{options})\n"
         f"{_built(made, way)}"
     )
 
 
-def _encoder(name: str, way: DryWay) -> str:
-    """The base model, of an encoder-decoder model the encoder, attention step by step."""
-    source = sources.source(name)
-    encoder = ".get_encoder()" if source.config.get("is_encoder_decoder") else ""
-    made = f'model = AutoModel.from_config(config, attn_implementation="eager"){encoder}.eval()'
-    return (
-        "import torch\n"
-        "from transformers import AutoConfig, AutoModel\n\n"
-        f"config = AutoConfig.from_pretrained({source.pretrained_name!r})\n"
-        f"{_built(made, way)}"
-    )
+def _stepwise(name: str, model_class: str, way: DryWay) -> str:
+    """The class, attention step by step."""
+    return _model(name, model_class, way, ', attn_implementation="eager"')
 
 
 def _built(made: str, way: DryWay | None) -> str:
@@ -145,7 +146,9 @@ def _built(made: str, way: DryWay | None) -> str:
 
 
 def _ids(shape: tuple[int, ...], way: DryWay) -> str:
-    """What the model is given: a text without padding."""
+    """What the model is given: a text without padding, and the first token of a decoder."""
     device = ', device="meta"' if way.device_mode == "meta" else ""
+    last = f"ids[..., -1] = {way.last_token}   # the end of the text\n" if way.last_token != way.token else ""
     mask = ', "attention_mask": torch.ones_like(ids)' if way.masked else ""
-    return f'ids = torch.full({shape}, {way.token}{device})\ninputs = {{"input_ids": ids{mask}}}\n'
+    decoder = f', "decoder_input_ids": ids[:, :{way.decoder_tokens}]' if way.decoder_tokens else ""
+    return f'ids = torch.full({shape}, {way.token}{device})\n{last}inputs = {{"input_ids": ids{mask}{decoder}}}\n'

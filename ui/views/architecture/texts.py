@@ -1,11 +1,12 @@
 """What the overview and the architecture page say about their figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bertviz_core.architecture import capabilities
 from bertviz_core.architecture.capabilities import window_words
-from bertviz_core.architecture.multiply_adds import multiply_adds
-from bertviz_core.architecture.results import Architecture, Crossover, Design, Holding, LayerFlow, OperationTerms
+from bertviz_core.architecture.cost.multiply_adds import CHECKED_RUN, SHORT_RUNS
+from bertviz_core.architecture.cost.results import Crossover, Growth, Holding, MultiplyAdds, OperationTerms
+from bertviz_core.architecture.results import Architecture, Design, LayerFlow
 from ui.widgets.formatting import escape_markdown
 
 STACK = (
@@ -31,16 +32,13 @@ LAYER = (
 COST = (
     "For n tokens a linear map of a × b weights takes n · a · b multiply-adds. The scores take, for each pair of "
     "tokens, one product per number of a query, and mixing the values as many again: n² · 2 · heads · head size for "
-    "each layer (Vaswani et al. 2017, table 1; Kaplan et al. 2020, section 2.1). With a window of w tokens to each "
-    "side the n² pairs become n + w · (2n - w - 1). Biases, norms, activations and the softmax are left out. The "
+    "each layer (Vaswani et al. 2017, table 1; Kaplan et al. 2020, section 2.1). The numbers of the formula are read "
+    "off short runs without values, module by module, and checked against longer ones. With a window of w tokens to "
+    "each side the n² pairs become n + w · (2n - w - 1). Biases, norms, activations and the softmax are left out. The "
     "circles are PyTorch's own count of a run without values. There attention is computed step by step for every pair "
     "of tokens, and a window or a causal mask is applied afterwards; only special kernels skip the masked pairs."
 )
 ORDERS: Mapping[str, str] = {order: words.removesuffix(".") for order, words in capabilities.ORDERS.items()}
-NOT_COVERED = (
-    "The formula of ordinary attention does not describe this family: it attends in blocks, to pooled tokens, or in "
-    "another way of its own."
-)
 MEMORY: Mapping[Holding, str] = {
     "inference": (
         "Peak memory of one forward pass without gradients: all tensors alive at once, float32, "
@@ -59,12 +57,15 @@ MEMORY_MADE = (
     "length alone (Dao et al. 2022); half precision halves every number here."
 )
 ENCODER = (
-    "The layers are counted from the model's parameters, as on the page Parameters. The small maps show who may see "
-    "whom: a row looks at the columns that are filled. Whether a model sees ahead is told by its config "
-    "(is_encoder_decoder, is_decoder), by its attention modules (is_causal), else by transformers' own tables: a "
-    "family with a class that predicts the next token and none that fills in masked ones is a decoder. The design of "
-    "encoder and decoder is that of Vaswani et al. (2017, figure 1); T5 (Raffel et al. 2020) and BART (Lewis et al. "
-    "2020) keep it, BERT (Devlin et al. 2019) keeps the encoder alone, GPT-2 (Radford et al. 2019) the decoder."
+    "The layers are counted from the model's parameters, as on the page Parameters. Where norms stand, and how far a "
+    "token sees in each layer, is read off a run of the class without weights, as on the Overview; the head is that of "
+    "the class. BERT, T5 and GPT-2 are drawn beside it as their papers have them. The small maps show who may see "
+    "whom: a row looks at the columns that are filled; a wide window is drawn as a narrow one. Whether a "
+    "model sees ahead is told by its config (is_encoder_decoder, is_decoder), by its attention modules (is_causal), "
+    "else by transformers' own tables: a family with a class that predicts the next token and none that fills in "
+    "masked ones is a decoder. The design of encoder and decoder is that of Vaswani et al. (2017, figure 1); T5 "
+    "(Raffel et al. 2020) and BART (Lewis et al. 2020) keep it, BERT (Devlin et al. 2019) keeps the encoder alone, "
+    "GPT-2 (Radford et al. 2019) the decoder."
 )
 
 
@@ -106,45 +107,98 @@ def _attention_words(flow: LayerFlow, design: Design) -> list[str]:
 
 
 def cost_words(
-    terms: OperationTerms, crossing: Crossover, limit: int | None, counts: Mapping[int, int], causal: bool
+    terms: OperationTerms,
+    named: str,
+    crossings: Sequence[Crossover],
+    limit: int | None,
+    counts: MultiplyAdds,
+    causal: bool,
 ) -> str:
-    """The formula with this model's numbers, the crossing, and how it agrees with PyTorch's count."""
-    widths = sum(each.width * each.applications for each in terms.attention)
-    windowed = sum(each.window is not None for each in terms.attention)
-    formula = f"n · {terms.projections:,} + n · {terms.feed_forward:,} + n² · {widths:,}"
-    formula += f" + n · {terms.other:,}" if terms.other else ""
-    formula += f" + {terms.per_text:,}" if terms.per_text else ""
-    lines = [f"For n tokens: **{formula}** (projections, feed-forward, scores and mixing, the rest)."]
+    """The formula with this model's numbers, where attention overtakes, and PyTorch's count beside it.
+
+    Args:
+        terms: the formula.
+        named: class that the page names.
+        crossings: scores and mixing against feed-forward, then all of attention.
+        limit: tokens that the model reads at most.
+        counts: PyTorch's counts, which the formula gives.
+        causal: whether a token sees none of those after it.
+    """
+    parts = (
+        ("projections", terms.projections),
+        ("feed-forward", terms.feed_forward),
+        ("scores and mixing", terms.attention),
+        ("the rest", terms.other),
+    )
+    listed = ", ".join(f"{name} **{_growth_words(growth)}**" for name, growth in parts if growth != Growth())
+    lines = [*_class_words(terms, named), f"{terms.model_class} takes for n tokens: {listed}."]
+    windowed = sum(each.window is not None for each in terms.layers)
     if windowed:
         lines.append(
-            f"In {windowed} of {len(terms.attention)} layers a token sees a window only. A kernel that skips the pairs "
+            f"In {windowed} of {len(terms.layers)} layers a token sees a window only. A kernel that skips the pairs "
             "outside it does less work: there n² becomes the pairs inside the window (the lower sum)."
         )
     if causal:
         lines.append("Its causal mask keeps n · (n + 1) / 2 of the n² pairs; computed step by step, all are made.")
-    if crossing.tokens is not None:
-        beyond = f", beyond the {limit:,} that it reads" if limit and crossing.tokens > limit else ""
-        lines.append(
-            f"Attention costs more than the feed-forward blocks beyond **{crossing.tokens:,} tokens**{beyond}."
-        )
-    costs = multiply_adds(terms, list(counts))
-    rest = [
-        own - int(mine)
-        for mine, own in zip(costs.total - costs.attention + costs.every_pair, counts.values(), strict=True)
-    ]
-    if counts and not any(rest):
-        lengths = ", ".join(f"{seq:,}" for seq in counts)
+    lines += _crossing_words(crossings, limit)
+    if counted := [seq for seq in counts.lengths.tolist() if seq not in (*SHORT_RUNS, CHECKED_RUN)]:
         which = "the sum over every pair (the upper sum)" if windowed else "the same"
-        lines.append(f"PyTorch counts {which} at {lengths} tokens.")
-    elif counts:
-        more = ", ".join(f"{each:+,} at {seq:,}" for seq, each in zip(counts, rest, strict=True))
-        names = ", ".join(dict.fromkeys(path.rpartition(".")[2] for path in terms.left_out))
-        why = f", such as {names} for distances or blocks" if names else ""
-        lines.append(f"PyTorch's own count differs by {more} tokens: work that the formula leaves out{why}.")
+        lines.append(f"PyTorch counts {which} at {', '.join(f'{seq:,}' for seq in counted)} tokens.")
     return escape_markdown(" ".join(lines)).replace("\\*\\*", "**")
 
 
+def counted_words(terms: OperationTerms, named: str) -> str:
+    """What the numbers of a family are whose cost is no parabola in the length."""
+    lines = [
+        *_class_words(terms, named),
+        f"The cost of {terms.model_class} is no formula of the form n² · a + n · b + c: it works in blocks or on "
+        "fewer, pooled tokens, or it changes its way with the length. So nothing is calculated here: the circles are "
+        "PyTorch's own count of runs of these lengths, part by part, and the lines only join them.",
+    ]
+    return escape_markdown(" ".join(lines))
+
+
+def _class_words(terms: OperationTerms, named: str) -> list[str]:
+    """Which class is counted, where that is not the one that the page names, and what its decoder reads."""
+    lines = []
+    if terms.model_class != named:
+        lines.append(f"{named} cannot be run on a text alone, so its base class is counted, without a head.")
+    if terms.decoder_tokens:
+        lines.append("The decoder is counted with one token, the first that it writes.")
+    return lines
+
+
+def _growth_words(growth: Growth) -> str:
+    terms = ((growth.per_pair, "n² · "), (growth.per_token, "n · "), (growth.per_text, ""))
+    return " + ".join(f"{sign}{value:,}" for value, sign in terms if value)
+
+
+def _crossing_words(crossings: Sequence[Crossover], limit: int | None) -> list[str]:
+    """From which length on attention costs more than the feed-forward blocks, with and without its projections."""
+    lines = []
+    for crossing in crossings:
+        what = "With its projections, attention costs" if crossing.projections else "Scores and mixing alone cost"
+        if crossing.tokens == 1:
+            lines.append(f"{what} as much as the feed-forward blocks or more **at every length**.")
+        elif crossing.tokens is not None:
+            beyond = f", beyond the {limit:,} that it reads" if limit and crossing.tokens > limit else ""
+            lines.append(
+                f"{what} as much as the feed-forward blocks or more from **{crossing.tokens:,} tokens** on{beyond}."
+            )
+    return lines
+
+
 def design_words(model: Architecture, design: Design) -> str:
+    """What the three designs differ in, said of this model, and what of its layers is not drawn."""
+    undrawn = (
+        "" if design.order else " Where the norms of its layers stand fits none of the usual orders: none is drawn."
+    )
+    if design.order == "parallel":
+        undrawn = " In its layers attention and feed-forward read the same vectors, side by side; norms are not drawn."
+    return _kind_words(model, design) + undrawn
+
+
+def _kind_words(model: Architecture, design: Design) -> str:
     """What the three designs differ in, said of this model."""
     name = escape_markdown(model.model)
     if design.kind == "encoder":
@@ -171,6 +225,6 @@ def design_words(model: Architecture, design: Design) -> str:
     )
     return (
         f"**{name} is a decoder-only model.** It {how}: a token's vector is made from itself and the tokens before it, "
-        "never from those behind, so that the last one can predict the next token. BERT's encoder sees both sides. "
+        "never from those after it, so that the last one can predict the next token. BERT's encoder sees both sides. "
         f"{cross}"
     )

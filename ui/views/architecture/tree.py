@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.architecture.cost.multiply_adds import STATED_TOKENS
 from bertviz_core.architecture.module_tree import printed
-from bertviz_core.architecture.multiply_adds import STATED_TOKENS
 from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import theme_named
@@ -59,8 +59,8 @@ def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
             "parameters": [row.numel for row in tree.rows],
             "share": [_share(row, tree) for row in tree.rows],
             "own weights": [_weights(row) for row in tree.rows],
-            "goes in": [_inputs(each) for each in moved],
-            "comes out": [", ".join(map(_shape, each.outputs)) if each else "" for each in moved],
+            "input shape": [_inputs(each) for each in moved],
+            "output shape": [", ".join(map(_shape, each.outputs)) if each else "" for each in moved],
             "calls": [each.calls if each else 0 for each in moved],
         }
     )
@@ -126,9 +126,9 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     lines.append(f"Weights of its own: {escape_markdown(_weights(row)) or 'none'}")
     if moved:
         calls = "once" if moved.calls == 1 else f"{moved.calls} times"
-        lines.append(f"Goes in: {escape_markdown(_inputs(moved)) or 'no tensor'}")
+        lines.append(f"Input shape: {escape_markdown(_inputs(moved)) or 'no tensor'}")
         lines.append(
-            f"Comes out: {escape_markdown(', '.join(map(_shape, moved.outputs))) or 'no tensor'}, called {calls} in "
+            f"Output shape: {escape_markdown(', '.join(map(_shape, moved.outputs))) or 'no tensor'}, called {calls} in "
             f"one run"
         )
     elif run:

@@ -3,16 +3,18 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.architecture.multiply_adds import (
+from bertviz_core.architecture.cost.multiply_adds import (
     BATCHES,
     STATED_TOKENS,
+    checked_lengths,
     crossover,
     curve_lengths,
     doubling_lengths,
-    formula_covers,
+    foretells,
     multiply_adds,
 )
-from bertviz_core.architecture.results import Holding, LayerFlow, OperationTerms
+from bertviz_core.architecture.cost.results import Crossover, Holding, MultiplyAdds
+from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.figures.architecture.cost import (
     cost_figure,
     memory_figure,
@@ -23,7 +25,7 @@ from ui.cache import ledgers
 from ui.views.architecture import cache, controls, reproduction, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import explained, figure_block
-from ui.widgets.formatting import bytes_text, escape_markdown, short_count
+from ui.widgets.formatting import bytes_text, short_count
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
 
@@ -56,54 +58,62 @@ def flow_frame(flow: LayerFlow) -> pd.DataFrame:
             "part": [step.part for step in flow.steps],
             "weights": [", ".join(map(str, step.weights)) for step in flow.steps],
             "parameters": [step.numel for step in flow.steps],
-            "goes in": [str(step.enters or "") for step in flow.steps],
-            "comes out": [str(step.leaves or "") for step in flow.steps],
+            "input shape": [str(step.enters or "") for step in flow.steps],
+            "output shape": [str(step.leaves or "") for step in flow.steps],
         }
     )
 
 
 def cost_view(asked: cache.ModelClass) -> None:
     """Multiply-adds by length, and memory of activations by batch and length."""
-    name = asked.name
-    terms, limit = cache.terms(name), cache.most_tokens(name)
-    read = cache.read(name)
+    of = cache.countable(asked)
+    named, terms, limit = cache.tree(asked).architecture, cache.terms(of), cache.most_tokens(of.name)
+    read = cache.read(of.name)
     here = len(read) if read is not None else min(STATED_TOKENS, limit or STATED_TOKENS)
-    crossing = crossover(terms)
-    lengths = curve_lengths(limit, crossing.tokens, here)
-    checks = tuple(sorted({here, *(doubling_lengths(limit)[-3:])}))
-    counts = cache.counts(name, checks)
-    _metrics(terms, here, counts, read is not None)
-    costs = multiply_adds(terms, lengths)
-    known = formula_covers(terms, counts)
-    if known:
-        frame = pd.DataFrame(
-            {
-                "tokens": costs.lengths,
-                "projections": costs.projections,
-                "scores and mixing": costs.attention,
-                "scores and mixing of every pair": costs.every_pair,
-                "feed-forward": costs.feed_forward,
-                "the rest": costs.other,
-                "total": costs.total,
-            }
-        )
-        spec = cost_figure(costs, counts, crossing, limit, terms.model)
-        words = figure_block(spec, f"multiply-adds {name}", frame, alt="Multiply-adds by tokens and part")
-        causal = cache.design(asked).kind == "decoder"
-        words.markdown(texts.cost_words(terms, crossing, limit, counts, causal))
+    counts = cache.counts(of, checked_lengths(limit, here))
+    crossings = crossover(terms), crossover(terms, projections=True)
+    exact = foretells(terms, counts)
+    if exact:
+        costs = multiply_adds(terms, curve_lengths(limit, crossings[0].tokens, here))
+        _metrics(multiply_adds(terms, [here]), read is not None, "by the formula, windows honoured")
     else:
-        listed = ", ".join(f"{value:,} at {seq:,} tokens" for seq, value in counts.items())
-        st.info(escape_markdown(f"{texts.NOT_COVERED} PyTorch counts {listed or 'no run short enough'}."))
-    explained("architecture_cost", texts.COST, reproduction.cost_code(name, terms, here, cache.encoder_way(name)))
-    _memory(name, limit)
+        costs = counts = cache.counts(of, tuple(sorted({here, *doubling_lengths(limit)})))
+        crossings = Crossover(None), Crossover(None)
+        _metrics(cache.counts(of, (here,)), read is not None, "counted by PyTorch")
+    spec = cost_figure(costs, counts, crossings[0], limit, terms.model, exact)
+    words = figure_block(spec, f"multiply-adds {of.name}", _cost_frame(costs), alt="Multiply-adds by tokens and part")
+    causal = cache.design(of).kind == "decoder"
+    if exact:
+        words.markdown(texts.cost_words(terms, named, crossings, limit, counts, causal))
+    else:
+        words.markdown(texts.counted_words(terms, named))
+    way = cache.way(of)
+    if way is not None:
+        code = reproduction.cost_code(of.name, terms, here, way, exact)
+        explained("architecture_cost", texts.COST, code)
+    _memory(of, limit)
 
 
-def _metrics(terms: OperationTerms, here: int, counts: dict[int, int], typed: bool) -> None:
-    """The numbers of one length: the formula's, or PyTorch's own count where the formula leaves work out."""
-    costs = multiply_adds(terms, [here])
-    formula, pairs = int(costs.total[0]), int((costs.total - costs.attention + costs.every_pair)[0])
-    own = counts.get(here, pairs)
-    total, how = (formula, "by the formula, windows honoured") if own == pairs else (own, "counted by PyTorch")
+def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
+    """The curves as a table."""
+    return pd.DataFrame(
+        {
+            "tokens": costs.lengths,
+            "projections": costs.projections,
+            "scores and mixing": costs.attention,
+            "scores and mixing of every pair": costs.every_pair,
+            "feed-forward": costs.feed_forward,
+            "the rest": costs.other,
+            "total": costs.total,
+        }
+    )
+
+
+def _metrics(costs: MultiplyAdds, typed: bool, how: str) -> None:
+    """The numbers of one length; nothing where its run would take too long."""
+    if not len(costs.lengths):
+        return
+    here, total = int(costs.lengths[0]), int(costs.total[0])
     with st.container(horizontal=True):
         st.metric("Your text" if typed else "A text", f"{here:,} tokens", help="Special tokens included.")
         words = f"{total:,} of one forward pass, {how}; twice as many operations."
@@ -119,15 +129,16 @@ def _metrics(terms: OperationTerms, here: int, counts: dict[int, int], typed: bo
 
 
 @st.fragment
-def _memory(name: str, limit: int | None) -> None:
+def _memory(of: cache.ModelClass, limit: int | None) -> None:
     st.header("Memory of activations", anchor=False)
     chosen = widgets_controls.choice("What is counted", list(HOLDINGS), "holding", label_visibility="collapsed")
-    memory = cache.memory(name, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
-    spec, weights = memory_figure(memory), ledgers.ledger(name).total * 4
+    memory = cache.memory(of, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
+    spec, weights = memory_figure(memory), cache.class_ledger(of).total * 4
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
-    code = reproduction.memory_code(name, memory, cache.encoder_way(name))
-    filename, made = f"activation memory {chosen} {name}", (texts.MEMORY_MADE, code)
+    way = cache.way(of)
+    code = reproduction.memory_code(of, cache.tree(of).architecture, memory, way) if way else ""
+    filename, made = f"activation memory {chosen} {of.name}", (texts.MEMORY_MADE, code)
     words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=made)
     words.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
 
@@ -139,7 +150,7 @@ def encoder_view(asked: cache.ModelClass) -> None:
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
     words = figure_block(
-        design_figure(model, design, ledger),
+        design_figure(design, ledger),
         f"encoder or decoder {asked.name}",
         frame,
         alt=f"Components of {asked.name}",

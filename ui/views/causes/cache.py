@@ -214,7 +214,7 @@ def gradient_need(name: str, chosen: ChosenTarget) -> tuple[int, int]:
 
 def classes_without(name: str, chosen: ChosenTarget, place: Place) -> tuple[ClassPrediction, ...]:
     """Every class of a head or probe, of the unchanged model and without one head; () for any other target."""
-    return _classes_without(source_key(name), chosen, place) if chosen.kind in ("class", "probe") else ()
+    return _classes_without(source_key(name), chosen, place) if chosen.kind in ("class", "tag", "probe") else ()
 
 
 @cached_by_bytes("Asking without the head")

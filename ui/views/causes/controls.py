@@ -9,8 +9,12 @@ from bertviz_core.errors import TextError
 from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
 from bertviz_core.predictions.labelled.results import LabelledTexts
 from bertviz_core.sentences.reading.files import read_sentences
-from ui.session import SECOND_TEXT, settings
-from ui.widgets.controls import BOUND, choice, level, pair
+from bertviz_core.text import counted
+from bertviz_core.trace.results import Tokens
+from ui.cache import models
+from ui.session import settings
+from ui.views.causes.donor import same_length_text
+from ui.widgets.controls import BOUND, choice, level, needs_pair, pair, put_text_button
 from ui.widgets.lists.files import within_upload
 
 HEAD, HEADS, COUNT, PLACE_OF, WHICH, PATCHED = (
@@ -28,6 +32,7 @@ LISTS, SAMPLES, MOST_TYPED = ("example set", "my own list"), ("10", "25", "50"),
 LARGEST = ""
 """What is chosen where the head is that of the largest effect."""
 IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", "its mean": "mean"}
+IN_PLACE_WORDS: dict[EffectKind, str] = {"zero": "nothing in a head's place", "mean": "its mean in a head's place"}
 MOST_REMOVED, FIRST_REMOVED = 16, 6
 WIDTH, BOX = 230, 320
 Place = tuple[int, int]
@@ -93,7 +98,7 @@ def count_level(most: int) -> int:
 def in_place() -> EffectKind:
     """What stands in the place of a removed head."""
     words = "Nothing: the head's output is zeros. Its mean: the average of its output over a reference set."
-    return IN_PLACE[choice("In its place", tuple(IN_PLACE), PLACE_OF, width="content", help=words)]
+    return IN_PLACE[choice("In its place", tuple(IN_PLACE), PLACE_OF, help=words)]
 
 
 def patched_choice(has_states: bool) -> str:
@@ -104,9 +109,37 @@ def patched_choice(has_states: bool) -> str:
     return choice("Copied", options, PATCHED, width="content")
 
 
-def other_text() -> str:
-    """The text into whose run is copied: the second text of the sidebar; an example where there is none."""
-    return pair() or SECOND_TEXT
+def other_text(name: str, text: str) -> str:
+    """The text into whose run is copied: the second text of the sidebar, of as many tokens as the first.
+
+    Where there is none, or one of another length, the page ends with an offer of one.
+
+    Args:
+        name: name of the model.
+        text: the first text.
+    """
+
+    def read(words: str) -> Tokens:
+        return models.tokens(name, words, None)
+
+    second, first = pair(), read(text)
+    if second is None:
+        what = "Parts of the text's run are copied into that of a second one of as many tokens"
+        donor = same_length_text(first, "", read)
+        needs_pair(what, *([] if donor is None else [(None, donor)]))
+        st.stop()
+    if len(read(second)) != len(first):
+        donor = same_length_text(first, second, read)
+        st.info(
+            f"The texts have {counted(len(first), 'token')} and {counted(len(read(second)), 'token')}. What is copied "
+            "goes from a position to the same position, so both need equally many: change words of the second text in "
+            f"the sidebar{'.' if donor is None else ', or take this one.'}",
+            icon=":material/info:",
+        )
+        if donor is not None:
+            put_text_button(donor)
+        st.stop()
+    return second
 
 
 def answers_level(most: int) -> int:

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import EffectComparison, EffectKind, PartEffects
 from bertviz_core.figures.predictions.causes.maps import KIND_WORDS, effect_columns, effects_figure
@@ -19,6 +17,7 @@ from ui.views.causes import cache, controls, texts
 from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
 from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.target.row import TargetRow
 
 KEY = "causes_effects"
 TOLD_FROM = 50 * 2**20
@@ -29,13 +28,13 @@ SEEN = "causes_cell_seen"
 """Key of the session: the cell that was clicked last."""
 
 
-def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
+def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """The map of all three, the list, how far they agree, and one head."""
     kinds = _kinds(name, chosen)
     comparison = cache.effects(name, chosen, kinds, _so_far)
     first = comparison.effects[0]
     _take_cell(cell_click(KEY), first)
-    with row:
+    with row.row:
         place = controls.head_select(first)
     words = figure_block(
         effects_figure(comparison, place),
@@ -67,9 +66,8 @@ def effects_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
 
 def _so_far(comparison: EffectComparison) -> None:
     """The map with the rows that are done, the others empty."""
-    known = [~np.isnan(each.heads).all(axis=1) for each in comparison.effects]
     chart(effects_figure(comparison), f"{KEY}_so_far")
-    st.caption(f"{sum(int(rows.sum()) for rows in known)} of {sum(map(len, known))} rows so far.")
+    st.caption("Rows that are not done yet are empty.")
 
 
 def _kinds(name: str, chosen: ChosenTarget) -> tuple[EffectKind, ...]:

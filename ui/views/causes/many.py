@@ -1,12 +1,10 @@
 """Many sentences: mean and spread of each head's effect over a list, and the right answers to it as heads go."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import EffectKind, EffectSpread
 from bertviz_core.figures.predictions.causes.maps import KIND_WORDS
@@ -19,23 +17,26 @@ from ui.views.causes.several import curve_frame
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target.opened import ChosenTarget, list_classes
+from ui.widgets.target.row import TargetRow
 
 HEIGHT = 300
 """Pixels of the list of heads."""
 
 
-def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
+def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """Maps of the mean and the standard deviation, the heads as a list, and the curve of right answers."""
-    with row:
-        count = controls.list_choice()
+    with row.folded:
         kind = controls.in_place()
+    row.say(chosen, controls.IN_PLACE_WORDS[kind])
+    with row.row:
+        count = controls.list_choice()
     listed = controls.listed_sentences(count)
     if listed is None:
         st.info(texts.WRITE, icon=":material/info:")
         return
     for notice in listed.notices:
         st.caption(escape_markdown(notice))
-    spread = cache.spread(name, chosen, listed.texts, kind, partial(_so_far, len(listed.texts)))
+    spread = cache.spread(name, chosen, listed.texts, kind, _so_far)
     words = figure_block(
         effect_spread_figure(spread),
         f"spread {kind} {name}",
@@ -51,10 +52,10 @@ def many_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
     _right_answers(name, chosen, listed, kind)
 
 
-def _so_far(texts: int, spread: EffectSpread) -> None:
+def _so_far(spread: EffectSpread) -> None:
     """The maps over the sentences that are done."""
     chart(effect_spread_figure(spread), "causes_spread_so_far")
-    st.caption(f"{spread.texts} of {counted(texts, 'sentence')} so far.")
+    st.caption("Mean over the sentences that are done.")
 
 
 def spread_frame(spread: EffectSpread) -> pd.DataFrame:

@@ -3,35 +3,22 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import Patches
-from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.maps import patched_heads_figure, patched_states_figure
-from bertviz_core.text import counted, decimals, escape_controls, shortened
-from ui.cache import models
+from bertviz_core.text import decimals, escape_controls
 from ui.views.causes import cache, controls, texts
-from ui.widgets.controls import pair
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target.opened import ChosenTarget
-
-QUOTED = 60
-"""Characters of a text that stand in a sentence about it."""
+from ui.widgets.target.row import TargetRow
 
 
-def patch_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
+def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """What a copied state, or a copied head, brings back of the difference between two texts."""
-    other = controls.other_text()
-    first, second = models.tokens(name, chosen.text, None), models.tokens(name, other, None)
-    if len(first) != len(second):
-        raise TextError(
-            f"The texts have {counted(len(first), 'token')} and {counted(len(second), 'token')}: "
-            f"“{shortened(chosen.text, QUOTED)}” and “{shortened(other, QUOTED)}”. "
-            "Only texts of equally many can be patched, position by position; change a word for one of as many pieces."
-        )
+    other = controls.other_text(name, chosen.text)
     patches = cache.patched(name, chosen, other)
-    with row:
+    with row.row:
         part = controls.patched_choice(patches.states is not None)
     spec = patched_states_figure(patches) if part == "hidden states" else patched_heads_figure(patches)
     words = figure_block(
@@ -42,14 +29,14 @@ def patch_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
         explanation=(texts.PATCHES, texts.patch_code(name, chosen, other)),
     )
     with words:
-        st.markdown(_said(patches, part, pair() is None))
+        st.markdown(_said(patches, part))
         st.markdown(f"Tokens at the same position that differ: {_aligned(patches)}")
         st.caption(texts.SHARES)
         for notice in patches.notices:
             st.caption(escape_markdown(notice))
 
 
-def _said(patches: Patches, part: str, example: bool) -> str:
+def _said(patches: Patches, part: str) -> str:
     """Both texts' numbers and the largest share, in words."""
     values = patches.states if part == "hidden states" and patches.states is not None else patches.heads
     layer, place = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
@@ -60,7 +47,7 @@ def _said(patches: Patches, part: str, example: bool) -> str:
         what = f"layer {layer}, head {place}"
     return (
         f"The {escape_markdown(patches.title)} is **{decimals(patches.clean)}** for the text and "
-        f"**{decimals(patches.corrupt)}** for the second one{', an example' if example else ''}. Copied from the first "
+        f"**{decimals(patches.corrupt)}** for the second one. Copied from the first "
         f"into the second, {what} brings back **{float(values[layer, place]):.0%}** of the difference, most of all."
     )
 

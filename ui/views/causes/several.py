@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.results import JointRemoval, RemovalCurve
 from bertviz_core.figures.predictions.causes.curves import removal_figure
@@ -12,16 +11,19 @@ from ui.views.causes import cache, controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.target.row import TargetRow
 
 IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
 
 
-def several_view(name: str, chosen: ChosenTarget, row: DeltaGenerator) -> None:
+def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """Heads found by a greedy search, or chosen: joint effect, sum of single ones, and the curve."""
     heads = [(layer, head) for layer in range(cache.model_layers(name)) for head in range(cache.head_count(name))]
-    with row:
-        which = controls.which_choice()
+    with row.folded:
         kind = controls.in_place()
+    row.say(chosen, controls.IN_PLACE_WORDS[kind])
+    with row.row:
+        which = controls.which_choice()
         if which == "my choice":
             places = controls.heads_multiselect(heads)
         else:

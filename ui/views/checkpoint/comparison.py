@@ -18,7 +18,7 @@ from bertviz_core.figures.checkpoints.comparison import (
     most_changed,
     state_names,
 )
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, digits
 from ui.cache import ledgers, models, sources
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
@@ -82,7 +82,7 @@ def _divergences(behaviour: Behaviour) -> None:
         return
     layer, head = divmod(int(behaviour.divergences.argmax()), behaviour.divergences.shape[1])
     largest = float(behaviour.divergences[layer, head])
-    where = f"largest at layer {layer}, head {head}: **{largest:.2g}** nats" if largest else "0 in every head"
+    where = f"largest at layer {layer}, head {head}: **{digits(largest, 2)}** nats" if largest else "0 in every head"
     frame = pd.DataFrame(
         behaviour.divergences, columns=[f"head {head}" for head in range(behaviour.divergences.shape[1])]
     )
@@ -227,7 +227,7 @@ def changes_frame(comparison: CheckpointComparison) -> pd.DataFrame:
 
 def number(value: float) -> str:
     """A number with four digits; an exact 0 as 0."""
-    return "0" if value == 0 else f"{value:.4g}"
+    return "0" if value == 0 else digits(value)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -52,7 +52,7 @@ def labels_input(stated: int) -> int | None:
         None,
         step=1,
         key=LABELS_KEY,
-        placeholder=f"{stated:,}, from the config",
+        placeholder=f"{stated:,} (config)",
         help="Classes that the head tells apart; leave it empty for the number that the config states.",
         width=LABELS_WIDTH,
         **BOUND,

@@ -16,6 +16,7 @@ from bertviz_core.figures.checkpoints.weights import (
     statistic_numbers,
     tensor_values_figure,
 )
+from bertviz_core.text import digits
 from ui.cache import ledgers, sources
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache, controls
@@ -80,10 +81,10 @@ def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: Te
     """One tensor: its numbers in a row, its values as a histogram."""
     with st.container(horizontal=True):
         st.metric("Shape", "×".join(map(str, tensor.shape)) or "1", help=f"{tensor.numel:,} numbers, {tensor.dtype}.")
-        st.metric("Mean", f"{tensor.mean:.4g}")
-        st.metric("Standard deviation", f"{tensor.std:.4g}", help="Around the mean.")
-        st.metric("Smallest", f"{tensor.minimum:.4g}")
-        st.metric("Largest", f"{tensor.maximum:.4g}")
+        st.metric("Mean", digits(tensor.mean))
+        st.metric("Standard deviation", digits(tensor.std), help="Around the mean.")
+        st.metric("Smallest", digits(tensor.minimum))
+        st.metric("Largest", digits(tensor.maximum))
         st.metric("Zeros", f"{tensor.zeros:,}")
         st.metric("NaN, infinite", f"{tensor.nan:,}, {tensor.infinite:,}")
     if not tensor.finite:

@@ -1,12 +1,14 @@
 """What a corpus folder says of itself: who made its vectors and how, its columns, its first rows."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.corpus.folder import TEXT_COLUMN
+from bertviz_core.corpus.places import MOST_ENTRIES
 from bertviz_core.corpus.results import Manifest
 from bertviz_core.text import counted, escape_controls, shortened
 from ui.views.corpus import cache, controls, texts
@@ -66,12 +68,12 @@ def plain_cell(cell: object) -> object:
     """A cell as a table shows it: numbers as they are, anything else as a short text."""
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell
-    return shortened(escape_controls(str(cell)), LONGEST_CELL)
+    return escape_controls(shortened(str(cell), LONGEST_CELL))
 
 
 def _facts(named: NamedCorpus) -> pd.DataFrame:
     manifest = named.corpus.manifest
-    on_disk = sum(path.stat().st_size for path in named.corpus.path.rglob("*") if path.is_file())
+    on_disk = sum(path.stat().st_size for path in islice(named.corpus.path.rglob("*"), MOST_ENTRIES) if path.is_file())
     limit = "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most"
     kept = "kept" if manifest.text_column else "not kept (--no-text)"
     facts = {

@@ -17,7 +17,7 @@ from bertviz_core.corpus.analysis.profiles import head_profiles
 from bertviz_core.corpus.analysis.projection import corpus_map
 from bertviz_core.corpus.analysis.results import ClusterMethod, CorpusClusters, CorpusMap, DuplicateGroups, HeadProfiles
 from bertviz_core.corpus.analysis.values import ColumnValues, column_values
-from bertviz_core.corpus.folder import Corpus, open_corpus
+from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus, open_corpus
 from bertviz_core.corpus.places import corpus_folder, stamp
 from bertviz_core.corpus.search.index import open_index
 from bertviz_core.corpus.search.query import check_weights, query_vector, search
@@ -42,8 +42,8 @@ from ui.widgets.lists.progress import awaited
 T = TypeVar("T")
 SHORT_WORK = 512
 """Work of more steps waits for its turn."""
-ASKED_FROM = 20_000
-"""Rows from which the reader is asked before what takes minutes."""
+ASKED_ABOVE = 20_000
+"""Rows above which the reader is asked before what takes minutes."""
 PATIENCE_S = 2.0
 """Seconds for which the page waits without a way to end the work."""
 
@@ -117,7 +117,7 @@ def placed(named: NamedCorpus, method: MapMethod) -> CorpusMap:
         f"UMAP learns from a sample and then places the other rows, one after the other: of {corpus.rows:,} that takes "
         "long. You see how far it is, and can cancel."
     )
-    asked = question if method == "umap" and corpus.rows > ASKED_FROM else ""
+    asked = question if method == "umap" and corpus.rows > ASKED_ABOVE else ""
     return worked_out(("map", corpus.fingerprint, method), 2 * corpus.rows, "rows", work, asked)
 
 
@@ -129,6 +129,18 @@ def values(named: NamedCorpus, column: str) -> ColumnValues:
 @cached_by_bytes("Reading the column")
 def _values(fingerprint: str, column: str, _corpus: Corpus) -> ColumnValues:
     return column_values(_corpus.column(column))
+
+
+def first_text(named: NamedCorpus) -> str:
+    """The text of the first row; "" where the corpus keeps no texts."""
+    return _first_text(named.corpus.fingerprint, named.corpus)
+
+
+@cached_by_bytes()
+def _first_text(fingerprint: str, _corpus: Corpus) -> str:
+    if TEXT_COLUMN not in _corpus.columns:
+        return ""
+    return str(_corpus.read([0], [TEXT_COLUMN]).column(TEXT_COLUMN).to_pylist()[0] or "")
 
 
 def hits(named: NamedCorpus, text: str, where: str, count: int) -> CorpusHits:
@@ -172,7 +184,7 @@ def duplicates(named: NamedCorpus, threshold: float) -> DuplicateGroups:
         return duplicate_groups(corpus.vectors(), threshold, tell)
 
     what = ("duplicates", corpus.fingerprint, threshold)
-    return worked_out(what, corpus.rows, "blocks", work, question if corpus.rows > ASKED_FROM else "")
+    return worked_out(what, corpus.rows, "blocks", work, question if corpus.rows > ASKED_ABOVE else "")
 
 
 def clusters(named: NamedCorpus, method: ClusterMethod, count: int, least: int) -> CorpusClusters:

@@ -25,6 +25,8 @@ COLUMN_KINDS = ("text", "number", "boolean")
 WIDTH, NARROW, QUERY_WIDTH, PART_WIDTH = 240, 130, 310, 168
 """Pixels of controls: all of a view stand in one row of a window 1,400 wide."""
 MOST_HITS = 100
+LONGEST_PLACEHOLDER = 60
+"""Characters of a text that stand in an empty field."""
 
 
 def corpus_select(names: Sequence[str]) -> str:
@@ -37,11 +39,25 @@ def corpus_select(names: Sequence[str]) -> str:
     return str(chosen or names[0])
 
 
-def query_input() -> str:
-    """The text that is searched for."""
-    if QUERY not in st.session_state:
-        st.session_state[QUERY] = CORPUS_QUERY
-    return str(st.text_input("Search for", key=QUERY, persist_state="session", width=QUERY_WIDTH) or "")
+def query_input(example: bool, first: str) -> str:
+    """The text that is searched for; nothing typed stands for the corpus' first text.
+
+    Args:
+        example: whether the corpus is the example, which has a query of its own to begin with.
+        first: the first text of the corpus; "" where its texts are not kept.
+    """
+    held = st.session_state.get(QUERY)
+    if held is None or (held == CORPUS_QUERY and not example):
+        st.session_state[QUERY] = CORPUS_QUERY if example else ""
+    typed = st.text_input(
+        "Search for",
+        key=QUERY,
+        persist_state="session",
+        width=QUERY_WIDTH,
+        placeholder=escape_controls(first)[:LONGEST_PLACEHOLDER],
+        help=None if example else "Empty: the first text of the corpus.",
+    )
+    return str(typed or "").strip() or first
 
 
 def where_input(columns: Mapping[str, str]) -> str:

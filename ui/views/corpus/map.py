@@ -32,11 +32,11 @@ CELLS = (480, 300)
 TEXTS_SHOWN = 300
 """Up to so many rows in sight, each says its text when it is pointed at."""
 LISTED, EXPORTED = 200, 100_000
-"""Rows of what is encircled that are listed, and that are in its files."""
+"""Rows of what is selected that are listed, and that are in its files."""
 
 
 def map_view(named: NamedCorpus, row: DeltaGenerator) -> None:
-    """All rows as a map; what is encircled is listed and can be taken away."""
+    """All rows as a map; what is selected is listed and can be taken away."""
     corpus = named.corpus
     if corpus.rows < 3:
         st.info("A map needs at least three rows.", icon=":material/info:")
@@ -62,7 +62,7 @@ def map_view(named: NamedCorpus, row: DeltaGenerator) -> None:
 
 @st.fragment
 def _explore(named: NamedCorpus, placed: CorpusMap, column: str, values: ColumnValues | None) -> None:
-    """The map, and below it what is encircled; moving and zooming run this part of the page alone."""
+    """The map, and below it what is selected; moving and zooming run this part of the page alone."""
     whole = whole_window(placed.points)
     identity = sha256(f"{named.corpus.fingerprint} {placed.method}".encode()).hexdigest()[:16]
     state = map_state(KEY, identity)
@@ -70,7 +70,7 @@ def _explore(named: NamedCorpus, placed: CorpusMap, column: str, values: ColumnV
     _into_address(window, whole)
     corpus_map(_scene(named, placed, column, values, window, identity), state, page_theme(), KEY, _nothing)
     if state.region:
-        _encircled(named, placed, state)
+        _selected(named, placed, state)
 
 
 def _scene(
@@ -118,14 +118,14 @@ def _texts(corpus: Corpus, rows: np.ndarray) -> tuple[str, ...]:
     return tuple(f"{row}  {text or ''}" for row, text in zip(rows.tolist(), cells, strict=True))
 
 
-def _encircled(named: NamedCorpus, placed: CorpusMap, state: MapState) -> None:
+def _selected(named: NamedCorpus, placed: CorpusMap, state: MapState) -> None:
     """The rows inside the line, the first of them listed, more of them in the files."""
     inside = rows_in_outline(placed.points, np.array(state.region))
-    st.markdown(f"**{counted(len(inside), 'row')} encircled**")
+    st.markdown(f"**{counted(len(inside), 'row')} selected**")
     if not len(inside):
         return
     listed = inside[:LISTED].tolist()
-    numbers_table(row_table(named, listed), "The encircled rows", 240)
+    numbers_table(row_table(named, listed), "The selected rows", 240)
     taken = inside[:EXPORTED].tolist()
     if len(taken) > len(listed):
         more = f"; in the files are the first {len(taken):,}" if len(taken) < len(inside) else "; all are in the files"

@@ -8,7 +8,7 @@ from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
-from bertviz_core.text import counted
+from bertviz_core.text import counted, decimals
 from ui.views.corpus import cache, controls, texts
 from ui.views.corpus.cache import NamedCorpus
 from ui.widgets import controls as shared
@@ -28,7 +28,7 @@ def profiles_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     with row:
         measure = controls.measure_select(NAMES)
         column = controls.column_select(
-            "Parts by", "part_column", named.corpus.columns, "all texts together", width=controls.PART_WIDTH
+            "Group by", "part_column", named.corpus.columns, "no groups", width=controls.PART_WIDTH
         )
         count = controls.sample_select("Sentences", "sample", (50, 200, 1_000, MAX_SENTENCES), 50)
     profiles = cache.profiles(named, name, column, count)
@@ -53,7 +53,7 @@ def _most(profiles: HeadProfiles, part: HeadProfile, measure: HeadMeasure) -> st
     values = part.mean[profiles.measures.index(measure)]
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     name, unit = MEASURE_NAMES[measure]
-    value = f"{values[layer, head]:.3f}" + (f" {unit}" if unit != "share" else "")
+    value = decimals(float(values[layer, head]), 3) + (f" {unit}" if unit != "share" else "")
     scope = f"Mean over {counted(part.sentences, 'sentence')}"
     return f"{scope}: {name} is largest in layer {layer}, head {head}, with **{value}**."
 

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bertviz_core.corpus.places import EXAMPLE
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
 from bertviz_core.figures.corpus.hits import hits_figure
 from bertviz_core.text import counted
@@ -22,9 +23,12 @@ CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 def search_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     """The rows nearest to a text."""
     with row:
-        text = controls.query_input()
+        text = controls.query_input(named.name == EXAMPLE, cache.first_text(named))
         where = controls.where_input(named.corpus.columns)
         count = controls.hits_input(named.corpus.rows)
+    if not text:
+        st.info("Type a text to search for: the rows nearest to it are listed.", icon=":material/search:")
+        return
     given = cache.hits(named, text, where, count)
     if given.hits:
         words = figure_block(

@@ -7,6 +7,7 @@ import streamlit as st
 
 from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, mix_place
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
+from bertviz_core.text import digits
 from bertviz_core.trace.results import Trace
 from ui.views.heads import cache
 from ui.views.heads.reproduction import cell_code
@@ -68,11 +69,13 @@ def _checks(cell: CellBreakdown) -> None:
     weight, own = score.weights[cell.key_position], score.model_weights[cell.key_position]
     line = (
         f"Weight by hand **{weight:.6f}**, in the attention map **{own:.6f}**; "
-        f"largest difference in the row **{score.max_difference:.1e}**."
+        f"largest difference in the row **{digits(score.max_difference, 2)}**."
     )
     if score.projection_difference is not None:
         what = "the lengths of the vectors" if score.positions == "rotated" else "query and key"
-        line += f" Largest difference from {what} that the model multiplied: **{score.projection_difference:.1e}**."
+        line += (
+            f" Largest difference from {what} that the model multiplied: **{digits(score.projection_difference, 2)}**."
+        )
     st.markdown(line)
     for remark in _remarks(score):
         st.caption(remark)
@@ -81,7 +84,7 @@ def _checks(cell: CellBreakdown) -> None:
 def _remarks(score: ScoreBreakdown) -> list[str]:
     remarks = [POSITIONS[score.positions]] if score.positions in POSITIONS else []
     if score.query_factor != 1:
-        remarks.append(f"This family multiplies the query with {score.query_factor:.4g} before the product.")
+        remarks.append(f"This family multiplies the query with {digits(score.query_factor)} before the product.")
     if score.is_remainder:
         remarks.append(REMAINDER.format(name=score.added_name))
     return remarks
@@ -100,5 +103,5 @@ def _mix(cell: CellBreakdown, trace: Trace) -> None:
         rest = f", plus what comes from outside the heads (length {mix.rest_norm:.3f})" if mix.rest_norm else ""
         words.markdown(
             f"The outputs of all heads, plus the bias{rest}, add up to the output of the layer's attention; largest "
-            f"difference from the model's own **{mix.output_difference:.1e}**."
+            f"difference from the model's own **{digits(mix.output_difference, 2)}**."
         )

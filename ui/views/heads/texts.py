@@ -32,7 +32,7 @@ SEEN: dict[Cut, str] = {
     "each head's weights are.",
 }
 MATRIX_WORDS = (
-    "A layer keeps one matrix for all its heads. Rows are what comes out: head h owns the `head_dim` rows from "
+    "A layer keeps one matrix for all its heads. Rows are outputs: head h owns the `head_dim` rows from "
     "`h × head_dim` on of `W_q`, `W_k` and `W_v`. In `W_o` it owns as many columns, those that read its part of the "
     "mixed values. Nothing in the file marks the cuts: the model makes them when it reshapes the product. Pulled apart "
     "or not, the numbers are the same. A matrix of more than 650,000 cells is drawn by squares of cells, each with its "

@@ -21,6 +21,7 @@ from bertviz_core.heads.results import (
     ProductTimes,
 )
 from bertviz_core.heads.weights import head_parameters
+from bertviz_core.text import digits
 from ui import session
 from ui.cache import ledgers, models
 from ui.components.cell_click import cell_click
@@ -152,10 +153,10 @@ def products_view(name: str) -> None:
 
 def _agreement(products: FusedVsPerHead) -> None:
     """How far both ways are from each other and from the model."""
-    difference = f"{products.max_difference:.1e}" if products.max_difference else "0"
+    difference = digits(products.max_difference, 2)
     words = f"Largest difference between the two ways: **{difference}**"
     if products.model_difference is not None:
-        own = f"{products.model_difference:.1e}" if products.model_difference else "0"
+        own = digits(products.model_difference, 2)
         words += f", between the one product and what the model itself computed: **{own}**"
     st.markdown(f"{words}. Float32 keeps about 7 digits.")
 

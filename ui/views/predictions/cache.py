@@ -1,5 +1,7 @@
 """What the predictions page shows, kept by plain values: model, revision, text, masks."""
 
+import numpy as np
+
 from bertviz_core.errors import Progress
 from bertviz_core.predictions.lens import word_lens
 from bertviz_core.predictions.loading import HeadModel, stored_tasks
@@ -39,6 +41,20 @@ def words(
     """The best words at every position of a text some of whose tokens are masked, or, quickly, at one position."""
     places = None if position is None else (position,)
     return _words(source_key(name), text, pair, masked, places, head(name, "masked-lm"))
+
+
+def filled(name: str, text: str, pair: str | None) -> tuple[str, str]:
+    """The text and the second one ("" for none) with the likeliest word in the place of every mask."""
+    tokenizer, result = models.tokenizer(name), words(name, text, pair, ())
+    mask = str(tokenizer.tokenizer.mask_token)
+    typed = np.flatnonzero(np.asarray(result.tokens.input_ids) == tokenizer.tokenizer.mask_token_id)
+    texts = [text, pair or ""]
+    for place in typed.tolist():
+        word = tokenizer.tokenizer.decode([int(result.top_ids[place, 0])]).strip()
+        which = result.tokens.sequence[place] or 0
+        which = which if mask in texts[which] else 1 - which
+        texts[which] = texts[which].replace(mask, word, 1)
+    return texts[0], texts[1]
 
 
 def own_word(name: str, text: str, pair: str | None, position: int, word: str, masked: tuple[int, ...]) -> ComparedWord:

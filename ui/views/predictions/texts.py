@@ -8,7 +8,7 @@ from ui.widgets.reproduction import head_lines, library_lines
 WORD_CLASS = "AutoModelForMaskedLM"
 MARKS = (
     "Click a token to mask it, again to take the mask away; its words are listed below. [MASK] can be typed, too. "
-    "Filled: masked. Below each token: the probability of the original one."
+    "Filled boxes are masked. Below each token: the probability of the original one."
 )
 WORDS = (
     "The last layer's state `h` of the position goes through the masked-LM head: a linear layer, its activation and a "

@@ -9,7 +9,7 @@ from bertviz_core.hidden_states.embeddings import embedding_sum, pooler_check
 from bertviz_core.hidden_states.geometry import compare_word
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.hidden_states.words import occurrences
-from bertviz_core.text import isolated
+from bertviz_core.text import digits, isolated
 from bertviz_core.trace.results import Trace
 from ui.cache import models
 from ui.views.representations import controls, texts
@@ -44,7 +44,7 @@ def embedding_view(trace: Trace) -> None:
     if parts.exact:
         words.markdown(
             f"{parts.steps}, gives the embeddings that layer 0 reads: largest difference "
-            f"**{parts.max_difference:.2e}**."
+            f"**{digits(parts.max_difference, 3)}**."
         )
     else:
         words.warning(parts.inexact)
@@ -82,7 +82,7 @@ def pooler_view(trace: Trace) -> None:
         f"{deviations:.1f} standard deviations from the mean: a few dimensions are far larger than the rest in most "
         "tokens of such models. Below, Linear and tanh of that vector: `pooler_output` of shape "
         f"`(1, {len(check.output)})`, all between -1 and 1; largest difference from the model's own "
-        f"**{check.max_difference:.2e}**."
+        f"**{digits(check.max_difference, 3)}**."
     )
 
 

@@ -1,4 +1,4 @@
-"""The view of the sentences page that places sentences in a plane, and lists those that are encircled."""
+"""The view of the sentences page that places sentences in a plane, and lists those that are selected."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,7 +39,7 @@ MAP_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "
 
 
 def map_view(asked: SentenceQuery) -> None:
-    """Every sentence as a point; a lasso lists what it encircles."""
+    """Every sentence as a point; a lasso lists what it selects."""
     vectors = asked.vectors()
     if len(vectors.sentences) < 3:
         st.info("A map needs at least three sentences.", icon=":material/info:")

@@ -3,33 +3,41 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.targets import Measure
 from bertviz_core.causes.words.classes import MOST_CLASSES
 from bertviz_core.causes.words.results import METHODS, Replacement, ShareMethod
+from bertviz_core.causes.words.units import has_mask
 from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
 from bertviz_core.text import escape_controls
-from ui.session import store, stored
-from ui.widgets.controls import BOUND, choice, pair, text
+from ui.cache import models
+from ui.session import SECOND_TEXT, store, stored
+from ui.views.words import texts
+from ui.widgets.controls import BOUND, choice, needs_pair, pair, text
+from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.target.row import OF_PLACES
 
-METHOD, COMPARED, UNITS, IN_PLACE, TEXTS = "method", "methods", "units", "in_place", "pair_texts"
+METHOD, COMPARED, UNITS, IN_PLACE = "method", "methods", "units", "in_place"
 CLASSES, CLASSES_BY = "shown_classes", "classes_by"
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
 BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}
 REPLACED: dict[str, Replacement] = {"the mask": "mask", "nothing": "drop"}
 EXAMPLE = "It's not an exchange or return", "It's an exchange or return"
 """Two texts that mean the opposite, and whose vectors are nearly the same."""
-MINE, NEGATION = "yours", "a negation"
 
 
-def method_choice() -> ShareMethod:
-    """How the share of each word is found."""
+def method_choice(name: str) -> ShareMethod:
+    """How the share of each word is found; without a mask, which gradients start from, by leave-one-out alone."""
+    if not has_mask(models.tokenizer(name)):
+        st.caption(texts.ONLY_LEFT_OUT)
+        return "leave-one-out"
     words = (
         "Leave-one-out: measured, by a run without each word. Integrated gradients: shares that add up, by gradients "
         "on the way from a text of masks. Gradient x input: one run, the roughest."
     )
-    return BY_NAME[choice("Method", tuple(BY_NAME), METHOD, width="content", help=words)]
+    return BY_NAME[choice("Method", tuple(BY_NAME), METHOD, help=words)]
 
 
 def methods_choice() -> tuple[ShareMethod, ...]:
@@ -44,7 +52,6 @@ def methods_choice() -> tuple[ShareMethod, ...]:
         selection_mode="multi",
         default=list(BY_NAME)[:2],
         key=COMPARED,
-        width="content",
         help="Which words are the strongest, each method says by itself.",
         **BOUND,
     )
@@ -81,25 +88,54 @@ def class_measure(has_probability: bool) -> Measure:
     if not has_probability:
         return "logit"
     words = "What goes into the softmax or the sigmoid, or what comes out of it."
-    return BY_MEASURE[choice("Measured by", tuple(BY_MEASURE), CLASSES_BY, width="content", help=words)]
+    return BY_MEASURE[choice("Measured by", tuple(BY_MEASURE), CLASSES_BY, help=words)]
 
 
 def whole_words() -> bool:
     """Whether the tokens of a word go together."""
     words = "A word of several tokens goes as a whole, or each token alone."
-    return choice("Units", ("words", "tokens"), UNITS, width="content", help=words) == "words"
+    return choice("Units", ("words", "tokens"), UNITS, help=words) == "words"
 
 
-def replacement() -> Replacement:
-    """What becomes of a word that is left out."""
-    words = "The mask keeps all positions; with nothing in its place the text is shorter."
-    return REPLACED[choice("In its place", tuple(REPLACED), IN_PLACE, width="content", help=words)]
+def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Replacement:
+    """What becomes of a word that is left out: a choice where the tokenizer has a mask and the text may get shorter.
+
+    Where neither will do, the page ends with what to do instead.
+
+    Args:
+        name: name of the model.
+        chosen: the target.
+        place: where the control stands.
+    """
+    placed = chosen.kind in OF_PLACES
+    if has_mask(models.tokenizer(name)):
+        if placed:
+            return "mask"
+        words = "The mask keeps all positions; with nothing in its place the text is shorter."
+        with place:
+            return REPLACED[choice("In its place", tuple(REPLACED), IN_PLACE, help=words)]
+    if placed:
+        st.info(texts.NO_MASK_PLACED, icon=":material/info:")
+        st.stop()
+    return "drop"
+
+
+def needs_mask(name: str, what: str) -> None:
+    """End the page with a sentence where the tokenizer has no mask to compare a text with.
+
+    Args:
+        name: name of the model.
+        what: what needs one, the beginning of the sentence.
+    """
+    if not has_mask(models.tokenizer(name)):
+        st.info(f"{what} {texts.NO_MASK}", icon=":material/info:")
+        st.stop()
 
 
 def two_texts() -> tuple[str, str]:
-    """The texts whose words are compared: those of the sidebar, or the example, the only ones without a pair."""
+    """Both texts of the sidebar; where there is one, the page ends with an offer of examples."""
     second = pair()
     if second is None:
-        return EXAMPLE
-    shown = choice("Texts", (MINE, NEGATION), TEXTS, width="content", help=f"The example: “{EXAMPLE[0]}”.")
-    return (text(), second) if shown == MINE else EXAMPLE
+        needs_pair("The cosine is shared out among the words of two texts", (None, SECOND_TEXT), EXAMPLE)
+        st.stop()
+    return text(), second

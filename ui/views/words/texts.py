@@ -1,7 +1,7 @@
 """Words of the page on words that matter, and the lines of Python that give its numbers."""
 
 from bertviz_core.causes.requests import target_request
-from bertviz_core.causes.words.results import ShareMethod
+from bertviz_core.causes.words.results import Replacement, ShareMethod
 from ui.views.words.cache import ClassRequest, ShareRequest
 from ui.widgets.reproduction import library_lines
 from ui.widgets.target.opened import ChosenTarget
@@ -70,9 +70,27 @@ CLASSES_READ = (
     "beside a class is that of the whole text. A logit can rise in all classes at once; under a softmax, what one "
     "class wins in probability the others lose."
 )
+NO_MASK = (
+    "starts from the same text with a mask in every word's place, and the tokenizer of this model has no mask token: "
+    "the view Words takes words away without one."
+)
+NO_MASK_PLACED = (
+    "This number is read at a place of the text, which moves when words are dropped, and the tokenizer of this model "
+    "has no mask token to put in their place: take another target, such as the cosine to a second text."
+)
+ONLY_LEFT_OUT = (
+    "Method: leave-one-out, with nothing in the place of a word. The other methods start from a text of masks, and "
+    "this model's tokenizer has no mask token."
+)
+METHOD_WORDS: dict[ShareMethod, str] = {
+    "leave-one-out": "leave-one-out",
+    "integrated-gradients": "integrated gradients",
+    "gradient-x-input": "gradient x input",
+}
+IN_PLACE: dict[Replacement, str] = {"mask": "the mask in its place", "drop": "nothing in its place"}
 NO_CLASSES = (
-    "This model has no classes. Train a probe on the page Predictions, view Train a head, or choose a classifier from "
-    "the catalogue under Model."
+    "This model has no head for classes or tags. Train a probe on the page Predictions, view Train a head, or choose a "
+    "classifier from the catalogue under Model."
 )
 
 
@@ -107,14 +125,15 @@ def classes_code(name: str, chosen: ChosenTarget, asked: ClassRequest) -> str:
         opened = f"""{library_lines(name, shares, *_READ)}{_PROBE}
 classes = probe_classes(probe, model, tokenizer, {chosen.text!r})"""
     else:
+        request = target_request(chosen.name, chosen.pair is not None)
+        call, place = ("tag_classes", f", {request.places[0]}") if chosen.kind == "tag" else ("head_classes", "")
         imports = (
-            "from bertviz_core.causes.words.classes import class_shares, head_classes",
+            f"from bertviz_core.causes.words.classes import class_shares, {call}",
             "from bertviz_core.predictions.loading import load_head",
             "from bertviz_core.trace.tokenization import tokenize",
         )
-        task = target_request(chosen.name, chosen.pair is not None).task
-        opened = f"""{library_lines(name, *imports)}head = load_head(source, settings, {task!r}, model)
-classes = head_classes(head, tokenize(tokenizer, {chosen.text!r}, {chosen.pair!r}))"""
+        opened = f"""{library_lines(name, *imports)}head = load_head(source, settings, {request.task!r}, model)
+classes = {call}(head, tokenize(tokenizer, {chosen.text!r}, {chosen.pair!r}){place})"""
     return f"""{opened}
 result = class_shares(classes, tokenizer, {list(asked.labels)!r}, {", ".join(map(repr, asked[1:]))})
 print(result.labels, result.clean)

@@ -4,35 +4,38 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.causes.words.results import ClassShares, PairLedger, WordCurves, WordShares
+from bertviz_core.causes.requests import target_request
+from bertviz_core.causes.targets import Measure
+from bertviz_core.causes.words.results import ClassShares, PairLedger, Replacement, WordCurves, WordShares
 from bertviz_core.figures.predictions.causes.pairs import pair_ledger_figure
 from bertviz_core.figures.predictions.causes.word_classes import word_classes_figure
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
 from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
-from bertviz_core.text import decimals, escape_controls, isolated, shortened
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
 from ui.views.words import cache, controls, texts
 from ui.widgets.controls import model_name
-from ui.widgets.controls import pair as given_pair
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target.row import class_row, target_row
+from ui.widgets.target.opened import MOST_SAID, ChosenTarget
+from ui.widgets.target.row import class_row, folded_row, target_row
 from ui.widgets.view_and_layer import state_select
-
-LONGEST = 120
-"""Characters of a text that are repeated above its ledger."""
 
 
 def words_view() -> None:
     """The coloured text, its totals, and the words as bars."""
     name = model_name()
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    chosen = target_row(name, row=row)
-    with row:
-        method = controls.method_choice()
+    row = folded_row()
+    chosen = target_row(name, row)
+    with row.folded:
+        method = controls.method_choice(name)
         whole_words = controls.whole_words()
-        replacement = controls.replacement() if method == "leave-one-out" else "mask"
+    replacement: Replacement = "mask"
+    if method == "leave-one-out":
+        replacement = controls.replacement(name, chosen, row.folded)
+    row.say(chosen, texts.METHOD_WORDS[method], *_unit_words(whole_words), texts.IN_PLACE[replacement])
     asked = cache.ShareRequest(method, whole_words, replacement)
     result = cache.shares(name, chosen, asked)
     frame = shares_frame(result)
@@ -63,10 +66,10 @@ def _totals(result: WordShares) -> None:
         st.metric("Sum of shares", decimals(float(result.shares.sum())), help=f"Of all words, {unit}.")
         if result.method != "leave-one-out":
             help_text = "How far the sum of the shares is from clean minus without any word."
-            st.metric("Error of the sum", f"{result.error:.2g}", help=help_text)
+            st.metric("Error of the sum", digits(result.error, 2), help=help_text)
         if result.method == "integrated-gradients":
             help_text = "By how much any share changed when the nodes of the integral were doubled last."
-            st.metric("Error of a share", f"{float(result.share_errors.max()):.2g}", help=help_text)
+            st.metric("Error of a share", digits(float(result.share_errors.max()), 2), help=help_text)
     st.markdown(_strongest(result))
 
 
@@ -104,11 +107,13 @@ def shares_frame(result: WordShares) -> pd.DataFrame:
 def curves_view() -> None:
     """Comprehensiveness and sufficiency of the strongest words, by the methods chosen."""
     name = model_name()
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    chosen = target_row(name, row=row)
-    with row:
+    controls.needs_mask(name, "The way to a text without its words")
+    row = folded_row()
+    chosen = target_row(name, row)
+    with row.folded:
         methods = controls.methods_choice()
         whole_words = controls.whole_words()
+    row.say(chosen, " and ".join(texts.METHOD_WORDS[each] for each in methods), *_unit_words(whole_words))
     result = cache.curves(name, chosen, methods, whole_words)
     words = figure_block(
         word_curves_figure(result),
@@ -145,20 +150,20 @@ def curves_frame(result: WordCurves) -> pd.DataFrame:
 def classes_view() -> None:
     """Words by classes, and the strongest word for and against each."""
     name = model_name()
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    with row:
-        found = class_row(name)
+    row = folded_row()
+    found = class_row(name, row)
     if found is None:
         with st.container(key="words_no_classes"):
             st.info(texts.NO_CLASSES)
         return
     chosen, answer, has_probability = found
-    with row:
+    likeliest = np.argsort(-answer.logits, kind="stable").tolist()
+    with row.folded:
         measure = controls.class_measure(has_probability)
         whole_words = controls.whole_words()
-        replacement = controls.replacement()
-    likeliest = np.argsort(-answer.logits, kind="stable").tolist()
-    labels = controls.classes_choice([answer.labels[place] for place in likeliest])
+        labels = controls.classes_choice([answer.labels[place] for place in likeliest])
+    replacement = controls.replacement(name, chosen, row.folded)
+    row.words.markdown(_class_line(chosen, answer, labels, (measure, whole_words, replacement)), width="content")
     asked = cache.ClassRequest(labels, measure, whole_words, replacement)
     result = cache.classes(name, chosen, asked)
     words = figure_block(
@@ -173,6 +178,25 @@ def classes_view() -> None:
         st.caption(texts.CLASSES_READ)
         for notice in result.notices:
             st.caption(escape_markdown(notice))
+
+
+def _class_line(
+    chosen: ChosenTarget, answer: ClassPrediction, labels: tuple[str, ...], asked: tuple[Measure, bool, Replacement]
+) -> str:
+    """What is drawn, in the line above it."""
+    measure, whole_words, replacement = asked
+    request = target_request(chosen.name, has_pair=True)
+    noun = "tag" if chosen.kind == "tag" else "class"
+    named = f"{quoted(escape_controls(labels[0]), MOST_SAID)}" if len(labels) == 1 else f"each {noun}"
+    where = {"tag": f" at token {request.places[0]}" if request.places else "", "probe": " by the probe"}
+    several = f" ({len(labels)} of {len(answer.labels)})" if 1 < len(labels) < len(answer.labels) else ""
+    what = escape_markdown(f"{measure} of {named}{several}{where.get(chosen.kind, '')}")
+    return " · ".join((f"Target: **{what}**", *_unit_words(whole_words), texts.IN_PLACE[replacement]))
+
+
+def _unit_words(whole_words: bool) -> tuple[str, ...]:
+    """That each token goes alone, where it does."""
+    return () if whole_words else ("each token alone",)
 
 
 def _for_and_against(result: ClassShares, place: int) -> str:
@@ -197,13 +221,10 @@ def pairs_view() -> None:
     """The cosine of two texts as a sum over pairs of their tokens and the reference terms."""
     name = model_name()
     layers = models.loaded(name).num_hidden_layers
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        text, pair = controls.two_texts()
-        words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
-        layer = state_select(layers - 1, words) if layers > 1 else 0
-    own = "" if given_pair() else " An example: write your own under **Second text**."
-    told = [escape_markdown(escape_controls(shortened(each, LONGEST))) for each in (text, pair)]
-    st.caption(f"Texts: “{told[0]}” and “{told[1]}”.{own}")
+    controls.needs_mask(name, "A sum over pairs of words")
+    text, pair = controls.two_texts()
+    words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
+    layer = state_select(layers - 1, words) if layers > 1 else 0
     ledger = cache.pairs(name, text, pair, layer)
     place = figure_block(
         pair_ledger_figure(ledger),
@@ -224,9 +245,9 @@ def _ledger(ledger: PairLedger) -> None:
         st.metric("All pairs", decimals(total), help="Sum of the cells.")
         st.metric("Reference terms", decimals(ledger.reference_terms), help=_terms(ledger))
         help_text = "What the sum of pairs and reference terms misses of the cosine."
-        st.metric("Error of the sum", f"{ledger.error:.1g}", help=help_text)
+        st.metric("Error of the sum", digits(ledger.error, 1), help=help_text)
         help_text = f"By how much any pair changed when the nodes were doubled last, to {ledger.nodes:,}."
-        st.metric("Error of a pair", f"{float(ledger.share_errors.max()):.1g}", help=help_text)
+        st.metric("Error of a pair", digits(float(ledger.share_errors.max()), 1), help=help_text)
     first, second = np.unravel_index(int(np.abs(ledger.shares).argmax()), ledger.shares.shape)
     words = [ledger.first.tokens[int(first)], ledger.second.tokens[int(second)]]
     st.markdown(

@@ -10,7 +10,7 @@ from ui.widgets.formatting import short_count
 
 MODEL, KNOWN = "model", "model_in_address"
 """Key of the choice and its name in the address; key of the session: what the address said when it was read last."""
-WORDS = {"ready": "ready", "hub": "on the Hub", "structure": "structure"}
+WORDS = {"ready": "ready", "hub": "Hub", "structure": "structure"}
 HEADS = {
     "masked-lm": "masked words",
     "sequence-classification": "classes",
@@ -21,7 +21,7 @@ HEADS = {
 """What a model of the catalogue predicts, by the task of its head."""
 HELP = (
     "Ready: weights and tokenizer are on this machine. Structure: parameters, shapes and layers are known, "
-    "but no text can be run. On the Hub: fetched when you ask for it. Masked words, classes, tags or answers: what its "
+    "but no text can be run. Hub: fetched when you ask for it. Masked words, classes, tags or answers: what its "
     "head predicts. Choose one, or type a folder below the models folder or a Hub id such as org/name."
 )
 

@@ -5,28 +5,34 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from bertviz_core.causes.requests import TargetKind, open_target, target_request
+from bertviz_core.causes.states import BETWEEN
 from bertviz_core.causes.targets import Measure, Target, probe_target
-from bertviz_core.causes.words.classes import ClassOutputs, head_classes, probe_classes
+from bertviz_core.causes.words.classes import ClassOutputs, head_classes, probe_classes, tag_classes
 from bertviz_core.errors import TextError
+from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.classes import class_predictions, output_scoring
 from bertviz_core.predictions.labelled.probe import probe_predictions
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import output_names
 from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.predictions.tags import tag_predictions, token_classes
+from bertviz_core.text import escape_controls, quoted
 from ui.cache import models
 from ui.cache.sources import source, source_key
-from ui.session import SECOND_TEXT, TRAINED_PROBE, settings, stored
-from ui.widgets.controls import pair
+from ui.session import TRAINED_PROBE, settings, stored
+
+MOST_SAID = 60
+"""Characters of a text or a name that the line above a picture repeats."""
 
 
 class ChosenTarget(NamedTuple):
     """A target as it is chosen: plain values by which results can be kept."""
 
     name: str
-    """As bertviz_core.causes.requests has it: "cosine", "class:NAME", "word:WORD@POSITION", "answer"; of a probe
-    "probe:CLASS"."""
+    """As bertviz_core.causes.requests has it: "cosine", "class:NAME", "tag:LABEL@POSITION", "word:WORD@POSITION",
+    "answer"; of a probe "probe:CLASS"."""
     measure: Measure
-    """Of a class or a probe."""
+    """Of a class, a tag or a probe."""
     text: str
     """The text."""
     pair: str | None
@@ -40,6 +46,27 @@ class ChosenTarget(NamedTuple):
         return target_request(self.name, has_pair=True).kind
 
 
+def target_words(chosen: ChosenTarget) -> str:
+    """What a target is, in a few words, known before any run."""
+    request = target_request(chosen.name, has_pair=True)
+    name = quoted(escape_controls(request.argument), MOST_SAID)
+    if chosen.kind == "cosine":
+        return f"cosine to {quoted(escape_controls(chosen.pair or ''), MOST_SAID)}"
+    if chosen.kind == "answer":
+        return "start + end logit of the best answer"
+    if chosen.kind == "word":
+        return f"log-probability of {name} at token {request.places[0]}"
+    if chosen.kind == "state":
+        entry, place, dimension = request.places
+        return f"value of dimension {dimension} of token {place}, {state_name(entry)}"
+    if chosen.kind == "direction":
+        (entry, place), (first, _, second) = request.places, request.argument.partition(BETWEEN)
+        ends = [quoted(escape_controls(each), MOST_SAID) for each in (first, second)]
+        return f"projection of token {place}, {state_name(entry)}, on the way from {ends[0]} to {ends[1]}"
+    where = {"tag": f" at token {request.places[0]}" if request.places else "", "probe": " by the probe"}
+    return f"{chosen.measure} of {name}{where.get(chosen.kind, '')}"
+
+
 def opened_classes(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> ClassOutputs:
     """All classes of the head or the probe of a target; a job, which knows no session, gives the session's probe.
 
@@ -49,8 +76,9 @@ def opened_classes(name: str, chosen: ChosenTarget, probe: Probe | None = None) 
     if chosen.kind == "probe":
         same = _same_probe(chosen, probe or session_probe(name))
         return probe_classes(same, models.loaded(name), models.tokenizer(name), chosen.text)
-    task = target_request(chosen.name, chosen.pair is not None).task or ""
-    return head_classes(models.with_head(name, task), models.tokens(name, chosen.text, chosen.pair))
+    request = target_request(chosen.name, chosen.pair is not None)
+    head, tokens = models.with_head(name, request.task or ""), models.tokens(name, chosen.text, chosen.pair)
+    return tag_classes(head, tokens, request.places[0]) if chosen.kind == "tag" else head_classes(head, tokens)
 
 
 def opened_target(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> Target:
@@ -76,8 +104,11 @@ def class_answers(name: str, chosen: ChosenTarget) -> Callable[[], ClassPredicti
     probe = session_probe(name)
     if probe is not None and chosen.kind == "probe":
         return lambda: probe_predictions(probe, models.loaded(name), models.tokenizer(name), (chosen.text,))[0]
-    head = models.with_head(name, target_request(chosen.name, chosen.pair is not None).task or "")
-    return lambda: class_predictions(head, [models.tokens(name, chosen.text, chosen.pair)])[0]
+    request = target_request(chosen.name, chosen.pair is not None)
+    head, tokens = models.with_head(name, request.task or ""), models.tokens(name, chosen.text, chosen.pair)
+    if chosen.kind == "tag":
+        return lambda: token_classes(tag_predictions(head, [tokens])[0], request.places[0])
+    return lambda: class_predictions(head, [tokens])[0]
 
 
 def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
@@ -105,11 +136,6 @@ def list_answers(name: str, chosen: ChosenTarget, texts: Sequence[str]) -> Calla
 
 def _best(prediction: ClassPrediction) -> str:
     return prediction.labels[prediction.best]
-
-
-def second_text() -> str:
-    """The second text of the sidebar; an example where there is none."""
-    return pair() or SECOND_TEXT
 
 
 def session_probe(name: str) -> Probe | None:

@@ -18,7 +18,7 @@ from bertviz_core.causes.results import (
 )
 from bertviz_core.causes.runs import InterventionRuns
 from bertviz_core.causes.targets import MEASURES, Target, class_target, probe_target
-from bertviz_core.causes.words.classes import class_shares, head_classes, probe_classes
+from bertviz_core.causes.words.classes import class_shares, head_classes, probe_classes, tag_classes
 from bertviz_core.causes.words.curves import word_curves
 from bertviz_core.causes.words.gradients import GRADIENT_METHODS
 from bertviz_core.causes.words.leave_one_out import leave_one_out
@@ -40,11 +40,12 @@ from bertviz_core.predictions.labelled.probe import probe_predictions
 from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
 from bertviz_core.predictions.labelled.results import LabelledTexts, Probe
 from bertviz_core.predictions.loading import load_head, stored_task
+from bertviz_core.predictions.tags import surest_tag, tag_predictions
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.trace.results import TextPieces
 from bertviz_core.trace.subwords.pieces import text_pieces
-from bertviz_core.trace.tokenization import tokenize
+from bertviz_core.trace.tokenization import longest_piece, tokenize
 
 FIRST_REMOVED, MOST_REMOVED = 6, 16
 """Heads that are removed one after the other where no count is given, and at most."""
@@ -55,7 +56,7 @@ class CauseInputs(RunInputs):
 
     @cached_property
     def target(self) -> Target:
-        """The number that is looked at: --set target=class:NAME, measure=margin; by default the cosine to --pair."""
+        """The number that is looked at: --set target=class:NAME, measure=margin; by default as open_target has it."""
         return self._target(self.asked.pair)
 
     def _target(self, pair: str | None) -> Target:
@@ -194,13 +195,18 @@ class CauseInputs(RunInputs):
 
     @cached_property
     def class_shares(self) -> ClassShares:
-        """What each word adds to each class: --set target=probe:FILE, classes=A,B, measure=probability."""
+        """What each word adds to each class, or to each tag of --set position=N: target=probe:FILE, classes=A,B."""
         asked, text = self.asked, self.asked.text()
         if self._probe is not None:
             classes = probe_classes(self._probe, self.loaded, self.tokenizer, text)
         else:
             head = load_head(self.source, self.settings, asked.task or stored_task(self.source), self.loaded)
-            classes = head_classes(head, tokenize(self.tokenizer, text, asked.pair))
+            tokens = tokenize(self.tokenizer, text, asked.pair)
+            if head.task == "token-classification":
+                _, at = surest_tag(tag_predictions(head, [tokens])[0]) or ("", longest_piece(tokens))
+                classes = tag_classes(head, tokens, asked.place("position", len(tokens), at))
+            else:
+                classes = head_classes(head, tokens)
         labels = [label for label in asked.more.get("classes", "").split(",") if label]
         whole_words = asked.setting("units", ("words", "tokens")) == "words"
         measure = asked.setting("measure", MEASURES)

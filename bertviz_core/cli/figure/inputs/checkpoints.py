@@ -22,7 +22,6 @@ from bertviz_core.checkpoints.tensor_map import tensor_grid
 from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
 from bertviz_core.cli.figure.inputs.models import ModelInputs
-from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError
 from bertviz_core.figures.checkpoints.comparison import most_changed
 from bertviz_core.figures.checkpoints.weights import (
@@ -162,7 +161,7 @@ class CheckpointInputs(ModelInputs):
     def _behaviour(self) -> Behaviour:
         rounding = COPIES.get(self._other, "")
         names = (self.asked.model, self.asked.model if rounding else self._other)
-        first, second = (tokenized(name, self.asked.text(), self.asked.pair) for name in names)
+        first, second = (self._read_by(name) for name in names)
         require_same_ids(names[0], first, names[1], second)
         sources = [self._of(name) for name in names]
         models = [load_model(source, self.settings) for source in sources]

@@ -1,40 +1,35 @@
 """What needs no run of a model: its files, parameters, sizes, one layer, cost and memory."""
 
+from collections.abc import Iterable
 from functools import cached_property
 
-from bertviz_core.architecture.activation_memory import activation_memory
-from bertviz_core.architecture.design import design_of
-from bertviz_core.architecture.dry_run import module_shapes
-from bertviz_core.architecture.facts.derive import model_facts
-from bertviz_core.architecture.layer_flow import layer_flow
-from bertviz_core.architecture.layer_modules import layer_paths
-from bertviz_core.architecture.module_tree import module_tree
-from bertviz_core.architecture.multiply_adds import (
+from bertviz_core.architecture.cost.activation_memory import activation_memory
+from bertviz_core.architecture.cost.counting import counted
+from bertviz_core.architecture.cost.multiply_adds import (
     BATCHES,
     STATED_TOKENS,
-    counted,
+    checked_lengths,
     crossover,
     curve_lengths,
     doubling_lengths,
-    formula_covers,
+    foretells,
     multiply_adds,
     operation_terms,
 )
-from bertviz_core.architecture.results import (
-    ActivationMemory,
-    Architecture,
-    Crossover,
-    Design,
-    Holding,
-    LayerFlow,
-    MultiplyAdds,
-    OperationTerms,
-)
+from bertviz_core.architecture.cost.results import ActivationMemory, Crossover, Holding, MultiplyAdds, OperationTerms
+from bertviz_core.architecture.design import design_of
+from bertviz_core.architecture.dry_run import runnable_task
+from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.layer_flow import layer_flow
+from bertviz_core.architecture.layer_modules import layer_paths
+from bertviz_core.architecture.module_shapes import module_shapes
+from bertviz_core.architecture.module_tree import module_tree
+from bertviz_core.architecture.results import Architecture, Design, LayerFlow
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import ModelFacts
 from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.cli.options import tokenized
-from bertviz_core.errors import BertvizError, TextError, UnsupportedModelError
+from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.figures.parameters.tree import FORMS, TreeForm
 from bertviz_core.models.skeleton import build_skeleton, model_config, task_of_class
 from bertviz_core.models.sources import ModelSource, resolve
@@ -65,6 +60,10 @@ class ModelInputs:
 
     def _of(self, name: str) -> ModelSource:
         return resolve(name, self.settings)
+
+    def _read_by(self, name: str) -> Tokens:
+        """The one text as the model of a name reads it."""
+        return tokenized(name, self.asked.text(), self.asked.pair)
 
     @cached_property
     def source(self) -> ModelSource:
@@ -97,7 +96,7 @@ class ModelInputs:
         """The ledgers of several models."""
         names = tuple(dict.fromkeys((self.asked.model, *self.asked.texts)))
         if len(names) < 2:
-            raise TextError("This figure compares models, and one came; name the others behind it.")
+            raise TextError("This figure compares models, and one came; name another, too.")
         sources = [self._of(name) for name in names]
         self.models = tuple((source.name, source.revision) for source in sources)
         return [source_ledger(source, self.settings, self.asked.task) for source in sources]
@@ -163,7 +162,7 @@ class ModelInputs:
     @cached_property
     def _read(self) -> Tokens | None:
         """The text as the model reads it; None where none was given."""
-        return tokenized(self.asked.model, self.asked.text(), self.asked.pair) if self.asked.texts else None
+        return self._read_by(self.asked.model) if self.asked.texts else None
 
     @cached_property
     def _stated(self) -> int:
@@ -183,37 +182,52 @@ class ModelInputs:
         return layer_flow(tree, ledger, run, self.own_architecture, facts, number)
 
     @cached_property
+    def _counted_task(self) -> str:
+        """The task, or "base" where the class of the task cannot be run on a text alone."""
+        return runnable_task(self.source.name, self.source.config, self.task)
+
+    @cached_property
     def _terms(self) -> OperationTerms:
-        return operation_terms(self.source.name, self.source.config)
+        return operation_terms(self.source.name, self.source.config, self._counted_task)
 
     @cached_property
     def _tokens_here(self) -> int:
         return self._stated if self._read is None else len(self._read)
 
+    def _counts_at(self, lengths: Iterable[int]) -> MultiplyAdds:
+        return counted(self.source.name, self.source.config, tuple(sorted(set(lengths))), self._counted_task)
+
     @cached_property
-    def counts(self) -> dict[int, int]:
-        """PyTorch's own count of multiply-adds at some lengths, near to what the formula says."""
-        lengths = {self._tokens_here, *doubling_lengths(self.position_limit)[-3:]}
-        counts = counted(self.source.name, self.source.config, tuple(sorted(lengths)))
-        if not formula_covers(self._terms, counts):
-            raise UnsupportedModelError(
-                f"The formula leaves out most of what {self.asked.model!r} computes; draw memory instead."
-            )
-        return counts
+    def _checks(self) -> MultiplyAdds:
+        return self._counts_at(checked_lengths(self.position_limit, self._tokens_here))
+
+    @cached_property
+    def by_formula(self) -> bool:
+        """Whether a formula gives what PyTorch counts."""
+        return foretells(self._terms, self._checks)
+
+    @cached_property
+    def counts(self) -> MultiplyAdds:
+        """PyTorch's own count of multiply-adds at some lengths."""
+        if self.by_formula:
+            return self._checks
+        return self._counts_at((self._tokens_here, *doubling_lengths(self.position_limit)))
 
     @cached_property
     def crossing(self) -> Crossover:
-        """Where attention costs as much as the feed-forward blocks."""
-        return crossover(self._terms)
+        """Where scores and mixing cost as much as the feed-forward blocks; nowhere without a formula."""
+        return crossover(self._terms) if self.by_formula else Crossover(None)
 
     @cached_property
     def costs(self) -> MultiplyAdds:
-        """Multiply-adds by length."""
+        """Multiply-adds by length: by the formula, else as PyTorch counts."""
+        if not self.by_formula:
+            return self.counts
         return multiply_adds(self._terms, curve_lengths(self.position_limit, self.crossing.tokens, self._tokens_here))
 
     @cached_property
     def memory(self) -> ActivationMemory:
         """Bytes of activations by batch and length."""
         holding = HOLDINGS[self.asked.setting("holding", list(HOLDINGS))]
-        lengths = doubling_lengths(self.position_limit)
-        return activation_memory(self.source.name, self.source.config, holding, BATCHES, lengths)
+        lengths, task = doubling_lengths(self.position_limit), self._counted_task
+        return activation_memory(self.source.name, self.source.config, holding, BATCHES, lengths, task)

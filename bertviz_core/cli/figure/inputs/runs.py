@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bertviz_core.cli.figure.inputs.models import ModelInputs
-from bertviz_core.cli.options import tokenized
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.figures.hidden_states.heatmaps import BEFORE, CHANGE, INPUT, LENGTH
 from bertviz_core.figures.hidden_states.lines import embedding_lengths
@@ -56,7 +55,7 @@ class RunInputs(ModelInputs):
     @cached_property
     def tokens(self) -> Tokens:
         """The one text as the model reads it."""
-        read = tokenized(self.asked.model, self.asked.text(), self.asked.pair)
+        read = self._read_by(self.asked.model)
         self.texts, self.notices = (read.text, read.pair), read.notices
         return read
 
@@ -82,7 +81,7 @@ class RunInputs(ModelInputs):
         if name in MADE:
             tokenizer = made_tokenizer(name, self.settings)
             return text_pieces(tokenize(tokenizer, self.asked.text(), self.asked.pair))
-        return text_pieces(tokenized(name, self.asked.text(), self.asked.pair))
+        return text_pieces(self._read_by(name))
 
     @cached_property
     def trace(self) -> Trace:

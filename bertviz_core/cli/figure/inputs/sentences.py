@@ -44,7 +44,7 @@ class SentenceInputs(RunInputs):
     @cached_property
     def _sentences(self) -> tuple[str, ...]:
         if not self.asked.texts:
-            raise TextError("This figure compares sentences and none was given; give them in quotes behind the model.")
+            raise TextError("This figure compares sentences, and none was given; give some, each in quotes.")
         return tuple(repair_surrogates(each) for each in self.asked.texts)
 
     @cached_property

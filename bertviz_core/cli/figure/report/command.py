@@ -10,7 +10,7 @@ from bertviz_core.cli.figure.inputs import FigureInputs
 from bertviz_core.cli.figure.report.page import report_page
 from bertviz_core.cli.figure.report.sections import known_figures, report_of
 from bertviz_core.cli.figure.request import FigureRequest
-from bertviz_core.cli.options import ModelArgument, TaskOption, app
+from bertviz_core.cli.options import ModelArgument, TaskOption, app, typed_text
 from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.style import WIDE, theme_named, width_class
@@ -24,8 +24,12 @@ ENDING = ".html"
 def report(
     model: ModelArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write, with the ending .html.")],
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="What the model reads.")] = None,
-    pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="What the model reads.", callback=typed_text)
+    ] = None,
+    pair: Annotated[
+        str | None, typer.Option("--pair", help="A second text: both become one input.", callback=typed_text)
+    ] = None,
     figures: Annotated[
         list[str] | None,
         typer.Option("--figure", metavar="NAME", help="One that `figure --list` names; can be repeated."),

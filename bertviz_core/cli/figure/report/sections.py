@@ -8,7 +8,6 @@ from importlib.metadata import version
 
 import plotly.graph_objects as go
 
-from bertviz_core import __version__
 from bertviz_core.cli.figure.inputs import FigureInputs
 from bertviz_core.cli.figure.registry import all_figures, no_figure
 from bertviz_core.errors import BertvizError, Progress, TextError
@@ -16,6 +15,7 @@ from bertviz_core.figures.base.caption import Caption, caption_of
 from bertviz_core.figures.base.style import Theme
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
+from bertviz_core.version import __version__
 
 USUAL = (
     "overview",

@@ -10,9 +10,9 @@ from bertviz_core.causes.results import EffectComparison, EffectKind, PartEffect
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
 from bertviz_core.figures.base.cells import cell_numbers
 from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
-from bertviz_core.figures.base.letters import label_width
+from bertviz_core.figures.base.export import SELECTION
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import TEXT_SIZE, Theme, diverging, escape, layout
+from bertviz_core.figures.base.style import Theme, diverging, escape, layout
 from bertviz_core.text import decimals
 
 KIND_WORDS: dict[EffectKind, str] = {"zero": "taken away", "mean": "at its mean", "gradient": "estimated by gradients"}
@@ -102,7 +102,7 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
         line = {"color": theme.text, "width": 2}
         x, y = across + place[1], down + place[0]
         if not np.isnan(each.heads[place]):
-            figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
+            figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line, name=SELECTION)
     figure.update_traces(
         selector={"type": "heatmap"},
         customdata=hovered.tolist(),
@@ -164,10 +164,7 @@ def patched_states_map(patches: Patches, title: str, theme: Theme) -> go.Figure:
     room = theme.pixels - BESIDE
     first, second = token_labels(patches.tokens), token_labels(patches.corrupt_tokens)
     names = [one if one == other else f"{one} / {other}" for one, other in zip(first, second, strict=True)]
-    upright = max(label_width(name, TEXT_SIZE) for name in names) < room / len(names)
-    figure.update_xaxes(
-        token_axis(names, room), tickangle=0 if upright else -90, title="token of the text / of the other"
-    )
+    figure.update_xaxes(token_axis(names, room), title="token of the text / of the other")
     figure.update_yaxes(title="into layer")
     return figure
 

@@ -12,7 +12,7 @@ from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, diverging, escape, layout
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, digits
 
 ROW, AROUND, BESIDE = 28, 190, 200
 """Pixels of a token's row, of what is above and below the map, and of colour bar and tokens beside it."""
@@ -33,7 +33,7 @@ def pair_ledger_figure(pair_ledger: PairLedger) -> FigureSpec:
     total = float(pair_ledger.shares.sum())
     added = (
         f"cosine {decimals(pair_ledger.cosine)} = pairs {decimals(total)} + reference terms "
-        f"{decimals(pair_ledger.reference_terms)}, up to {pair_ledger.error:.1g}"
+        f"{decimals(pair_ledger.reference_terms)}, up to {digits(pair_ledger.error, 1)}"
     )
     if pair_ledger.uncertain.any():
         added += "; a cross marks a share smaller than its own error"

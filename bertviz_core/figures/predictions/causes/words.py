@@ -12,7 +12,7 @@ from bertviz_core.figures.base.colour_bars import colour_bar, round_limit
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import HUES, Theme, diverging, escape, layout
 from bertviz_core.figures.tokens.strip import token_strip
-from bertviz_core.text import decimals
+from bertviz_core.text import decimals, digits
 from bertviz_core.trace.results import TextPieces
 
 BAR = 92
@@ -23,7 +23,7 @@ MOST_BARS = 40
 ROW, AROUND = 22, 130
 """Pixels of a bar with its distance, and of what is above and below all of them."""
 METHOD_WORDS: dict[ShareMethod, str] = {
-    "leave-one-out": "measured without each",
+    "leave-one-out": "each word left out in turn",
     "integrated-gradients": "by integrated gradients",
     "gradient-x-input": "by gradient times input",
 }
@@ -126,7 +126,7 @@ def _caption(result: WordShares, title: str) -> str:
     said = f"{title}. Clean {decimals(result.clean)} {result.unit}; in a word's place stands {result.instead}"
     if result.method == "leave-one-out":
         return f"{said}."
-    return f"{said}; the shares miss the difference of clean and reference by {result.error:.2g}."
+    return f"{said}; the shares miss the difference of clean and reference by {digits(result.error, 2)}."
 
 
 def _written(value: float) -> str:

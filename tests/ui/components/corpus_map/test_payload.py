@@ -117,6 +117,6 @@ def test_a_window_that_is_none_is_the_whole(said: dict[str, Any], wrong: dict[st
     "region",
     [[[0, 0], [1, 1]], [[0, 0]] * 3, [[0, 0], [1, 0], [2, 0]], [[0, 0, 0]] * 4, "abc", [None] * 3, [[0, 1]] * 999],
 )
-def test_a_region_that_is_none_encircles_nothing(said: dict[str, Any], region: Any) -> None:
+def test_a_region_that_is_none_selects_nothing(said: dict[str, Any], region: Any) -> None:
     said["region"] = region
     assert corpus_map.map_state("key", "i").region == ()

@@ -31,7 +31,7 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
 def test_where_the_hub_may_be_asked_the_list_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_ALLOW_HUB", "1")
     lines = opened("overview").sidebar.selectbox(key="model").options
-    assert "roberta-base · on the Hub · masked words · 124.6 M" in lines
+    assert "roberta-base · Hub · masked words · 124.6 M" in lines
 
 
 @pytest.mark.parametrize(

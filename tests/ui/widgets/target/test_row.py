@@ -1,6 +1,6 @@
 """The choice of a target: what a model offers, what it lacks, and that the number opened is the one chosen.
 
-Covers `ui/widgets/target/opened.py`.
+Covers `ui/widgets/target/opened.py`, `ui/widgets/target/kinds.py`.
 """
 
 from pathlib import Path
@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
-from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+)
 
 from bertviz_core.models.catalog.bundled import SPLADE
 from bertviz_core.models.sources import resolve
@@ -19,7 +24,7 @@ from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import DEFAULT_MODEL
 from bertviz_core.trace.run import trace
-from tests.pages.labels import CONTEXT, NAMES, QUESTION, TEXT, save_heads
+from tests.pages.labels import CONTEXT, NAMES, QUESTION, TAGS, TEXT, save_heads
 from tests.pages.opened import said
 from ui import session
 from ui.cache import models
@@ -44,14 +49,22 @@ def target_page(name: str, alone: bool) -> None:
     from bertviz_core.causes.runs import InterventionRuns
     from ui.widgets.errors import shown_to_user
     from ui.widgets.target.opened import opened_target
-    from ui.widgets.target.row import target_row
+    from ui.widgets.target.row import folded_row, target_row
 
     with shown_to_user():
-        chosen = target_row(name, alone)
+        chosen = target_row(name, folded_row(), alone)
         target = opened_target(name, chosen)
         st.text(target.title)
         st.text(target.unit)
         st.text(repr(InterventionRuns(target).clean))
+
+
+def named_page() -> None:
+    import streamlit as st
+
+    from tests.ui.widgets.target.test_row import target_page
+
+    target_page(st.session_state["named"], False)
 
 
 def chosen(
@@ -99,27 +112,80 @@ def cosine(first: str, second: str) -> float:
     return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
 
 
-def test_without_a_second_text_the_cosine_is_to_an_example_and_says_so() -> None:
+def test_without_a_second_text_the_cosine_offers_an_example_and_hides_none() -> None:
     at = chosen(DEFAULT_MODEL)
+    assert not at.text
+    assert not at.error
+    assert "write a second text in the sidebar" in said(at.info[0].value)
+    assert kinds(at) == ["cosine", "state", "direction"]
+    assert f"would need a task head: {DEFAULT_MODEL} has no head for it." in said(at.get("button_group")[0].help)
+    at.button(key="put_example").click().run()
     title, unit, value = shown(at)
-    assert (kinds(at), unit) == (["cosine", "state", "direction"], "cosine")
+    assert (at.session_state["text"], at.session_state["pair"]) == (TEXT, session.SECOND_TEXT)
+    assert unit == "cosine"
     assert session.SECOND_TEXT in title
     assert value == pytest.approx(cosine(TEXT, session.SECOND_TEXT), abs=1e-5)
-    (line,) = at.caption
-    assert "an example: write your own under **Second text**" in line.value
-    assert f"would need a task head: {DEFAULT_MODEL} has no head for it." in said(line.value)
 
 
-def test_the_second_text_of_the_sidebar_takes_the_examples_place() -> None:
+def test_the_cosine_is_to_the_second_text_of_the_sidebar() -> None:
     at = chosen(DEFAULT_MODEL, pair="The river is long.")
     assert shown(at)[2] == pytest.approx(cosine(TEXT, "The river is long."), abs=1e-5)
-    assert "an example" not in at.caption[0].value
+    assert "Target: **cosine to 'The river is long.'**" in said(at.markdown[0].value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pair", "kind"),
+    [
+        ("classes", TEXT, "", "logit of '"),
+        ("classes", TEXT, CONTEXT, "logit of '"),
+        ("tags", TEXT, CONTEXT, "logit of '"),
+        ("words", TEXT, "", "log-probability of 'python' at token 5"),
+        ("pretraining", TEXT, "", "log-probability of 'python' at token 5"),
+        ("answers", QUESTION, CONTEXT, "start + end logit of '"),
+    ],
+)
+def test_the_first_number_is_what_the_model_answers(name: str, text: str, pair: str, kind: str) -> None:
+    at = chosen(name, text, pair)
+    assert not at.error
+    assert shown(at)[0].startswith(kind)
+    assert kinds(at)[0] != "cosine"
+    assert not [each for each in at.caption if "probe" in each.value]
+
+
+def test_another_model_begins_with_its_own_answer() -> None:
+    at = AppTest.from_function(named_page, default_timeout=60)
+    at.session_state["text"], at.session_state["pair"], at.session_state["named"] = TEXT, CONTEXT, DEFAULT_MODEL
+    at.run()
+    assert shown(at)[1] == "cosine"
+    at.session_state["named"] = "classes"
+    at.run()
+    assert shown(at)[1] == "logit"
+    at.segmented_control(key="target").set_value("state").run()
+    at.session_state["named"] = "tags"
+    at.run()
+    assert shown(at)[1] == "(no unit)"
+
+
+def test_a_tag_is_read_at_its_token(head_folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(head_folder / "tags")
+    model = AutoModelForTokenClassification.from_pretrained(head_folder / "tags").eval()
+    with torch.no_grad():
+        own = model(**tokenizer(TEXT, return_tensors="pt")).logits[0]
+    best = int(own[3].argmax())
+    assert shown(chosen("tags", target_at="3"))[2] == pytest.approx(float(own[3, best]), abs=1e-5)
+    title, unit, share = shown(chosen("tags", target_at="3", target_class="B-LOC", measure="probability"))
+    assert (title, unit) == ("probability of 'B-LOC' at token 3", "probability")
+    assert share == pytest.approx(float(own[3].softmax(-1)[TAGS.index("B-LOC")]), abs=1e-5)
+    shares = own[1:-1].softmax(-1)[:, 1:]
+    inside = [place for place in range(len(shares)) if int(own[place + 1].argmax()) > 0]
+    surest = max(inside, key=lambda place: float(shares[place].max()))
+    assert f"at token {surest + 1}" in shown(chosen("tags"))[0]
 
 
 def test_a_class_is_read_as_its_logit_its_probability_or_its_margin(head_folder: Path) -> None:
     own = logits("classes", head_folder, TEXT)
     best = int(own.argmax())
-    assert kinds(chosen("classes")) == ["cosine", "class", "state", "direction"]
+    assert kinds(chosen("classes")) == ["class", "cosine", "state", "direction"]
     title, unit, value = shown(chosen("classes", target="class"))
     assert (title, unit) == (f"logit of '{NAMES[best]}'", "logit")
     assert value == pytest.approx(float(own[best]), abs=1e-5)
@@ -167,11 +233,12 @@ def test_a_number_of_a_hidden_state_is_the_models_own() -> None:
     assert "There is no dimension 384; here are dimensions 0 to 383" in said(at.error[0].value)
 
 
-@pytest.mark.parametrize(("name", "words"), [("answers", "An answer is looked for"), ("pretraining", "asked of two")])
+@pytest.mark.parametrize(("name", "words"), [("answers", "its answer is looked for"), ("pretraining", "asked of two")])
 def test_what_needs_a_second_text_asks_for_it(name: str, words: str) -> None:
     kind = "answer" if name == "answers" else "class"
     at = chosen(name, target=kind)
-    assert words in said(at.error[0].value)
+    assert words in said(at.info[0].value)
+    assert not at.error
     assert not chosen(name, text=QUESTION, pair=CONTEXT, target=kind).error
     assert kind not in kinds(chosen(name, pair=CONTEXT, alone=True))
 
@@ -197,9 +264,9 @@ def test_a_probe_of_the_session_is_a_target_on_its_own_model() -> None:
         inputs = AutoTokenizer.from_pretrained(source.folder)(TEXT, return_tensors="pt")
         mean = base.model(**inputs.to(base.device)).last_hidden_state[0].mean(0).cpu().numpy()
     assert shown(at)[2] == pytest.approx(float(weight[1] @ mean - 0.5), abs=1e-4)
-    assert kinds(chosen(SPLADE, probe=probe)) == ["cosine", "word", "state", "direction"]
+    assert kinds(chosen(SPLADE, probe=probe)) == ["word", "cosine", "state", "direction"]
 
 
 def test_a_target_that_the_model_lacks_falls_back_to_one_that_it_has() -> None:
-    at = chosen(DEFAULT_MODEL, target="class", measure="odd")
+    at = chosen(DEFAULT_MODEL, pair=CONTEXT, target="class", measure="odd")
     assert shown(at)[1] == "cosine"

@@ -95,7 +95,7 @@ function build(root) {
   put(heading, "headTitle", "h2", "title");
   put(heading, "note", "span", "note");
   put(heading, "legend", "div", "legend");
-  put(heading, "whole", "button", "plain", "Whole map").onclick = () => zoomTo(view, null);
+  put(heading, "whole", "button", "plain", "Show all").onclick = () => zoomTo(view, null);
   const stage = put(right, "stage", "div", "stage");
   const mapBox = put(stage, "mapBox", "div", "map-box");
   mapBox.tabIndex = 0;

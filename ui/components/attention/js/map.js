@@ -1,7 +1,7 @@
 // One head as a map: queries down, keys across, each row a distribution.
 const LONGEST = 104, TICK = 13, SMALLEST_TICK = 9, LONGEST_UPRIGHT = 80, BAR = 12, HIDDEN_WIDE = 32, NUMBERED = 19, LARGEST_CELL = 96, CORNER = 64, NARROW = 420;
 const LEADING = 0.6; // pixels between lines of letters, as tall as the line is
-const BAR_BESIDE = 62, BAR_BELOW = 44;
+const BAR_BESIDE = 62, BAR_BELOW = 44, FOUR_LINES = 80;
 const LEAST_HIDDEN = 0.0005; // below, it is the rounding of a sum
 const FLAT = 0, SLANT = Math.PI / 4, UPRIGHT = Math.PI / 2;
 
@@ -40,13 +40,13 @@ function mapGeometry(view, shown, { width, height }) {
   const longest = Math.max(...widths), wide = Math.max(...rows.slice(0, 600).map(widthOf));
   const hidden = picture.hidden?.some((share) => share > LEAST_HIDDEN) ?? false;
   const words = Math.min(wide, width * 0.24), left = Math.max(words, width < NARROW ? 0 : CORNER) + 8;
-  const fitted = (below, angle, size) => {
+  const fitted = (below, angle, size, least = 40) => {
     const reach = angle === SLANT ? Math.max(...widths.slice(-6).map((each, place, last) =>
       each * (size / TICK) * Math.cos(SLANT) + 4 - (last.length - 1 - place) * 18)) : 4;
     const room = Math.max((hidden ? HIDDEN_WIDE + 14 : 0) + (below ? 4 : BAR_BESIDE), reach);
     const most = angle === UPRIGHT ? LONGEST_UPRIGHT : LONGEST;
     const high = angle === FLAT ? 24 : Math.min(longest * (size / TICK), most) * Math.sin(angle) + (angle === SLANT ? 16 : 10);
-    const top = Math.max(high, 40), bottom = below ? BAR_BELOW : 8;
+    const top = Math.max(high, least), bottom = below ? BAR_BELOW : 8;
     let cell = Math.min((width - left - room) / (k1 - k0), (height - top - bottom) / (q1 - q0), LARGEST_CELL);
     if (cell >= 20) cell = Math.floor(cell);
     const per = (cell * (k1 - k0)) / columns.length;
@@ -56,7 +56,7 @@ function mapGeometry(view, shown, { width, height }) {
   const turns = [[FLAT, TICK], [SLANT, TICK], [SLANT, 12], [UPRIGHT, 13], [UPRIGHT, 12], [UPRIGHT, 11], [UPRIGHT, 10], [UPRIGHT, SMALLEST_TICK]];
   const [beside, under] = [false, true].map((below) => {
     const tried = turns.map((turn) => fitted(below, ...turn));
-    return tried.find(({ fits }) => fits) ?? fitted(below, UPRIGHT, 11);
+    return tried.find(({ fits }) => fits) ?? fitted(below, UPRIGHT, 11, FOUR_LINES);
   });
   const form = under.cell > 1.03 * beside.cell || (under.fits && !beside.fits) ? under : beside;
   const across = form.cell * (k1 - k0), down = form.cell * (q1 - q0);
@@ -158,7 +158,9 @@ function writeNumber(view, context, form, value, x, y, size) {
 const mapValue = (picture, query, key) =>
   valueAt(picture, blockAt(picture.rowEdges, query), blockAt(picture.columnEdges, key));
 
-const shownLabels = (form) => thinned(form.columns, form.fits ? 1 : Math.ceil((form.size + LEADING) / form.per));
+const columnStep = (form) => form.fits ? 1 : Math.ceil((form.size + LEADING) / form.per);
+const shownLabels = (form) => thinned(form.columns, columnStep(form));
+const ordinal = (count) => `${count}${count % 100 > 10 && count % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][count % 10] ?? "th"}`;
 
 function nameAxes(view, context, form) {
   const { look } = view;
@@ -167,16 +169,18 @@ function nameAxes(view, context, form) {
   context.textBaseline = "middle";
   context.textAlign = "right";
   const room = form.left - 8;
-  context.fillText(cut(context, "key →", room), room, form.top - 29);
-  context.fillText(cut(context, "query ↓", room), room, form.top - 11);
+  const per = form.down / form.rows.length, size = Math.min(Math.max(Math.floor(per - LEADING), SMALLEST_TICK), TICK);
+  const rowStep = Math.max(1, Math.ceil((size + LEADING) / per));
+  [["query ↓", rowStep], ["key →", columnStep(form)]]
+    .flatMap(([words, every]) => (every > 1 ? [words, `every ${ordinal(every)}`] : [words]))
+    .forEach((words, line) => context.fillText(cut(context, words, room), room, form.top - 11 - 18 * line));
 
   const write = (label, size, width) => {
     context.font = tokenFont(view, label.special, size);
     context.fillStyle = label.special ? look.muted : look.text;
     return cut(context, label.text, width);
   };
-  const per = form.down / form.rows.length, size = Math.min(Math.max(Math.floor(per - LEADING), SMALLEST_TICK), TICK);
-  thinned(form.rows, Math.ceil((size + LEADING) / per)).forEach((label) => {
+  thinned(form.rows, rowStep).forEach((label) => {
     const y = form.top + (label.middle - form.q0) * form.cell;
     context.fillText(write(label, size, form.wide), form.left - 6, y + 0.5);
   });

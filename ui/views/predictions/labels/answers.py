@@ -6,18 +6,15 @@ import streamlit as st
 
 from bertviz_core.figures.predictions.answers import answer_map_figure, answers_figure
 from bertviz_core.predictions.results import AnswerPrediction
+from ui.session import QUESTION
 from ui.views.predictions.labels import cache, controls, texts
-from ui.views.predictions.labels.asking import needs_pair, notices
+from ui.views.predictions.labels.asking import notices
 from ui.views.predictions.labels.tags import height_of
 from ui.widgets import controls as shared
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import explained, figure_block
 
 TASK = "question-answering"
-EXAMPLE = (
-    "What does the python eat?",
-    "My pet python sleeps in a warm corner of the kitchen. Once a week it eats a mouse, and then it rests for days.",
-)
 WHERE = "The question is the first text of the sidebar, the context the second."
 NEEDS = "The question is the first text of the sidebar, and the context that is searched for an answer the second"
 SCORES = {"score": "%.4f", "logit": "%.3f"}
@@ -28,7 +25,7 @@ SCORES = {"score": "%.4f", "logit": "%.3f"}
 def answers_view() -> None:
     """The context with its best answers, and how likely every span is."""
     name, question, context = shared.model_name(), shared.text(), shared.pair()
-    if needs_pair(NEEDS, EXAMPLE) or context is None:
+    if shared.needs_pair(NEEDS, QUESTION) or context is None:
         return
     longest = controls.longest_input()
     prediction = cache.answers(name, question, context, longest)

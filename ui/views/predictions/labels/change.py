@@ -18,10 +18,11 @@ from bertviz_core.figures.predictions.classes import class_numbers
 from bertviz_core.predictions.words import shift_position
 from bertviz_core.trace.subwords.word_edits import word_edits
 from ui.cache import models
+from ui.session import QUESTION
 from ui.views.predictions import cache as heads
 from ui.views.predictions.labels import cache, controls, texts
-from ui.views.predictions.labels.answers import EXAMPLE, NEEDS, answer_frame
-from ui.views.predictions.labels.asking import needs_pair, notices
+from ui.views.predictions.labels.answers import NEEDS, answer_frame
+from ui.views.predictions.labels.asking import notices
 from ui.views.predictions.labels.classes import FOLLOWS, said
 from ui.views.predictions.labels.tags import entity_frame
 from ui.views.predictions.labels.texts import Texts
@@ -34,7 +35,7 @@ AROUND = 6
 """Words beside a change that are written out."""
 SIDES = ("the text", "edited")
 PAIRED: Mapping[str, tuple[str, tuple[str, str]]] = {
-    "question-answering": (NEEDS, EXAMPLE),
+    "question-answering": (NEEDS, QUESTION),
     "next-sentence": ("Whether a text follows another is asked of two texts", FOLLOWS),
 }
 """Task that asks for two texts -> the beginning of the sentence that says so, and an example."""
@@ -60,7 +61,7 @@ def change_view() -> None:
     name = shared.model_name()
     tasks = [task for task in heads.tasks(name) if task in CHANGES]
     task = shared.choice("Head", tasks, "head_of", width="content") if len(tasks) > 1 else tasks[0]
-    if task in PAIRED and needs_pair(*PAIRED[task]):
+    if task in PAIRED and shared.needs_pair(*PAIRED[task]):
         return
     edited = controls.edited_texts()
     asked = Asked(name, task, (shared.text(), shared.pair()), edited)

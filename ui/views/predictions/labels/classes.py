@@ -6,7 +6,7 @@ import streamlit as st
 from bertviz_core.figures.predictions.classes import classes_figure, next_sentence_figure
 from bertviz_core.predictions.results import ClassPrediction
 from ui.views.predictions.labels import cache, controls, texts
-from ui.views.predictions.labels.asking import needs_pair, notices
+from ui.views.predictions.labels.asking import notices
 from ui.widgets import controls as shared
 from ui.widgets.errors import shown_to_user
 from ui.widgets.figure_block import figure_block
@@ -35,8 +35,6 @@ def classes_view() -> None:
     )
     notices(words, prediction.notices, name, SEQUENCE)
     words.markdown(said(prediction))
-    if pair is None:
-        words.caption("A model that was trained on pairs needs the second text, too: premise first, then hypothesis.")
 
 
 @st.fragment
@@ -44,7 +42,7 @@ def classes_view() -> None:
 def next_view() -> None:
     """Whether the second text follows the first, as two bars."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
-    if needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
+    if shared.needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
         return
     prediction = cache.classes(name, NEXT, text, pair)
     words = figure_block(

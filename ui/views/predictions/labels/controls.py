@@ -80,9 +80,3 @@ def _follow(key: str, own: str) -> None:
 def guess_select(tokens: Tokens, default: int) -> int:
     """The token of the text whose word is guessed in both versions."""
     return token_select("Guessed token", tokens, "guess", default, "Masked in both versions; the head guesses it.")
-
-
-def put_texts(first: str, second: str) -> None:
-    """Put an example into the fields of the sidebar."""
-    store("text", first)
-    store("pair", second)

@@ -36,6 +36,17 @@ FIRST = (
     "music\tThe band played on the beach."
 )
 """Typed to begin with where a probe is asked: labels of the example set, two of the texts ambiguous on purpose."""
+SENTENCES = (
+    "The film was wonderful.\n"
+    "The film was a waste of time.\n"
+    "The parcel arrived on Tuesday.\n"
+    "I would like my money back.\n"
+    "When does the shop open?\n"
+    "Thank you for your help.\n"
+    "The bank raised its interest rates.\n"
+    "Nobody answered the phone."
+)
+"""Typed to begin with for any other head: statements, a wish, a question, praise and blame."""
 QUESTIONS = "Who is it about?\nWhere does it happen?\nWhat is done?"
 """Where the head answers questions about the second text of the page."""
 
@@ -173,8 +184,8 @@ def shortened_name(name: str) -> str:
 
 def _typed(asked: str, mask: str) -> TextList:
     beginnings = {kind: _beginning(kind, mask) for kind in ("masked-lm", "question-answering", PROBE)}
-    first = beginnings.get(asked, _plain(FIRST))
-    if st.session_state.get(TYPED) in (None, *beginnings.values(), _plain(FIRST)):  # untouched, of whatever head
+    first = beginnings.get(asked, SENTENCES)
+    if st.session_state.get(TYPED) in (None, *beginnings.values(), SENTENCES):  # untouched, of whatever head
         st.session_state[TYPED] = first
     told = "One text per line. Where each line is a label, a tab and a text, answers are compared with the labels."
     empty = "The list of texts is empty. Write at least one under Texts, one per line."
@@ -203,8 +214,3 @@ def _beginning(kind: str, mask: str) -> str:
     if kind == "masked-lm":
         return f"The capital of France is {mask}.\nShe plays the {mask}.\nWater turns to {mask} in the cold."
     return QUESTIONS if kind == "question-answering" else FIRST
-
-
-def _plain(lines: str) -> str:
-    """The lines without their labels."""
-    return "\n".join(line.partition("\t")[2] or line for line in lines.split("\n"))

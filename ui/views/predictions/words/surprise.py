@@ -8,14 +8,18 @@ import streamlit as st
 
 from bertviz_core.figures.predictions.surprise import surprise_figure
 from bertviz_core.predictions.results import PseudoLikelihood
-from bertviz_core.text import escape_controls, isolated
+from bertviz_core.text import escape_controls, isolated, shortened
+from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
+from ui.cache import models
 from ui.views.predictions import cache, controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 
+QUOTED = 60
+"""Characters of a text that stand on a button."""
 QUIET_S = 0.4
 """Work shorter than this writes nothing, so that nothing flickers."""
 
@@ -24,6 +28,8 @@ def surprise_view() -> None:
     """The text coloured by the surprise of its tokens, and what it is as a whole."""
     name = widgets_controls.model_name()
     tokens = controls.read_text(name)
+    if _has_mask(name, tokens):
+        return
     masked = int((~tokens.special).sum())
     run_model.agreed_cost(cache.head(name, "masked-lm").base, tokens, runs=masked)
     place, started = st.empty(), perf_counter()
@@ -44,6 +50,23 @@ def surprise_view() -> None:
     )
     with words:
         _totals(result)
+
+
+def _has_mask(name: str, tokens: Tokens) -> bool:
+    """Whether a mask stands in a text; then it is said, and the likeliest words are offered in the masks' places."""
+    mask = str(models.tokenizer(name).tokenizer.mask_token or "")
+    if not np.isin(tokens.input_ids, [models.tokenizer(name).tokenizer.mask_token_id]).any():
+        return False
+    st.info(
+        f"The text has {escape_markdown(mask)} in it, whose word is not known, so neither is its surprise. Write the "
+        "word, or take the likeliest; **Masked words** lists more.",
+        icon=":material/info:",
+    )
+    filled = cache.filled(name, tokens.text, tokens.pair)
+    if mask not in "".join(filled):
+        said = " / ".join(f"“{escape_markdown(shortened(each, QUOTED))}”" for each in filled if each)
+        st.button(f"Take {said}", key="fill_masks", on_click=widgets_controls.put_texts, args=filled)
+    return True
 
 
 def surprise_table(result: PseudoLikelihood) -> pd.DataFrame:

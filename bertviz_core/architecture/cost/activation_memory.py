@@ -5,17 +5,24 @@ from typing import Any
 
 import numpy as np
 
+from bertviz_core.architecture.cost.results import ActivationMemory, Holding
 from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
-from bertviz_core.architecture.results import ActivationMemory, Holding
 from bertviz_core.errors import TextError
 
 NOT_RUN = -1
 
 
 def activation_memory(
-    name: str, config: Mapping[str, Any], holding: Holding, batches: Sequence[int], lengths: Sequence[int]
+    name: str,
+    config: Mapping[str, Any],
+    holding: Holding,
+    batches: Sequence[int],
+    lengths: Sequence[int],
+    task: str = "base",
 ) -> ActivationMemory:
     """Bytes of activations for every batch and length, float32, attention step by step, weights not counted.
+
+    They are those of the class of a task; the decoder of an encoder-decoder model has one token.
 
     "inference": the most bytes of tensors alive at once in a forward pass without gradients. "training": the bytes of
     all tensors that autograd keeps for the backward pass, dropout off; each piece of memory counts once.
@@ -26,7 +33,7 @@ def activation_memory(
     Raises:
         UnsupportedModelError: the family cannot be run without its values.
     """
-    dry = dry_model(name, config, encoder=True)
+    dry = dry_model(name, config, task)
     measure = peak_nbytes if holding == "inference" else saved_nbytes
     nbytes = np.array([_column(dry, measure, batches, seq) for seq in lengths], dtype=np.int64).T
     return ActivationMemory(name, holding, tuple(batches), tuple(lengths), nbytes)

@@ -1,0 +1,167 @@
+"""PyTorch's own count of multiply-adds of a run without values, module by module and part by part."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.architecture.cost.results import MultiplyAdds
+from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
+from bertviz_core.architecture.layer_modules import layer_paths
+from bertviz_core.errors import TextError
+from bertviz_core.parameters.components import ATTENTION_PARTS
+from bertviz_core.parameters.ledger import module_ledger
+from bertviz_core.parameters.results import Ledger
+
+PROJECTED = ("query", "key", "value", "query_key_value", "attention_output")
+"""Parts of a layer whose maps every token passes for its attention."""
+STACKS = ("encoder", "decoder")
+
+
+class Places:
+    """Where the modules of a class stand: in which layer, and which part of it their matrices serve."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Read off the names of the parameters.
+
+        Args:
+            ledger: parameters of the class.
+        """
+        self._parts: dict[str, set[str]] = {}
+        for row in ledger.parameters:
+            if len(row.shape) > 1:
+                self._parts.setdefault(row.name.rpartition(".")[0], set()).add(row.part)
+        self._layers = {
+            path: (stack, layer)
+            for stack in STACKS
+            for layer, paths in layer_paths(ledger, ledger.model_type, stack).items()
+            for path in paths
+        }
+
+    def layer(self, path: str) -> tuple[str, str, int] | None:
+        """(path of the layer around a module, its stack, its index); None outside the layers."""
+        parts = path.split(".")
+        above = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+        around = next((each for each in above if each in self._layers), None)
+        return None if around is None else (around, *self._layers[around])
+
+    def part(self, path: str) -> str:
+        """The field of MultiplyAdds that the products asked for by a module belong to.
+
+        A module without a matrix of its own multiplies results of the run: inside a layer that is attention.
+        """
+        parts = self._parts.get(path, set())
+        if self.mixed(path) or (not parts and self.layer(path) is not None):
+            return "attention"
+        if parts == {"feed_forward"}:
+            return "feed_forward"
+        return "projections" if parts and parts <= set(PROJECTED) else "other"
+
+    def mixed(self, path: str) -> bool:
+        """Whether a module holds several matrices of attention and computes the scores as well (XLNet)."""
+        parts = self._parts.get(path, set())
+        return len(parts) > 1 and parts <= set(ATTENTION_PARTS)
+
+
+def places_of(dry: DryModel) -> Places:
+    """Where the modules of a class stand."""
+    return Places(module_ledger(dry.name, dry.model))
+
+
+def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
+    """Multiply-adds of one run on seq tokens by the innermost module that asks for them; they add up to the run's.
+
+    Raises:
+        TextError: the run would take too long where it cannot be made on the meta device.
+    """
+    counts: dict[str, int] = {}
+    around: list[tuple[str, int]] = []
+    inputs = dry.inputs([plain_row(dry.model, seq)])  # BigBird changes its modules for the length
+    with _counting() as counter:
+
+        def enter(path: str) -> None:
+            around.append((path, counter.flops))
+
+        def leave(path: str) -> None:
+            _, before = around.pop()
+            inside = counter.flops - before
+            counts[path] = counts.get(path, 0) + inside
+            if around:
+                outer = around[-1][0]
+                counts[outer] = counts.get(outer, 0) - inside
+
+        hooks = []
+        for path, module in dry.model.named_modules():
+            hooks.append(module.register_forward_pre_hook(lambda *_, path=path: enter(path)))
+            hooks.append(module.register_forward_hook(lambda *_, path=path: leave(path)))
+        try:
+            dry.run(inputs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+    return {path: count // 2 for path, count in counts.items() if count}
+
+
+def counted_run(dry: DryModel, seq: int) -> int:
+    """Multiply-adds of one run on one text of seq tokens."""
+    with _counting() as counter:
+        dry.run(dry.inputs([plain_row(dry.model, seq)]))
+    return int(counter.flops) // 2
+
+
+def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: str = "base") -> MultiplyAdds:
+    """What PyTorch's own formulas (torch.utils.flop_counter) count for runs of these lengths, part by part.
+
+    Attention is computed step by step (eager), so every pair of tokens counts, a window or not. Lengths whose run would
+    take too long are left out.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        lengths: tokens of the texts.
+        task: task of the class.
+
+    Raises:
+        UnsupportedModelError: the class cannot be run without its values.
+    """
+    dry = dry_model(name, config, task)
+    where = places_of(dry)
+    known: list[int] = []
+    sums: dict[str, list[int]] = {part: [] for part in ("projections", "attention", "feed_forward", "other")}
+    for seq in lengths:
+        with suppress(TextError):
+            counts = module_counts(dry, seq)
+            known.append(seq)
+            for part, values in sums.items():
+                values.append(sum(count for path, count in counts.items() if where.part(path) == part))
+    arrays = {part: np.array(values, dtype=np.int64) for part, values in sums.items()}
+    return MultiplyAdds(np.array(known, dtype=np.int64), every_pair=arrays["attention"], **arrays)
+
+
+@contextmanager
+def _counting() -> Iterator[Any]:
+    """What adds up PyTorch's formulas, in its `flops`; FlopCounterMode itself hooks all modules of all threads."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils.flop_counter import flop_registry
+
+    mode: Any = TorchDispatchMode
+
+    class _Counter(mode):  # type: ignore[misc]  # torch leaves the class without types
+        flops = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func._overloadpacket not in flop_registry:
+                with self:
+                    parts = func.decompose(*args, **(kwargs or {}))
+                if parts is not NotImplemented:
+                    return parts
+            out = func(*args, **(kwargs or {}))
+            formula = flop_registry.get(func._overloadpacket)
+            if formula is not None:
+                self.flops += formula(*args, **(kwargs or {}), out_val=out)
+            return out
+
+    with torch.no_grad(), _Counter() as counter:
+        yield counter

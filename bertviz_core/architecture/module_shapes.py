@@ -1,0 +1,107 @@
+"""Shapes through every module that a run without values calls, heard by hooks."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from bertviz_core.architecture.dry_run import DryModel, dry_model, plain_row
+from bertviz_core.architecture.results import ModuleShape, Shape, ShapeRun
+from bertviz_core.trace.inputs import ModelRow
+
+if TYPE_CHECKING:
+    import torch
+
+ModuleCapture = dict[str, ModuleShape]
+
+
+def module_shapes(name: str, config: Mapping[str, Any], row: ModelRow | int, task: str = "base") -> ShapeRun:
+    """Shapes through every module that a run on one text calls; equal to those of a run with the weights.
+
+    An encoder-decoder model gets one token for its decoder to begin with.
+
+    Args:
+        name: name of the model.
+        config: its config.
+        row: the text's tokens, or how many there are where there is no tokenizer.
+        task: task of the class.
+
+    Raises:
+        TextError: the tokens are not this model's.
+        UnsupportedModelError: the family cannot be run without its values.
+    """
+    dry = dry_model(name, config, task)
+    return shapes_of(dry, plain_row(dry.model, row) if isinstance(row, int) else row)
+
+
+def shapes_of(dry: DryModel, row: ModelRow) -> ShapeRun:
+    """Shapes through the modules of a model without values; see module_shapes."""
+    import torch
+
+    inputs = dry.inputs([row])
+    with torch.no_grad(), capture_modules(dry.model) as capture:
+        dry.run(inputs)
+    decoder = inputs.get("decoder_input_ids")
+    return ShapeRun(capture, len(row), dry.device_mode, 0 if decoder is None else decoder.shape[-1])
+
+
+@contextmanager
+def capture_modules(model: "torch.nn.Module") -> Iterator[ModuleCapture]:
+    """What is heard of every module meanwhile, by path, in the order in which the modules are entered."""
+    capture: ModuleCapture = {}
+    paths: dict[int, list[str]] = {}
+    modules = {}
+    for path, module in model.named_modules(remove_duplicate=False):
+        paths.setdefault(id(module), []).append(path)
+        modules[id(module)] = module
+    hooks = []
+    for key, module in modules.items():
+        enter, leave = _capture_hooks(capture, paths[key], module)
+        hooks.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+        hooks.append(module.register_forward_hook(leave, with_kwargs=True))
+    try:
+        yield capture
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _capture_hooks(
+    capture: ModuleCapture, paths: list[str], module: "torch.nn.Module"
+) -> tuple[Callable[..., None], ...]:
+    # Some families share one activation among all their models, so that a run elsewhere would be heard here.
+    thread = get_ident()
+    names = list(inspect.signature(module.forward).parameters)
+
+    def enter(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        for path in paths if get_ident() == thread else ():
+            capture.setdefault(path, ModuleShape((), (), ()))
+
+    def leave(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        for path in paths if get_ident() == thread else ():
+            before = capture[path]
+            positional = zip([*names, *[""] * len(args)], args, strict=False)
+            named = [*positional, *kwargs.items()]
+            inputs = tuple((name, shape) for name, value in named for shape in _shapes(value))
+            entered = (*before.entered, inputs[0][1] if inputs else ())
+            if before.calls:
+                capture[path] = ModuleShape(before.inputs, before.outputs, entered)
+            else:
+                capture[path] = ModuleShape(inputs, tuple(_shapes(output)), entered)
+
+    return enter, leave
+
+
+def _shapes(value: Any) -> Iterator[Shape]:
+    """Shapes of all tensors in what a module was given or gave."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield tuple(value.shape)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _shapes(item)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _shapes(item)

@@ -1,0 +1,170 @@
+"""200,000 letters without a space, in anything that a reader types, keep no other reader waiting on any page.
+
+What is looked at is whether the interpreter goes on serving: while one reader's page is drawn, another asks for a page
+of the same server every fifth of a second. A wait of over a second counts when it comes back each time that the page is
+drawn: a first look at a view loads what it needs, and a machine that is busy with something else delays one answer or
+another, but neither the same one three times over.
+"""
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.browser.conftest import ROOT, serving
+from tests.helpers.template_corpus import make_corpus, seeded_vectors
+from tests.helpers.tiny_heads import save_tiny_head
+from tests.image.session import drawn, opened
+from tests.ui.test_share import VIEWS
+from ui.address import TYPED
+from ui.share import TEXTS, WORDS_OF_PAGE
+
+LETTERS, WORDS_AT_ONCE = 200_000, 2
+"""Of a longer address than 512 Ki characters Streamlit takes nothing."""
+EVERY_S, MOST_S, LOST_S, TIMES = 0.2, 1.0, 30.0, 3
+TOO_LONG = (400, 414, 431)
+"""Status of an answer to an address that the server does not read."""
+SPECIAL = {"where": "kind=", "corpus_query": "http://", "word": "www.", "text": "x@"}
+"""What stands before the letters, where a page reads it in a way of its own."""
+OTHERS = (
+    ("predictions", {"model": "classes", "view": "Several texts", "many_texts": "One."}),
+    ("predictions", {"view": "Train a head", "labelled": "typed", "labelled_texts": "a\tOne."}),
+)
+"""Views whose words are tried with their files."""
+
+
+class Long(NamedTuple):
+    """A view, and what is typed into it without end."""
+
+    page: str
+    query: Mapping[str, Any]
+    """Its address."""
+    names: tuple[str, ...]
+
+    @property
+    def address(self) -> str:
+        """What stands behind the question mark."""
+        long = {name: SPECIAL.get(name, "") + "x" * LETTERS for name in self.names}
+        short = {name: value for name, value in self.query.items() if name not in TYPED}
+        return urlencode({**short, **long}, doseq=True)
+
+    @property
+    def name(self) -> str:
+        """As the test is called."""
+        return f"{self.page}, {self.query.get('view', 'first view')}: {' and '.join(self.names)}"
+
+
+def all_views() -> Iterator[Long]:
+    """Every view that a link leads to, with every word that is typed on its page."""
+    for page, query in (*((page, {**query, **texts}) for page, query, texts in VIEWS), *OTHERS):
+        names = (*TEXTS, *WORDS_OF_PAGE.get(page, ()))
+        for start in range(0, len(names), WORDS_AT_ONCE):
+            yield Long(page, query, names[start : start + WORDS_AT_ONCE])
+
+
+def one_view_for_each() -> list[Long]:
+    """For every page and every word that is typed there a view, one whose link carries the word where there is one."""
+    every, chosen = list(all_views()), dict[str, Long]()
+    for page, name in sorted({(long.page, name) for long in every for name in long.names}):
+        takes = [long for long in every if long.page == page and name in long.names]
+        found = next((long for long in takes if name in long.query), takes[0])
+        chosen[found.address] = found
+    return list(chosen.values())
+
+
+class Waits:
+    """How long another reader waits for a page, asked for every fifth of a second."""
+
+    def __init__(self, url: str) -> None:
+        self.longest = 0.0
+        self._url, self._over = url, threading.Event()
+        self._reader = threading.Thread(target=self._read)
+
+    def _read(self) -> None:
+        while True:
+            begun = monotonic()
+            try:
+                with urllib.request.urlopen(self._url, timeout=LOST_S) as answer:
+                    answer.read()
+            except TimeoutError:
+                pass
+            self.longest = max(self.longest, monotonic() - begun)
+            if self._over.wait(EVERY_S):
+                return
+
+    def __enter__(self) -> "Waits":
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._reader.join()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A dashboard with a corpus and models with heads."""
+    home = tmp_path_factory.mktemp("home")
+    make_corpus(home / "corpora" / "made", 400, seeded_vectors(0))
+    save_tiny_head("bert", "sequence-classification", home / "models" / "classes", num_labels=3)
+    with serving(home) as url:
+        with opened(url, {}) as session:  # the models' library is imported then
+            drawn(session, page="attention")
+        yield url
+
+
+def wait(url: str, ask: Callable[[], object]) -> float:
+    """The longest wait of another reader while something is asked for, the least of several times."""
+    least = LOST_S
+    for _ in range(TIMES):
+        with Waits(url) as waits:
+            ask()
+        least = min(least, waits.longest)
+        if least <= MOST_S or waits.longest >= LOST_S:
+            break
+    return least
+
+
+def draw(url: str, long: Long) -> None:
+    """Have a view drawn in a session of its own, which takes the words from the message that a tab sends."""
+    with opened(url, {}) as session:
+        drawn(session, long.address, long.page)
+
+
+def get(url: str, long: Long) -> None:
+    """Ask for the address as a browser does; the server may refuse so long a one."""
+    try:
+        with urllib.request.urlopen(f"{url}/{long.page}?{long.address}", timeout=LOST_S) as answer:
+            answer.read()
+    except urllib.error.HTTPError as refused:
+        refused.close()
+        if refused.code not in TOO_LONG:
+            raise
+
+
+def test_every_page_and_every_word_is_tried() -> None:
+    every = list(all_views())
+    assert {long.page for long in every} == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")}
+    assert {name for long in every for name in long.names} == TYPED
+    assert {long.page for long in one_view_for_each()} == {long.page for long in every}
+    assert {name for long in one_view_for_each() for name in long.names} == TYPED
+
+
+@pytest.mark.parametrize("long", one_view_for_each(), ids=lambda long: long.name)
+def test_a_long_word_keeps_nobody_waiting(server: str, long: Long) -> None:
+    assert wait(server, lambda: draw(server, long)) <= MOST_S
+
+
+def test_a_long_address_keeps_nobody_waiting(server: str) -> None:
+    assert wait(server, lambda: [get(server, long) for long in one_view_for_each()]) <= MOST_S
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("long", list(all_views()), ids=lambda long: long.name)
+def test_a_long_word_keeps_nobody_waiting_in_any_view(server: str, long: Long) -> None:
+    assert wait(server, lambda: draw(server, long)) <= MOST_S

@@ -1,0 +1,78 @@
+"""Whether the sentence of a colour scale says what its bar shows: a tick stands where the sentence puts its number."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+
+HOW = r"logarithmic|log\(1 \+ x\)|by the square root|one scale for all heads|a fixed scale|a scale of its own"
+SENTENCE = re.compile(rf"(?P<unit>.+), (?P<low>.+?) to (?P<high>.+?)(?:, (?P<how>{HOW}))?")
+SPACED: Mapping[str, Callable[[float], float]] = {
+    "logarithmic": math.log10,
+    "log(1 + x)": math.log1p,
+    "by the square root": math.sqrt,
+}
+CLOSE = 0.02
+"""Share of a bar by which a tick may stand elsewhere: ends are written with four digits."""
+
+
+def scale_faults(figure: go.Figure, sentences: str) -> list[str]:
+    """What is wrong with the sentences of a figure's scales, "; " between them; nothing where each bar has its own.
+
+    Args:
+        figure: as it is drawn.
+        sentences: what a caption or a table says of its colours.
+    """
+    said, found = [each for each in sentences.split("; ") if each], []
+    bars = list(drawn_bars(figure))
+    for bar, low, high in bars:
+        mine = [each for each in said if _fits(each, bar, low, high)]
+        if not mine:
+            found.append(f"no sentence of {said} says a bar {bar['ticktext']} at {bar['tickvals']}, {low} to {high}")
+    if len(said) > len(bars):
+        found.append(f"{said} are more than the {len(bars)} bars")
+    return found
+
+
+def drawn_bars(figure: go.Figure) -> Iterator[tuple[dict[str, Any], float, float]]:
+    """Every colour bar that is drawn with ticks of its own, and the numbers of its ends as they are drawn."""
+    drawn = figure.to_plotly_json()
+    layout = drawn["layout"]
+    used = {trace.get("coloraxis") or trace.get("marker", {}).get("coloraxis") for trace in drawn["data"]}
+    for name in used - {None}:
+        axis = layout[name]
+        if axis.get("colorbar") and axis.get("showscale") is not False:
+            yield axis["colorbar"], axis["cmin"], axis["cmax"]
+    for trace in drawn["data"]:
+        for holder, ends in ((trace, ("zmin", "zmax")), (trace.get("marker", {}), ("cmin", "cmax"))):
+            if holder.get("colorbar") and holder.get("showscale") is not False and not holder.get("coloraxis"):
+                yield holder["colorbar"], holder[ends[0]], holder[ends[1]]
+
+
+def _fits(sentence: str, bar: Mapping[str, Any], low: float, high: float) -> bool:
+    match = SENTENCE.fullmatch(sentence)
+    title = re.sub(r"<br>|\u00a0| ", "", bar["title"]["text"])
+    if match is None or re.sub(" ", "", match["unit"]) not in title:
+        return False
+    ticks = [_number(word) for word in bar["ticktext"]]
+    ends = _number(match["low"]), _number(match["high"])
+    if None in (*ticks, *ends):  # words, such as names of layers, or sizes with their unit
+        first, last = str(bar["ticktext"][0]), str(bar["ticktext"][-1])
+        return (match["low"], match["high"]) in ((first, last), (f"less than {first}", f"more than {last}"))
+    spaced = SPACED.get(match["how"] or "", float)
+    if match["how"] == "logarithmic" and ends[0] == 0:  # 0 stands below all others
+        return ticks[0] == 0 and bar["tickvals"][0] <= low + CLOSE * (high - low)
+    start, stop = spaced(float(ends[0] or 0)), spaced(float(ends[1] or 0))
+    return all(
+        abs((place - low) / (high - low) - (spaced(float(number or 0)) - start) / (stop - start)) < CLOSE
+        for place, number in zip(bar["tickvals"], ticks, strict=True)
+    )
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(str(word).replace("−", "-").replace(",", ""))
+    except ValueError:
+        return None

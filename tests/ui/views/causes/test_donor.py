@@ -1,0 +1,62 @@
+"""A second text for the patch: as many tokens as the first, by tokenizers that cut pieces or letters."""
+
+import numpy as np
+import pytest
+
+from bertviz_core.settings import DEFAULT_MODEL
+from bertviz_core.trace.results import Tokens
+from ui.cache import models
+from ui.views.causes.donor import MOST_TRIED, same_length_text
+
+TEXTS = ("I love my pet python.", "python", "The river, my love", "Überraschung im Garten", "I l\u202eove it")
+
+
+def by_letters(text: str) -> Tokens:
+    """A token for each letter."""
+    none = np.zeros(len(text), dtype=bool)
+    return Tokens(
+        text=text,
+        pair=None,
+        tokens=tuple(text),
+        input_ids=np.array([ord(letter) for letter in text]),
+        token_type_ids=None,
+        word_ids=None,
+        offsets=None,
+        sequence=(0,) * len(text),
+        special=none,
+        unknown=none,
+        other_inputs={},
+        limit=1_000,
+        limit_reason="none",
+        tokens_cut=(0, 0),
+        notices=(),
+    )
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_one_word_is_another_and_the_length_is_the_same(text: str) -> None:
+    for read in (by_letters, lambda words: models.tokens(DEFAULT_MODEL, words, None)):
+        tokens = read(text)
+        found = same_length_text(tokens, "", read)
+        assert found is not None
+        ids = read(found).input_ids.tolist()
+        assert len(ids) == len(tokens.input_ids)
+        assert ids != tokens.input_ids.tolist()
+
+
+def test_a_word_of_the_second_text_is_taken_first() -> None:
+    tokens = by_letters("I love my pet python.")
+    assert same_length_text(tokens, "We see rabbit holes", by_letters) == "I love my pet rabbit."
+
+
+def test_where_no_word_fits_two_letters_are_turned_or_nothing_is_offered() -> None:
+    assert same_length_text(by_letters("abcdefghijklmnopqrst"), "", by_letters) == "tsrqponmlkjihgfedcba"
+    tries: list[str] = []
+
+    def counted(text: str) -> Tokens:
+        tries.append(text)
+        return by_letters("x" * len(tries))
+
+    assert same_length_text(by_letters("one two three four five six seven eight nine ten" * 9), "", counted) is None
+    assert len(tries) <= MOST_TRIED
+    assert same_length_text(by_letters("..."), "", by_letters) is None

@@ -1,0 +1,55 @@
+"""A second text of as many tokens as the first, for the patch, which copies position by position."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from bertviz_core.trace.results import Tokens
+
+WORD = re.compile(r"[^\W_]+")
+KNOWN = (
+    *("a", "it", "dog", "cat", "bank", "nine", "blue", "snake", "river", "house", "three", "friend", "garden"),
+    *("coding", "evening", "teacher", "mountain", "computer", "language", "different", "university"),
+)
+"""Words of several lengths, for a tokenizer that cuts a text into characters as for one that keeps words."""
+MOST_TRIED = 200
+"""Texts that are tokenized at most."""
+
+
+def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens]) -> str | None:
+    """The text with one word changed so that it has as many tokens and some other; None where none was found.
+
+    The word is taken from the second text where one fits, else from a list; the text's longest words go first.
+
+    Args:
+        tokens: the text.
+        second: the text that the reader wanted beside it; "" for none.
+        read: tokenizes a text as the model does.
+    """
+    ids = tokens.input_ids.tolist()
+    for tried, candidate in enumerate(_changed(tokens.text, second)):
+        if tried >= MOST_TRIED:
+            break
+        found = read(candidate).input_ids.tolist()
+        if len(found) == len(ids) and found != ids:
+            return candidate
+    return None
+
+
+def _changed(text: str, second: str) -> Iterator[str]:
+    """The text with a word in the place of another, then with two letters of a word exchanged."""
+    words = sorted(WORD.finditer(text), key=lambda found: -len(found[0]))
+    others = list(dict.fromkeys([*WORD.findall(second), *KNOWN]))
+    for found in words:
+        fitting = sorted(others, key=lambda other: abs(len(other) - len(found[0])))
+        for other in fitting:
+            if other.lower() != found[0].lower():
+                yield text[: found.start()] + _cased(other, found[0]) + text[found.end() :]
+    for found in words:
+        turned = found[0][::-1]
+        if turned != found[0]:
+            yield text[: found.start()] + turned + text[found.end() :]
+
+
+def _cased(word: str, like: str) -> str:
+    """The word with a capital where the other has one."""
+    return word.capitalize() if like[:1].isupper() else word
