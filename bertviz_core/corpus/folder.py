@@ -212,7 +212,13 @@ def write_vectors(corpus: Corpus) -> None:
         for shard in range(corpus.manifest.shards):
             for group in range(read_footer(shard_path(corpus.path, shard)).num_row_groups):
                 for chunk in corpus._table(shard, [VECTOR_COLUMN], [group]).column(VECTOR_COLUMN).chunks:
-                    file.write(np.ascontiguousarray(chunk.flatten().to_numpy(), dtype=dtype).data)
+                    numbers = chunk.flatten()  # leaves out a vector that is none
+                    if numbers.null_count or len(numbers) != len(chunk) * corpus.dimensions:
+                        raise CorpusError(
+                            f"{quoted(shard_path(corpus.path, shard).name)} of {quoted(corpus.path.name)} has rows "
+                            "without a whole vector; embed the corpus again."
+                        )
+                    file.write(np.ascontiguousarray(numbers.to_numpy(), dtype=dtype).data)
 
     write_whole(corpus.path / VECTORS_FILE, write)
 

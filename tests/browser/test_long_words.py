@@ -31,11 +31,16 @@ TOO_LONG = (400, 414, 431)
 """Status of an answer to an address that the server does not read."""
 SPECIAL = {"where": "kind=", "corpus_query": "http://", "word": "www.", "text": "x@"}
 """What stands before the letters, where a page reads it in a way of its own."""
+PAIR = {"pair": "It stood by the river."}
 OTHERS = (
+    ("representations", {"view": "One word, two texts", "word": "bank", "first": "The bank.", "second": "A bank."}),
+    ("sentences", {"sentences": "One.\nTwo.", "query_sentence": "Three."}),
+    ("predictions", {"model": "splade-tiny", "compare": "snake"}),
+    ("predictions", {"model": "splade-tiny", "view": "Change a word", "edited_pair": "It stood.", **PAIR}),
     ("predictions", {"model": "classes", "view": "Several texts", "many_texts": "One."}),
     ("predictions", {"view": "Train a head", "labelled": "typed", "labelled_texts": "a\tOne."}),
 )
-"""Views whose words are tried with their files."""
+"""Views that read what is typed there, and that no link of the other test carries words for."""
 
 
 class Long(NamedTuple):
@@ -50,7 +55,7 @@ class Long(NamedTuple):
     def address(self) -> str:
         """What stands behind the question mark."""
         long = {name: SPECIAL.get(name, "") + "x" * LETTERS for name in self.names}
-        short = {name: value for name, value in self.query.items() if name not in TYPED}
+        short = {name: value for name, value in self.query.items() if name not in self.names}
         return urlencode({**short, **long}, doseq=True)
 
     @property
@@ -151,6 +156,8 @@ def test_every_page_and_every_word_is_tried() -> None:
     every = list(all_views())
     assert {long.page for long in every} == {path.stem for path in (ROOT / "pages").glob("[a-z]*.py")}
     assert {name for long in every for name in long.names} == TYPED
+    read = {name for long in one_view_for_each() for name in long.names if name in long.query}
+    assert read == TYPED, "a word that no view above is known to read"
     assert {long.page for long in one_view_for_each()} == {long.page for long in every}
     assert {name for long in one_view_for_each() for name in long.names} == TYPED
 

@@ -91,6 +91,19 @@ def test_vectors_whose_header_lies_are_made_again_from_the_shards(tmp_path: Path
     np.testing.assert_array_equal(corpus.vectors(), expected)
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["a vector", "its numbers"])
+def test_rows_without_a_vector_are_refused(tmp_path: Path, whole: bool) -> None:
+    made_corpus(tmp_path)
+    path = shard_path(tmp_path, 0)
+    table = pq.read_table(path)
+    rows = table.column("vector").to_pylist()
+    rows[3] = None if whole else [None] * DIMENSIONS
+    vectors = pa.array(rows, pa.list_(pa.float16(), DIMENSIONS))
+    pq.write_table(table.set_column(table.schema.names.index("vector"), "vector", vectors).cast(table.schema), path)
+    with pytest.raises(CorpusError, match="'part-00000.parquet' of .* has rows without a whole vector; embed"):
+        open_corpus(tmp_path).vectors()
+
+
 def test_shards_smaller_than_their_vectors_are_refused(tmp_path: Path) -> None:
     """Equal vectors as a dictionary: the map of all of them would be many times the folder."""
     made_corpus(tmp_path)
