@@ -63,7 +63,7 @@ def by_pytorch(model: Any, seq: int) -> int:
 def real(model_type: str, task: str) -> Any:
     """The very class of a task with random weights, attention step by step."""
     made: Any = getattr(transformers, TASK_CLASSES[task])
-    return eager(made.from_config(tiny_config(model_type)).eval())
+    return eager(made.from_config(tiny_config(model_type)).eval().requires_grad_(False))
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
