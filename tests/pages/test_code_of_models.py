@@ -183,7 +183,10 @@ def test_the_code_of_memory_in_training(model: str) -> None:
     ],
 )
 @pytest.mark.sample(3)
-def test_the_code_of_the_cost_of_a_family(model_type: str, task: str, models_dir: Path) -> None:
+def test_the_code_of_the_cost_of_a_family(
+    model_type: str, task: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(models_dir))
     save_tiny(model_type, models_dir / model_type)
     checks = {"architecture_cost": cost, "architecture_memory": memory}
     address = {"view": "Cost", "holding": "Training", "task": task, "text": "I love my pet python."}
