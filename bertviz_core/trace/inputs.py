@@ -78,18 +78,22 @@ def reset_model_state(model: "PreTrainedModel", seq: int) -> None:
 
     BigBird switches itself from sparse to full attention at the first short text, and stays so for long ones. The
     switch also replaces the modules on which transformers listens for attention maps, so it listens anew.
+
+    Args:
+        model: a base model, or a class with a task head around it.
+        seq: tokens of the text that is run next.
     """
-    config = model.config
-    set_type = getattr(model, "set_attention_type", None)
+    config, base = model.config, model.base_model
+    set_type = getattr(base, "set_attention_type", None)
     if set_type is None or getattr(config, "attention_type", "") != "block_sparse":
         return
     full = seq <= (5 + 2 * config.num_random_blocks) * config.block_size
     wanted = "original_full" if full else "block_sparse"
-    if model.attention_type != wanted:
+    if base.attention_type != wanted:
         set_type(wanted)
-        for module in model.modules():
+        for module in base.modules():
             module._forward_hooks.clear()
-        setattr(model, "_output_capturing_hooks_installed", False)  # noqa: B010  # not a module or a tensor
+        setattr(base, "_output_capturing_hooks_installed", False)  # noqa: B010  # not a module or a tensor
 
 
 def input_table(model: "PreTrainedModel") -> "torch.Tensor | None":

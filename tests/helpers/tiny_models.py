@@ -66,7 +66,7 @@ FAMILIES: Mapping[str, Tiny] = {
     "big_bird": Tiny({"block_size": 3, "num_random_blocks": 1, "max_position_embeddings": 30}),
     "camembert": ROBERTA,
     "canine": Tiny(
-        {"downsampling_rate": 4, "num_hash_buckets": 11, "num_hash_functions": 4, "local_transformer_stride": 4}
+        {"downsampling_rate": 4, "num_hash_buckets": 31, "num_hash_functions": 4, "local_transformer_stride": 4}
     ),
     "convbert": Tiny({**NARROW, "head_ratio": 1, "conv_kernel_size": 3}),
     "data2vec-text": ROBERTA,

@@ -15,6 +15,10 @@ LINES = (
     ("projections", "query, key, value, output", "attention", "dot", 3),
     ("attention", "scores and mixing", "attention", "solid", 4),
 )
+REST, REST_DRAWN_FROM = ("other", "the rest", "other", "dot", 2), 0.02
+"""The line of all else, and its share of the sum from which on it is drawn."""
+UNITS = ((10**9, " (G: billion)"), (10**6, " (M: million)"), (10**3, " (k: thousand)"), (0, ""))
+"""(smallest number, how the axis shortens it)."""
 BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -38,7 +42,8 @@ def cost_curves(
     """
     figure = go.Figure(layout=layout(theme, escape(title)))
     words = "%{x:,} tokens: %{y:,} multiply-adds<extra></extra>"
-    for field, name, colour, dash, width in LINES:
+    rest = [REST] if (costs.other > REST_DRAWN_FROM * costs.total).any() else []
+    for field, name, colour, dash, width in (*LINES, *rest):
         values = getattr(costs, field)
         style = {"color": theme.colours[colour], "dash": dash, "width": width}
         figure.add_scatter(x=costs.lengths, y=values, name=name, mode="lines", line=style, hovertemplate=words)
@@ -70,7 +75,9 @@ def cost_curves(
     _mark_limit(figure, limit, last, theme)
     _mark_crossing(figure, costs, crossing, last, theme)
     figure.update_xaxes(title_text="tokens of one text", range=[0, last], tickformat=",d")
-    heading = "multiply-adds" if theme.narrow else "multiply-adds of one forward pass (G: billion)"
+    most = int(costs.whole[-1]) if len(costs.lengths) else 0
+    unit = next(words for smallest, words in UNITS if most >= smallest)
+    heading = "multiply-adds" if theme.narrow else f"multiply-adds of one forward pass{unit}"
     figure.update_yaxes(title_text=heading, tickformat="~s", rangemode="tozero")
     return figure.update_layout(height=440)
 
@@ -87,8 +94,8 @@ def _mark_limit(figure: go.Figure, limit: int | None, last: int, theme: Theme) -
 
 
 def _mark_crossing(figure: go.Figure, costs: MultiplyAdds, crossing: Crossover, last: int, theme: Theme) -> None:
-    if crossing.tokens is None or crossing.tokens > last:
-        return
+    if crossing.tokens is None or crossing.tokens == 1 or crossing.tokens > last:
+        return  # from the first token on: the lines cross nowhere
     height = float(np.interp(crossing.tokens, costs.lengths, costs.attention))
     # Above it to the left, where no line is; near the axis there is room above it alone.
     place = {"ax": 0, "ay": -100, "xanchor": "left"} if crossing.tokens < last / 4 else {"ax": -70, "ay": -46}
@@ -172,7 +179,9 @@ def cost_figure(
     title = f"Multiply-adds of one text — {model_name}"
     at_most = f": {int(costs.whole[-1]):,} at {int(costs.lengths[-1]):,} tokens" if len(costs.lengths) else ""
     equal = ""
-    if crossing.tokens is not None:
+    if crossing.tokens == 1:
+        equal = " Scores and mixing cost as much as the feed-forward blocks or more at every length."
+    elif crossing.tokens is not None:
         equal = f" Scores and mixing reach the feed-forward blocks at {crossing.tokens:,} tokens."
     listed = zip(counts.lengths.tolist(), counts.whole.tolist(), strict=True)
     own = ", ".join(f"{count:,} at {seq:,} tokens" for seq, count in listed)

@@ -200,8 +200,8 @@ def test_every_face_tells_the_same_gate_windows_pooler_and_class(model_type: str
     count = int(local[1]) if local else 0
     assert sum(flow.window is not None for flow in told.flows) == count
     assert told.design.kind == "encoder-decoder" or told.design.local_layers == count
-    if told.terms.attention:
-        assert sum(each.window is not None for each in told.terms.attention) == count
+    if told.terms.layers:
+        assert sum(each.window is not None for each in told.terms.layers) == count
     assert (answers["Pooler"] == "yes") == ("pooler" in labels) == told.card.has_pooler
     assert told.card.has_pooler == any(row.part == "pooler" for row in told.tree.rows if row.depth == 1)
     assert told.tree.architecture == told.card.architecture == told.ledger.architecture == told.facts.model_class

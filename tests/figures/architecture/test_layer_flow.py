@@ -1,7 +1,7 @@
 """The architecture page's figures: what is drawn is what the numbers say, on hand-made results.
 
-Covers `bertviz_core/figures/architecture/cost.py`, `bertviz_core/figures/architecture/designs.py`,
-`bertviz_core/figures/architecture/drawing.py`, `bertviz_core/figures/architecture/rows.py`.
+Covers `bertviz_core/figures/architecture/cost.py`, `bertviz_core/figures/architecture/drawing.py`,
+`bertviz_core/figures/architecture/rows.py`.
 """
 
 import re
@@ -22,10 +22,11 @@ from bertviz_core.figures.architecture.cost import (
     memory_figure,
     memory_map,
 )
-from bertviz_core.figures.architecture.designs import CELL, design_figure, encoder_and_decoder
+from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layer_flow import flow_rows, layer_drawing, layer_figure
 from bertviz_core.figures.base.spec import FigureSpec
-from bertviz_core.figures.base.style import THEMES, Theme, text_on
+from bertviz_core.figures.base.style import THEMES, Theme
+from tests.helpers.drawings import assert_inside_and_legible, plain
 from tests.helpers.hand_made import ACTIVE, ACTIVE_ESCAPED, ledger
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
@@ -79,7 +80,7 @@ def words(found: LayerFlow) -> list[str]:
 
 
 def notes(figure: go.Figure) -> list[str]:
-    return [" ".join(re.sub(r"</?b>", "", note.text).split()) for note in figure.layout.annotations if note.text]
+    return [plain(note.text) for note in figure.layout.annotations if note.text]
 
 
 def test_post_norm_adds_and_normalises_behind_each_block() -> None:
@@ -172,15 +173,7 @@ def test_gates_windows_and_shared_projections_are_named() -> None:
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_everything_drawn_lies_inside_and_text_has_contrast(theme: Theme) -> None:
-    for figure in (layer_drawing(flow(), theme), *(drawing(design=design, theme=theme) for design in DESIGNS)):
-        high, low = figure.layout.yaxis.range
-        left, right = figure.layout.xaxis.range
-        for note in figure.layout.annotations:
-            assert low <= note.y <= high
-            assert left <= note.x <= right
-        fills = {shape.fillcolor for shape in figure.layout.shapes if shape.fillcolor}
-        inks = {note.font.color for note in figure.layout.annotations if note.text}
-        assert {text_on(fill) for fill in fills if fill not in (theme.grid, theme.neutral)} <= inks
+    assert_inside_and_legible(layer_drawing(flow(), theme), theme)
 
 
 def test_scores_have_as_many_rows_and_columns_as_there_are_queries_and_keys() -> None:
@@ -206,160 +199,6 @@ def test_names_are_shown_as_text() -> None:
     figure = layer_drawing(flow(model=ACTIVE, order="", steps=(replace(WIDE, name=ACTIVE),)), LIGHT)
     assert ACTIVE_ESCAPED in figure.layout.title.text
     assert not any(ACTIVE in (note.text or "") for note in figure.layout.annotations)
-    assert drawing(ACTIVE).layout.title.text == f"{ACTIVE_ESCAPED} is an encoder-only model"
-
-
-ENCODER = Design("encoder", 5, 0, cross_attention=False, mixes=False, local_layers=0)
-BOTH = Design("encoder-decoder", 5, 3, cross_attention=True, mixes=False, local_layers=0)
-WRITER = Design("decoder", 0, 5, cross_attention=False, mixes=False, local_layers=0)
-DESIGNS = (ENCODER, BOTH, WRITER, replace(WRITER, cross_attention=True))
-
-
-def drawing(name: str = "tiny", design: Design = ENCODER, theme: Theme = LIGHT) -> go.Figure:
-    return encoder_and_decoder(design, name, theme)
-
-
-def middles(figure: go.Figure, words: str) -> list[float]:
-    """Where in the width words stand."""
-    plain = [(note.x, re.sub(r"</?b>", "", note.text).replace("<br>", " ")) for note in figure.layout.annotations]
-    return [x for x, text in plain if text == words]
-
-
-def marked(figure: go.Figure) -> tuple[float, float]:
-    """Ends of the ground behind the model's own design."""
-    (ground,) = [shape for shape in figure.layout.shapes if shape.fillcolor == LIGHT.neutral]
-    x = [float(each) for each in re.findall(r"[ML] (-?[\d.]+),", ground.path)]
-    return min(x), max(x)
-
-
-@pytest.mark.parametrize("design", DESIGNS, ids=["encoder", "both", "decoder", "decoder that reads"])
-def test_the_models_own_design_is_marked_and_it_alone_carries_counts(design: Design) -> None:
-    figure = drawing(design=design)
-    left, right = marked(figure)
-    (named,) = [note.x for note in figure.layout.annotations if "this model" in (note.text or "")]
-    assert left < named < right
-    counts = {5: design.encoder_layers == 5 or design.decoder_layers == 5, 3: design.decoder_layers == 3}
-    for count, there in counts.items():
-        assert len(middles(figure, f"{count} ×")) == there
-        assert all(left < x < right for x in middles(figure, f"{count} ×"))
-    assert not any(left < x < right for x in middles(figure, "N ×"))
-    assert len(middles(figure, "N ×")) + sum(counts.values()) == 4
-
-
-def test_a_decoder_alone_has_a_causal_mask_and_no_cross_attention_unless_it_has_it() -> None:
-    causal = "each token sees itself and those before"
-    for design, crosses in ((WRITER, 0), (replace(WRITER, cross_attention=True), 1)):
-        figure = drawing(design=design)
-        left, right = marked(figure)
-        inside = ("cross-attention", "masked self-attention", "self-attention", causal)
-        found = [sum(left < x < right for x in middles(figure, text)) for text in inside]
-        assert found == [crosses, 1, 0, 1]
-        assert figure.layout.title.text == "tiny is a decoder-only model"
-
-
-def test_an_encoder_and_a_decoder_are_joined_by_cross_attention() -> None:
-    figure = drawing(design=BOTH)
-    left, right = marked(figure)
-    for text in ("self-attention", "masked self-attention", "cross-attention"):
-        assert sum(left < x < right for x in middles(figure, text)) == 1
-    assert figure.layout.title.text == "tiny is an encoder-decoder model"
-
-
-@pytest.mark.parametrize(
-    ("design", "seen", "hidden"),
-    [(ENCODER, 36 + 36 + 21 + 36 + 21, 30), (DESIGNS[3], 36 + 36 + 21 + 36 + 21, 30)],
-)
-def test_the_masks_show_who_sees_whom(design: Design, seen: int, hidden: int) -> None:
-    squares = [shape for shape in drawing(design=design).layout.shapes if "Q" not in shape.path and shape.fillcolor]
-    cells = dict.fromkeys((LIGHT.colours["attention"], LIGHT.grid, LIGHT.neutral), 0)
-    for shape in squares:
-        cells[shape.fillcolor] += shape.path.count("M")
-    assert cells == {LIGHT.colours["attention"]: seen, LIGHT.grid: hidden, LIGHT.neutral: 1}
-
-
-def masks(figure: go.Figure, inside: tuple[float, float]) -> list[tuple[set[tuple[int, int]], float]]:
-    """(cells that are seen, top) of every little map between two places in the width, from left to right."""
-    drawn: dict[float, tuple[set[tuple[int, int]], float]] = {}
-    for shape in figure.layout.shapes:
-        if shape.fillcolor != LIGHT.colours["attention"] or "Q" in shape.path:
-            continue
-        corners = [(float(x), float(y)) for x, y in re.findall(r"M (-?[\d.]+),(-?[\d.]+)", shape.path)]
-        left, top = min(x for x, _ in corners), min(y for _, y in corners)
-        if inside[0] < left < inside[1]:
-            drawn[left] = {(round((y - top) / CELL), round((x - left) / CELL)) for x, y in corners}, top
-    return [drawn[left] for left in sorted(drawn)]
-
-
-def cells(before: int, after: int) -> set[tuple[int, int]]:
-    return {(row, column) for row in range(6) for column in range(6) if -before <= column - row <= after}
-
-
-@pytest.mark.parametrize(
-    ("design", "seen", "words"),
-    [
-        (
-            replace(ENCODER, local_layers=2, window=Window(64, 64)),
-            [cells(6, 6), cells(2, 2)],
-            ("3 layers: each token sees every token", "2 layers: 64 tokens to each side"),
-        ),
-        (
-            replace(ENCODER, local_layers=5, window=Window(1, 1)),
-            [cells(1, 1)],
-            ("each token sees 1 token to each side",),
-        ),
-        (
-            replace(WRITER, local_layers=1, window=Window(3, 0)),
-            [cells(6, 0), cells(3, 0)],
-            ("4 layers: each token sees itself and those before", "1 layer: 3 tokens before it"),
-        ),
-        (ENCODER, [cells(6, 6)], ("each token sees every token",)),
-    ],
-    ids=["both", "local alone", "causal", "global alone"],
-)
-def test_masks_and_their_words_are_those_of_the_layers(
-    design: Design, seen: list[set[tuple[int, int]]], words: tuple[str, ...]
-) -> None:
-    figure = drawing(design=design)
-    assert [each for each, _ in masks(figure, marked(figure))] == seen
-    for each in words:
-        assert [x for x in middles(figure, each) if marked(figure)[0] < x < marked(figure)[1]]
-
-
-@pytest.mark.parametrize("order", ["post-norm", "pre-norm", "norms on both sides", ""])
-@pytest.mark.parametrize("design", DESIGNS, ids=["encoder", "both", "decoder", "decoder that reads"])
-def test_all_masks_stand_at_one_height_below_all_stacks(design: Design, order: Any) -> None:
-    figure = drawing(
-        design=replace(design, order=order, encoder_norm=True, decoder_norm=True, pooler=True, head="head")
-    )
-    tops = {top for _, top in masks(figure, (0, 9999))}
-    assert len(tops) == 1
-    boxes = ("task head", "language model head", "head", "pooler")
-    heads = [note.y for note in figure.layout.annotations if re.sub(r"</?b>", "", note.text or "") in boxes]
-    assert max(heads) < tops.pop()
-
-
-def test_norms_and_outputs_are_those_of_the_design() -> None:
-    head = {"head": "masked-LM head", "given": "a score for every word"}
-    pre = replace(ENCODER, order="pre-norm", encoder_norm=True, **head)
-    post = replace(ENCODER, order="post-norm", pooler=True, given="a vector per token and one for the text")
-    for design, numbers in ((pre, (3, 0, 0, 1)), (post, (0, 2, 1, 0)), (ENCODER, (0, 0, 0, 0))):
-        figure = drawing(design=design)
-        left, right = marked(figure)
-        labels = ("norm", "add &amp; norm", "pooler", "masked-LM head")
-        assert tuple(sum(left < x < right for x in middles(figure, each)) for each in labels) == numbers
-        shown = " ".join(note.text or "" for note in figure.layout.annotations if left < note.x < right)
-        assert design.given in shown.replace("<br>", " ")
-        assert design.given in design_figure(design, ledger("tiny")).caption
-
-
-def test_a_model_without_attention_is_not_drawn_with_it() -> None:
-    for design in (ENCODER, WRITER):
-        figure = drawing(design=replace(design, mixes=True))
-        left, right = marked(figure)
-        assert [left < x < right for x in middles(figure, "token mixing")] == [True]
-        assert not any(
-            left < x < right for words in ("self-", "masked self-") for x in middles(figure, f"{words}attention")
-        )
 
 
 def costs(every: tuple[int, ...] = (1, 16, 81)) -> MultiplyAdds:
@@ -379,10 +218,27 @@ def test_curves_are_the_parts_and_their_sum() -> None:
     assert lines["sum"] == [16, 16 + 20 + 28 + 9, 81 + 45 + 63 + 19]
     assert lines["scores and mixing"] == [1, 16, 81]
     assert lines["counted by PyTorch"] == [73]
-    assert len(lines) == 5
+    assert lines["the rest"] == [3, 9, 19]
+    assert len(lines) == 6
     assert any("equal at 7 tokens" in note.text for note in figure.layout.annotations)
     (shade,) = figure.layout.shapes
     assert (shade.x0, shade.x1) == (6, 9)
+
+
+def test_a_small_rest_has_no_line_and_what_holds_at_every_length_no_mark() -> None:
+    small = replace(costs(), other=np.array([0, 1, 1]))
+    figure = cost_curves(small, counts((4, 64)), Crossover(1), None, "cost", LIGHT)
+    assert "the rest" not in [trace.name for trace in figure.data]
+    assert not figure.layout.annotations
+    assert "at every length" in cost_figure(small, counts(), Crossover(1), None, "tiny", by_formula=True).caption
+
+
+@pytest.mark.parametrize(
+    ("most", "unit"), [(81, "pass"), (81_000, "(k: thousand)"), (2 * 10**6, "(M: million)"), (10**9, "(G: billion)")]
+)
+def test_the_axis_says_what_its_letter_means(most: int, unit: str) -> None:
+    figure = cost_curves(counts((4, most)), counts(), Crossover(None), None, "cost", LIGHT)
+    assert figure.layout.yaxis.title.text.endswith(unit)
 
 
 def test_windows_add_a_line_and_a_missing_crossing_no_mark() -> None:
@@ -421,7 +277,7 @@ def figures() -> list[FigureSpec]:
         layer_figure(flow()),
         cost_figure(costs(), counts((4, 73)), Crossover(7), 6, "tiny", by_formula=True),
         memory_figure(memory),
-        design_figure(WRITER, replace(ledger("tiny"), total=4321)),
+        design_figure(Design("decoder", 0, 5, False, False, 0), replace(ledger("tiny"), total=4321)),
     ]
 
 

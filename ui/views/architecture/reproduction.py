@@ -69,18 +69,35 @@ def cost_code(name: str, terms: OperationTerms, tokens: int, way: DryWay, exact:
     )
     formula = (
         f"n = {tokens}\n"
-        f"print(n * n * ({per_pair}) + n * ({per_token}) + {per_text})"
+        f"whole = n * n * ({per_pair}) + n * ({per_token}) + {per_text}"
         "   # scores and mixing; projections, feed-forward and the rest\n"
+        "print(whole)\n"
+        f"{_windowed(terms)}"
     )
     return (
         f"{_stepwise(name, terms.model_class, way)}"
         "from torch.utils.flop_counter import FlopCounterMode\n"
         f"{_ids((1, tokens), way)}"
-        "with torch.no_grad(), FlopCounterMode(display=False) as counter:\n"
+        "model.requires_grad_(False)   # the counter fails on a weight that DeBERTa hands to a module\n"
+        "with FlopCounterMode(display=False) as counter:\n"
         "    model(**inputs)\n"
         "print(counter.get_total_flops() // 2)   # one multiply-add is two operations\n"
         f"{formula if exact else ''}"
     )
+
+
+def _windowed(terms: OperationTerms) -> str:
+    """The same without the pairs outside the windows; "" where no layer has one."""
+    hidden: dict[str, int] = {}
+    for layer in terms.layers:
+        if layer.window is not None:
+            before, after = (side if side is not None else "n" for side in (layer.window.before, layer.window.after))
+            pairs = f"sum(min(n, i + {after} + 1) - max(0, i - {before}) for i in range(n))"
+            hidden[pairs] = hidden.get(pairs, 0) + layer.per_pair
+    if not hidden:
+        return ""
+    lines = "".join(f"whole -= {per_pair} * (n * n - {pairs})\n" for pairs, per_pair in hidden.items())
+    return f"{lines}print(whole)   # without the pairs outside the windows\n"
 
 
 def memory_code(of: ModelClass, model_class: str, memory: ActivationMemory, way: DryWay) -> str:

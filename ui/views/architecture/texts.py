@@ -138,12 +138,18 @@ def cost_words(
             f"In {windowed} of {len(terms.layers)} layers a token sees a window only. A kernel that skips the pairs "
             "outside it does less work: there n² becomes the pairs inside the window (the lower sum)."
         )
-    if causal:
+    if terms.attention == Growth():
+        lines.append(
+            "It mixes its tokens by something else than matrix products, such as a Fourier transform, a recurrence or "
+            "a kernel of its own: neither the formula nor PyTorch's counter counts that."
+        )
+    elif causal:
         lines.append("Its causal mask keeps n · (n + 1) / 2 of the n² pairs; computed step by step, all are made.")
     lines += _crossing_words(crossings, limit)
     if counted := [seq for seq in counts.lengths.tolist() if seq not in (*SHORT_RUNS, CHECKED_RUN)]:
         which = "the sum over every pair (the upper sum)" if windowed else "the same"
-        lines.append(f"PyTorch counts {which} at {', '.join(f'{seq:,}' for seq in counted)} tokens.")
+        *first, last = (f"{seq:,}" for seq in counted)
+        lines.append(f"PyTorch counts {which} at {', '.join(first)}{' and ' if first else ''}{last} tokens.")
     return escape_markdown(" ".join(lines)).replace("\\*\\*", "**")
 
 
@@ -176,7 +182,8 @@ def _growth_words(growth: Growth) -> str:
 def _crossing_words(crossings: Sequence[Crossover], limit: int | None) -> list[str]:
     """From which length on attention costs more than the feed-forward blocks, with and without its projections."""
     lines = []
-    for crossing in crossings:
+    always = next((place for place, crossing in enumerate(crossings) if crossing.tokens == 1), len(crossings))
+    for crossing in crossings[: always + 1]:  # what costs more without its projections does so with them
         what = "With its projections, attention costs" if crossing.projections else "Scores and mixing alone cost"
         if crossing.tokens == 1:
             lines.append(f"{what} as much as the feed-forward blocks or more **at every length**.")

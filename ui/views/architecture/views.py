@@ -118,14 +118,14 @@ def _metrics(costs: MultiplyAdds, typed: bool, how: str) -> None:
         st.metric("Your text" if typed else "A text", f"{here:,} tokens", help="Special tokens included.")
         words = f"{total:,} of one forward pass, {how}; twice as many operations."
         st.metric("Multiply-adds", short_count(total), help=words)
-        for label, values in (
-            ("Feed-forward", costs.feed_forward),
-            ("Projections", costs.projections),
-            ("Scores and mixing", costs.attention),
-            ("The rest", costs.other),
+        for label, values, of in (
+            ("Feed-forward", costs.feed_forward, ""),
+            ("Projections", costs.projections, " Those that make query, key, value and attention's output."),
+            ("Scores and mixing", costs.attention, ""),
+            ("The rest", costs.other, " Task head, pooler, projections of embeddings and of tables of distances."),
         ):
             value = int(values[0])
-            st.metric(label, f"{value / total:.1%}" if total else "", help=f"{value:,} multiply-adds.")
+            st.metric(label, f"{value / total:.1%}" if total else "", help=f"{value:,} multiply-adds.{of}")
 
 
 @st.fragment
