@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 
 from bertviz_core.corpus.analysis.results import ClusterMethod, CorpusClusters
 from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
-from bertviz_core.corpus.reading.vectors import Vectors
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.sentences.store.rows import Vectors
 
 MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
 """Rows on which clusters are found: k-means takes some seconds of so many, HDBSCAN, whose time grows with the square,

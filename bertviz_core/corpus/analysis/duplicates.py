@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 
 from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.corpus.analysis.rows import blocks
-from bertviz_core.corpus.reading.vectors import Vectors
 from bertviz_core.corpus.search.exact import exact_units
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.sentences.store.rows import Vectors
 from bertviz_core.text import formula_safe, repair_surrogates
 
 BLOCK_ROWS = 2_048

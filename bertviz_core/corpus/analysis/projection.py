@@ -5,10 +5,10 @@ from jaxtyping import Float
 
 from bertviz_core.corpus.analysis.results import CorpusMap
 from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
-from bertviz_core.corpus.reading.vectors import Vectors
 from bertviz_core.errors import Progress
 from bertviz_core.sentences.projection import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
 from bertviz_core.sentences.results import MapMethod
+from bertviz_core.sentences.store.rows import Vectors
 
 SUMMED_ROWS = 8_192
 """Rows whose products are one sum in float32, before float64 sums those: so few that no digit is lost that counts."""

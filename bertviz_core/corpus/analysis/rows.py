@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
-from bertviz_core.corpus.reading.vectors import Vectors
 from bertviz_core.errors import CorpusError
+from bertviz_core.sentences.store.rows import Vectors
 from bertviz_core.text import quoted
 
 BLOCK_ROWS = 16_384

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bertviz_core.corpus.reading.vectors import VectorFile, Vectors
 from bertviz_core.corpus.search.results import RankedRows
 from bertviz_core.errors import CorpusError
+from bertviz_core.sentences.store.rows import VectorFile, Vectors
 
 BLOCK_ROWS = 131_072
 """Rows that are compared in one call; those that a filter leaves are copied together, 100 MB at 384 dimensions."""

@@ -27,12 +27,12 @@ from jaxtyping import Float, Int
 
 from bertviz_core.corpus.files import refusal, write_whole
 from bertviz_core.corpus.folder import Corpus
-from bertviz_core.corpus.reading.vectors import Vectors
 from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
 from bertviz_core.corpus.search.results import IndexFacts, RankedRows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
 from bertviz_core.models.own_files import open_regular
+from bertviz_core.sentences.store.rows import Vectors
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 

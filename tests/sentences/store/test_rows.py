@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bertviz_core.corpus.folder import VECTORS_FILE
-from bertviz_core.corpus.reading import vectors as module
-from bertviz_core.corpus.reading.vectors import VectorFile
 from bertviz_core.corpus.search import exact
 from bertviz_core.corpus.search.exact import nearest_rows
 from bertviz_core.errors import CorpusError
+from bertviz_core.sentences.store import rows as module
+from bertviz_core.sentences.store.rows import VectorFile
 from tests.helpers.made_corpora import DIMENSIONS, ROWS, made_corpus
 
 
