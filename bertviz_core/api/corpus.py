@@ -57,7 +57,8 @@ class OpenedCorpus(Result[Corpus]):
     @cached_property
     def vectors(self) -> Float[np.ndarray, "rows dimensions"]:
         """All vectors, a map of the file that cannot be written to; float32 or float16."""
-        return self.data.vectors()
+        mapped: np.memmap = np.load(self.data.vectors().path, mmap_mode="r")
+        return mapped
 
     @checked
     @python_options()

@@ -1,4 +1,4 @@
-"""A corpus folder opened for reading: its vectors as a map of the file, its columns and rows on request."""
+"""A corpus folder opened for reading: its vectors as slices of their file, its columns and rows on request."""
 
 import hashlib
 import os
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,7 +16,7 @@ from bertviz_core.corpus.manifest import read_manifest
 from bertviz_core.corpus.results import ColumnKind, Manifest
 from bertviz_core.corpus.rows import column_kind, matching
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.own_files import npy_header, open_regular
+from bertviz_core.sentences.store.rows import VectorFile
 from bertviz_core.text import counted, quoted
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Corpus:
         """Length of a vector."""
         return self.manifest.dimensions
 
-    def vectors(self) -> np.memmap:
-        """All vectors, (rows, dimensions) in the manifest's number format; a map of the file that cannot be written to.
+    def vectors(self) -> VectorFile:
+        """All vectors, (rows, dimensions) in the manifest's number format, read from their file as they are sliced.
 
         The file is made of the shards where it is missing or of another size.
 
@@ -74,13 +74,13 @@ class Corpus:
             CorpusError: it has to be made and cannot, or cannot be read.
         """
         path, shape = self.path / VECTORS_FILE, (self.rows, self.dimensions)
-        mapped = _mapped(path)
-        if mapped is None or mapped.shape != shape or mapped.dtype != np.dtype(self.manifest.vector_dtype):
+        file = _vector_file(path)
+        if file is None or file.shape != shape or file.dtype != np.dtype(self.manifest.vector_dtype):
             write_vectors(self)
-            mapped = _mapped(path)
-        if mapped is None:
+            file = _vector_file(path)
+        if file is None:
             raise CorpusError(f"{VECTORS_FILE} of {quoted(self.path.name)} cannot be read; embed the corpus again.")
-        return mapped
+        return file
 
     def blocks(self, size: int) -> Iterator[tuple[int, Float[np.ndarray, "block dimensions"]]]:
         """The vectors in float32, block by block: the first row of each, and the vectors.
@@ -301,12 +301,9 @@ def _shard_trouble(manifest: Manifest, footer: "FileMetaData", first: "FileMetaD
     return ""
 
 
-def _mapped(path: Path) -> np.memmap | None:
-    """The array in a file as a map of it; None where there is none that is whole."""
+def _vector_file(path: Path) -> VectorFile | None:
+    """The file of all vectors; None where there is none that is whole."""
     try:
-        with open_regular(path) as file:
-            shape, fortran_order, dtype = npy_header(file)
-            order: Literal["F", "C"] = "F" if fortran_order else "C"
-            return np.memmap(file, dtype, "r", file.tell(), shape, order)
+        return VectorFile(path)
     except (OSError, ValueError, OverflowError):
         return None

@@ -9,6 +9,7 @@ from bertviz_core.corpus.analysis.results import ClusterMethod, CorpusClusters
 from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.sentences.store.rows import Vectors
 
 MAX_FITTED: dict[ClusterMethod, int] = {"k-means": 50_000, "HDBSCAN": 5_000}
 """Rows on which clusters are found: k-means takes some seconds of so many, HDBSCAN, whose time grows with the square,
@@ -33,7 +34,7 @@ FAR_NOTE = ", or to none where they are further from it than any row it was foun
 
 
 def corpus_clusters(
-    vectors: Float[np.ndarray, "rows dimensions"],
+    vectors: Float[Vectors, "rows dimensions"],
     method: ClusterMethod = "k-means",
     count: int = FEW_CLUSTERS,
     least: int = FEWEST_ROWS,
@@ -46,7 +47,7 @@ def corpus_clusters(
     cosines do. A centre is the mean direction of the rows on which its cluster was found.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() maps them.
+        vectors: all vectors, such as Corpus.vectors() opens them.
         method: how clusters are found.
         count: clusters of k-means.
         least: least rows of a cluster of HDBSCAN.

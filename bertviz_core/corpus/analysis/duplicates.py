@@ -11,6 +11,7 @@ from bertviz_core.corpus.analysis.rows import blocks
 from bertviz_core.corpus.search.exact import exact_units
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.sentences.store.rows import Vectors
 from bertviz_core.text import formula_safe, repair_surrogates
 
 BLOCK_ROWS = 2_048
@@ -29,7 +30,7 @@ DENSE = 64
 
 
 def duplicate_groups(
-    vectors: Float[np.ndarray, "rows dimensions"], threshold: float = 0.95, tell: Progress | None = None
+    vectors: Float[Vectors, "rows dimensions"], threshold: float = 0.95, tell: Progress | None = None
 ) -> DuplicateGroups:
     """All rows whose cosine with another reaches the threshold, as groups (connected components of these pairs).
 
@@ -37,7 +38,7 @@ def duplicate_groups(
     before it is held against the threshold, so that equal vectors have cosine 1; a zero vector is like none.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() maps them.
+        vectors: all vectors, such as Corpus.vectors() opens them.
         threshold: least cosine of a pair, 0.5 to 1.
         tell: called as tell(pairs of blocks done, pairs of blocks); what it raises ends the work.
 

@@ -8,6 +8,7 @@ from bertviz_core.corpus.analysis.rows import blocks, sampled_rows
 from bertviz_core.errors import Progress
 from bertviz_core.sentences.projection import MAX_UMAP_SENTENCES, UMAP_NOTE, fitted_umap, pca_note, principal_axes
 from bertviz_core.sentences.results import MapMethod
+from bertviz_core.sentences.store.rows import Vectors
 
 SUMMED_ROWS = 8_192
 """Rows whose products are one sum in float32, before float64 sums those: so few that no digit is lost that counts."""
@@ -17,7 +18,7 @@ SAMPLE_NOTE = "It was fitted on {fitted:,} of {rows:,} rows, drawn by seed {seed
 
 
 def corpus_map(
-    vectors: Float[np.ndarray, "rows dimensions"],
+    vectors: Float[Vectors, "rows dimensions"],
     method: MapMethod = "pca",
     seed: int = 0,
     tell: Progress | None = None,
@@ -29,7 +30,7 @@ def corpus_map(
     fitted on a sample of at most 10,000 rows and then places the others by what it has learned.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() maps them.
+        vectors: all vectors, such as Corpus.vectors() opens them.
         method: how the points are placed.
         seed: of the sample for UMAP.
         tell: called as tell(rows done, rows to do); what it raises ends the work. PCA goes over all rows twice.
@@ -41,7 +42,7 @@ def corpus_map(
     return _principal(vectors, tell) if method == "pca" else _umap(vectors, seed, tell)
 
 
-def _principal(vectors: Float[np.ndarray, "rows dimensions"], tell: Progress | None) -> CorpusMap:
+def _principal(vectors: Float[Vectors, "rows dimensions"], tell: Progress | None) -> CorpusMap:
     import torch
 
     rows, dimensions = vectors.shape
@@ -74,7 +75,7 @@ def _principal(vectors: Float[np.ndarray, "rows dimensions"], tell: Progress | N
     )
 
 
-def _umap(vectors: Float[np.ndarray, "rows dimensions"], seed: int, tell: Progress | None) -> CorpusMap:
+def _umap(vectors: Float[Vectors, "rows dimensions"], seed: int, tell: Progress | None) -> CorpusMap:
     rows = len(vectors)
     sample = sampled_rows(rows, MAX_UMAP_SENTENCES, seed)
     if tell is not None:

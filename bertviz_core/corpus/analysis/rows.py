@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.errors import CorpusError
+from bertviz_core.sentences.store.rows import Vectors
 from bertviz_core.text import quoted
 
 BLOCK_ROWS = 16_384
@@ -14,7 +15,7 @@ BLOCK_ROWS = 16_384
 
 
 def blocks(
-    vectors: Float[np.ndarray, "rows dimensions"], size: int = 0
+    vectors: Float[Vectors, "rows dimensions"], size: int = 0
 ) -> Iterator[tuple[slice, Float[np.ndarray, "block dimensions"]]]:
     """The rows in float32, so many at a time (0 for BLOCK_ROWS), with their places.
 

@@ -31,6 +31,8 @@ from bertviz_core.corpus.search.exact import exact_cosines, nearest_rows
 from bertviz_core.corpus.search.results import IndexFacts, RankedRows
 from bertviz_core.errors import CorpusError, Progress
 from bertviz_core.hidden_states.geometry import unit
+from bertviz_core.models.own_files import open_regular
+from bertviz_core.sentences.store.rows import Vectors
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -133,13 +135,11 @@ def make_index(corpus: Corpus, settings: Settings, tell: Progress | None = None)
     return facts
 
 
-def built_graph(
-    vectors: Float[np.ndarray, "rows dimensions"], tell: Progress | None = None
-) -> tuple["Index", IndexTrial]:
+def built_graph(vectors: Float[Vectors, "rows dimensions"], tell: Progress | None = None) -> tuple["Index", IndexTrial]:
     """The graph of all rows, in memory, and how it did on rows that were held back until it was tried.
 
     Args:
-        vectors: all vectors, such as Corpus.vectors() maps them.
+        vectors: all vectors, such as Corpus.vectors() opens them.
         tell: called as tell(rows done, rows); what it raises ends the work.
 
     Raises:
@@ -172,7 +172,7 @@ def index_facts(corpus: Corpus, settings: Settings) -> IndexFacts | None:
         CorpusError: it was made of another state of the corpus, by another version, or is damaged.
     """
     try:
-        with (index_folder(corpus, settings) / FACTS_FILE).open("rb") as file:
+        with open_regular(index_folder(corpus, settings) / FACTS_FILE) as file:
             raw = file.read(MAX_FACTS_NBYTES + 1)
     except FileNotFoundError:
         return None
@@ -237,7 +237,7 @@ def _opened(path: Path, state: tuple[int, int, int], facts: IndexFacts) -> Searc
 
 def nearest_in_index(
     index: SearchIndex,
-    vectors: Float[np.ndarray, "rows dimensions"],
+    vectors: Float[Vectors, "rows dimensions"],
     query: Float[np.ndarray, " dimensions"],
     count: int,
 ) -> RankedRows:
@@ -258,7 +258,7 @@ def nearest_in_index(
 
 
 def _ranked(
-    graph: "Index", vectors: Float[np.ndarray, "rows dimensions"], query: Float[np.ndarray, " dimensions"], count: int
+    graph: "Index", vectors: Float[Vectors, "rows dimensions"], query: Float[np.ndarray, " dimensions"], count: int
 ) -> RankedRows:
     wanted = min(2 * count + SPARE, len(graph))  # some more: the graph's own cosines are rounded
     rows = np.asarray(graph.search(unit(np.asarray(query, dtype=np.float32)), wanted).keys, dtype=np.int64)
@@ -268,7 +268,7 @@ def _ranked(
 
 
 def _trial(
-    graph: "Index", vectors: Float[np.ndarray, "rows dimensions"], held_back: Int[np.ndarray, " queries"], count: int
+    graph: "Index", vectors: Float[Vectors, "rows dimensions"], held_back: Int[np.ndarray, " queries"], count: int
 ) -> IndexTrial:
     """Recall with the least expansion that reaches RECALL."""
     if not len(held_back):
@@ -287,7 +287,7 @@ def _trial(
 
 def _tried(
     graph: "Index",
-    vectors: Float[np.ndarray, "rows dimensions"],
+    vectors: Float[Vectors, "rows dimensions"],
     known: tuple[Float[np.ndarray, "queries dimensions"], Sequence[Int[np.ndarray, " count"]]],
     count: int,
     expansion: int,
@@ -331,5 +331,5 @@ def _make_room(kept: Path, max_nbytes: int) -> None:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.models.files import tokenizer_folder
+from bertviz_core.models.own_files import VOCABULARY_NBYTES, read_file
 from bertviz_core.models.sources import TOKENIZER_NAMES, resolve, verify_bundled
 from bertviz_core.settings import DEFAULT_MODEL, Settings
 from bertviz_core.trace.tokenization import TextTokenizer, TokenLimit
@@ -44,7 +45,7 @@ def _small(settings: Settings) -> "tuple[Tokenizer, dict[str, Any]]":
 
     source = resolve(DEFAULT_MODEL, settings)
     verify_bundled(source.name, TOKENIZER_NAMES)
-    whole = json.loads((tokenizer_folder(source, settings) / "tokenizer.json").read_text(encoding="utf-8"))
+    whole = json.loads(read_file(tokenizer_folder(source, settings), "tokenizer.json", VOCABULARY_NBYTES))
     ordered = sorted(whole["model"]["vocab"], key=whole["model"]["vocab"].__getitem__)
     kept = [piece for place, piece in enumerate(ordered) if place < KEPT or len(piece.removeprefix("##")) == 1]
     whole["model"]["vocab"] = {piece: place for place, piece in enumerate(kept)}
