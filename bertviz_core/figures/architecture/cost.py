@@ -15,7 +15,7 @@ LINES = (
     ("projections", "query, key, value, output", "attention", "dot", 3),
     ("attention", "scores and mixing", "attention", "solid", 4),
 )
-REST, REST_DRAWN_FROM = ("other", "the rest", "other", "dot", 2), 0.02
+REST, REST_DRAWN_FROM = ("other", "the rest", "other", "dash", 3), 0.02
 """The line of all else, and its share of the sum from which on it is drawn."""
 UNITS = ((10**9, " (G: billion)"), (10**6, " (M: million)"), (10**3, " (k: thousand)"), (0, ""))
 """(smallest number, how the axis shortens it)."""
