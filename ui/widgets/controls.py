@@ -32,7 +32,7 @@ def text_inputs(shown: bool = True) -> None:
     _take_from_address("pair", "")
     if not shown:
         return
-    st.text_area("Text", key="text", height=100, persist_state="session", help="What the model reads.")
+    text_field("Text", 100, "What the model reads.")
     # Leaving a field applies its text, so the button has nothing to do: it shows where to click, and is there to tap.
     # It stands here, since below the second text it would be out of sight in a window 768 pixels high.
     st.button("Apply the text", key="apply_text", width="stretch", help="Ctrl + Enter in the field does the same.")
@@ -46,8 +46,19 @@ def text_inputs(shown: bool = True) -> None:
     )
 
 
+def text_field(label: str, height: int, help_text: str | None = None) -> None:
+    """The field of the session's text; it stands once on a page.
+
+    Args:
+        label: what it is called.
+        height: in pixels.
+        help_text: what it is for.
+    """
+    st.text_area(label, key="text", height=height, persist_state="session", help=help_text)
+
+
 def text() -> str:
-    """The text that the sidebar holds."""
+    """The text of the session."""
     return str(st.session_state.get("text", DEFAULT_TEXT))
 
 
