@@ -28,9 +28,7 @@ DEEPER = (
     PageLink("Architecture: how is it put together?", "architecture", "account_tree"),
 )
 
-with st.container(gap=None):
-    name_model = heading("Overview", "What is this model, at a glance?")
-    st.markdown(BERT_IS_FOR)
+name_model = heading("Overview", "What is this model, at a glance?")
 with shown_to_user():
     name = controls.model_name()
     model = ledgers.architecture(name)
@@ -46,7 +44,7 @@ if not tour.is_open():  # a step has a text of its own, and its picture must be 
     with st.container(key="halves_text"):
         field, ways = st.columns([11, 9], gap="medium")
     with field:
-        controls.text_field("Your text, which every page reads", 68)
+        controls.place_for_text()
     with ways:
         page_links([("", WAYS)], "overview_ways", label="What the model does with the text")
 
@@ -56,6 +54,7 @@ with drawing:
     picture = stack_figure(model, ledger)
     chart(picture, "overview_stack", share=HALF)
 with card:
+    st.markdown(BERT_IS_FOR)
     with st.container(horizontal=True):
         st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
         st.metric("Layers", count(model.num_hidden_layers))
