@@ -10,7 +10,7 @@ from ui.lessons import tour
 from ui.views.architecture import reproduction, texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained
+from ui.widgets.figure_block import chart, download_row, explained, folded
 from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, escape_markdown, heading
 
 HALF = 0.55
@@ -65,9 +65,9 @@ with card:
             "Size", bytes_text(ledger.nbytes), help=f"{ledger.nbytes:,} bytes of parameters in their own formats."
         )
     page_links([("", DEEPER)], "overview_deeper", label="More of this model")
-    with st.expander("What BERT is", expanded=True):
-        st.markdown("\n".join(f"- {line}" for line in BERT_IN_FIVE))
-    with st.expander("What this model has"):
+    st.markdown("**What BERT is**")
+    st.markdown("\n".join(f"- {line}" for line in BERT_IN_FIVE))
+    with folded("What this model has", "overview_has"):
         for each in model.capabilities:
             st.markdown(
                 f"**{escape_markdown(each.name)}:** {escape_markdown(each.answer)}  "
