@@ -10,6 +10,8 @@ from ui.views.corpus.places import chosen_corpus
 from ui.views.corpus.probes import probes_view
 from ui.views.corpus.profiles import profiles_view
 from ui.views.corpus.search import search_view
+from ui.views.corpus.texts import RUN_ANEW
+from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
 from ui.widgets.view_and_layer import view_choice
@@ -29,5 +31,8 @@ with shown_to_user():
     row = st.container(horizontal=True, vertical_alignment="bottom")
     named = chosen_corpus(row)
     manifest = named.corpus.manifest
-    name_model(manifest.model, f"{manifest.rows:,} rows, whose vectors this model made.")
+    note = f"{manifest.rows:,} rows, whose vectors this model made."
+    if view in RUN_ANEW and controls.model_name() != manifest.model:
+        note += f" {view}: {controls.model_name()}, which reads their texts anew."
+    name_model(manifest.model, note)
     views[view](named, row)

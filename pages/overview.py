@@ -10,11 +10,23 @@ from ui.lessons import tour
 from ui.views.architecture import reproduction, texts
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
-from ui.widgets.figure_block import chart, download_row, explained
-from ui.widgets.formatting import BERT_IN_FIVE, bytes_text, count, escape_markdown, heading
+from ui.widgets.figure_block import chart, download_row, explained, folded
+from ui.widgets.formatting import BERT_IN_FIVE, BERT_IS_FOR, bytes_text, count, escape_markdown, heading
 
 HALF = 0.55
 """Share of the page's width that the picture takes."""
+
+WAYS = (
+    PageLink("Tokens: what does the model read?", "tokens", "text_fields"),
+    PageLink("Attention: which token looks at which?", "attention", "hub"),
+    PageLink("Predictions: what does it answer?", "predictions", "psychology"),
+    PageLink("Words that matter: which does a number depend on?", "words", "ink_highlighter"),
+)
+"""Where the text that stands beside them is read; the sidebar has all pages."""
+DEEPER = (
+    PageLink("Parameters: how many, and where?", "parameters", "donut_large"),
+    PageLink("Architecture: how is it put together?", "architecture", "account_tree"),
+)
 
 name_model = heading("Overview", "What is this model, at a glance?")
 with shown_to_user():
@@ -28,16 +40,13 @@ if model.config_class not in ("", model.architecture):
 name_model(name, f"{model.title}{named}")
 tour.entry()
 
-with st.container(horizontal=True):
-    st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
-    st.metric("Layers", count(model.num_hidden_layers), help="Blocks that a text passes, one after the other.")
-    st.metric("Heads", count(model.num_attention_heads), help="Attention heads in each layer.")
-    st.metric("Head size", count(model.head_dim), help="Numbers in a query, key or value vector of one head.")
-    st.metric("Hidden size", count(model.hidden_size), help="Numbers in a token's vector between layers.")
-    st.metric("Feed-forward", count(model.intermediate_size), help="Numbers in the middle of the feed-forward block.")
-    st.metric("Vocabulary", count(model.vocab_size), help="Word pieces that the model knows.")
-    st.metric("Positions", count(model.max_position_embeddings), help="Positions that the config states.")
-    st.metric("Size", bytes_text(ledger.nbytes), help=f"{ledger.nbytes:,} bytes of parameters in their own formats.")
+if not tour.is_open():  # a step has a text of its own, and its picture must be in sight
+    with st.container(key="halves_text"):
+        field, ways = st.columns([11, 9], gap="medium")
+    with field:
+        controls.place_for_text()
+    with ways:
+        page_links([("", WAYS)], "overview_ways", label="What the model does with the text")
 
 with st.container(key="halves_overview"):
     drawing, card = st.columns([11, 9], gap="medium")
@@ -45,16 +54,25 @@ with drawing:
     picture = stack_figure(model, ledger)
     chart(picture, "overview_stack", share=HALF)
 with card:
-    has, bert = st.tabs(["What this model has", "What BERT is"])
-with bert:
-    for line in BERT_IN_FIVE:
-        st.markdown(f"- {line}")
-with has:
-    for each in model.capabilities:
-        st.markdown(
-            f"**{escape_markdown(each.name)}:** {escape_markdown(each.answer)}  "
-            f"\n:small[:gray[{escape_markdown(each.note)}]]"
+    st.markdown(BERT_IS_FOR)
+    with st.container(horizontal=True):
+        st.metric("Parameters", count(ledger.total), help="Numbers that training sets; tied ones counted once.")
+        st.metric("Layers", count(model.num_hidden_layers))
+        st.metric("Heads", count(model.num_attention_heads), help="Attention heads in each layer.")
+        st.metric("Hidden size", count(model.hidden_size), help="Numbers in a token's vector between layers.")
+        st.metric("Vocabulary", count(model.vocab_size))
+        st.metric(
+            "Size", bytes_text(ledger.nbytes), help=f"{ledger.nbytes:,} bytes of parameters in their own formats."
         )
+    page_links([("", DEEPER)], "overview_deeper", label="More of this model")
+    st.markdown("**What BERT is**")
+    st.markdown("\n".join(f"- {line}" for line in BERT_IN_FIVE))
+    with folded("What this model has", "overview_has"):
+        for each in model.capabilities:
+            st.markdown(
+                f"**{escape_markdown(each.name)}:** {escape_markdown(each.answer)}  "
+                f"\n:small[:gray[{escape_markdown(each.note)}]]"
+            )
 
 rows = pd.DataFrame(
     [(part.name, part.total, part.arithmetic) for part in ledger.components],
@@ -62,21 +80,3 @@ rows = pd.DataFrame(
 )
 download_row(picture, "overview_stack", f"stack {name}", picture.caption, rows)
 explained("overview_stack", texts.STACK, reproduction.stack_code(name, ledger))
-
-st.header("Where to look next", anchor=False)
-WAYS = (
-    ("parameters", "Parameters: how many, and where?", "donut_large"),
-    ("architecture", "Architecture: how is it put together?", "account_tree"),
-    ("checkpoint", "Checkpoint: what does the file hold?", "fact_check"),
-    ("tokens", "Tokens: what does the model read?", "text_fields"),
-    ("representations", "Representations: what do layers change?", "grid_on"),
-    ("heads", "Heads: what does one head compute?", "view_week"),
-    ("attention", "Attention: which token looks at which?", "hub"),
-    ("sentences", "Sentences: which are alike?", "notes"),
-    ("predictions", "Predictions: what does it answer?", "psychology"),
-    ("causes", "Heads that matter: what changes without one?", "content_cut"),
-    ("words", "Words that matter: which does a number depend on?", "ink_highlighter"),
-    ("corpus", "Corpus: what is in many texts?", "database"),
-)
-links = [PageLink(label, file, icon) for file, label, icon in WAYS]
-page_links([("", links)], "overview_ways", label="Where to look next")

@@ -11,6 +11,7 @@ from ui.lessons import own_texts, tour
 from ui.server import brand
 from ui.server.auth import require_sign_in
 from ui.server.unknown_pages import ABSENT, FIRST, absent_words, nearest_page
+from ui.views.corpus.texts import SIDEBAR
 from ui.widgets import controls
 from ui.widgets.errors import no_such_page, shown_to_user
 from ui.widgets.files.report import report_button
@@ -63,6 +64,8 @@ share.take_from_address()
 def model_and_text() -> None:
     """Which model reads which text, for every page."""
     model_select()
+    if here == "corpus":
+        st.caption(SIDEBAR)
     controls.text_inputs(reads_text(here))
 
 
@@ -102,4 +105,5 @@ if absent and here == FIRST:
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
 page.run()
+controls.text_in_place("Your text, which every page reads")
 session.first_page_sent.set()

@@ -59,7 +59,7 @@ def differences(here: Any, there: Any, where: str = "") -> list[str]:
 def settled(page: Page) -> None:
     """Wait until nothing has been under way for some frames."""
     page.evaluate("window.quiet = 0")
-    until(page, f"(window.quiet = document.querySelector('{BUSY}') ? 0 : window.quiet + 1) > 10")
+    until(page, f"(window.quiet = document.querySelector('{BUSY}') ? 0 : (window.quiet ?? 0) + 1) > 10")
 
 
 def untouched(main: Locator, selector: str, done: set[str]) -> Iterator[tuple[Locator, str]]:

@@ -177,13 +177,13 @@ def test_an_own_lesson_is_listed_and_its_words_stay_plain(own: Path) -> None:
     at.session_state["lessons_open"] = True
     at.run()
     assert list(addresses(component(at, "lessons_list")["links"])) == [
+        f"{hostile}, 1 step",
         "BERT from the outside in, 10 steps",
         "Tokens, 9 steps",
         "Twelve heads, one matrix, 7 steps",
         "Attention, and what it is not, 7 steps",
         "What makes two sentences alike, 7 steps",
         "Which heads and words matter, 8 steps",
-        f"{hostile}, 1 step",
     ]
     faults = " ".join(said(each.value) for each in at.caption)
     assert "The lesson bad.yaml, step 1, field page: 'nowhere' is no page" in faults

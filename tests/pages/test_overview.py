@@ -18,22 +18,16 @@ SIZES = {
         "Parameters": "22,713,216",
         "Layers": "6",
         "Heads": "12",
-        "Head size": "32",
         "Hidden size": "384",
-        "Feed-forward": "1,536",
         "Vocabulary": "30,522",
-        "Positions": "512",
         "Size": "86.6 MiB",
     },
     "bert-base-uncased": {
         "Parameters": "109,482,240",
         "Layers": "12",
         "Heads": "12",
-        "Head size": "64",
         "Hidden size": "768",
-        "Feed-forward": "3,072",
         "Vocabulary": "30,522",
-        "Positions": "512",
         "Size": "417.6 MiB",
     },
 }
@@ -110,10 +104,23 @@ def test_the_page_says_what_the_family_has_and_lacks(model: str, answers: dict[s
         assert any(line.startswith(f"**{name}:** {answer}  \n") for line in lines), name
 
 
-def test_bert_is_told_in_five_lines() -> None:
-    lines = [line.value for line in opened("overview").markdown]
+def test_bert_is_told_in_five_lines_below_what_it_is_for() -> None:
+    at = opened("overview")
+    lines = [line for each in at.markdown for line in each.value.splitlines()]
     for word in ("bidirectional", "auto-encoding", "encoder half", "[CLS]", "one sequence or two"):
         assert any(line.startswith("- ") and word in line for line in lines)
+    purpose = next(place for place, line in enumerate(lines) if "searched for, classified, tagged" in line)
+    assert purpose < next(place for place, line in enumerate(lines) if line.startswith("- "))
+
+
+def test_the_first_pages_field_is_the_text_of_the_session() -> None:
+    at = opened("overview", text="From a link.")
+    field = at.main.text_area(key="text_on_page")
+    assert field.value == "From a link."
+    field.set_value("My own words.").run()
+    assert not at.exception
+    assert at.session_state["text"] == "My own words."
+    assert not opened("overview", lesson="tokens", step="1").main.text_area
 
 
 def test_names_of_a_strangers_folder_are_text(models_dir: Path) -> None:

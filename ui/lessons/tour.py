@@ -204,7 +204,7 @@ def lessons_button() -> None:
             return
         links, faults = [], []
         names = lesson_names(_folders())
-        for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
+        for name in sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else -1):  # own ones first
             try:
                 lesson = _read(name)
             except LessonError as error:
@@ -217,9 +217,14 @@ def lessons_button() -> None:
             st.caption(escape_markdown(fault))
 
 
+def is_open() -> bool:
+    """Whether the reader is in a tour."""
+    return st.session_state.get(TOUR) is not None
+
+
 def entry() -> None:
     """The way into the first of the shipped lessons, outside a tour."""
-    if st.session_state.get(TOUR) is not None:
+    if is_open():
         return
     lesson = _read(ORDER[0])
     words = f"Take the tour: {lesson.title}, {_count(lesson)}"

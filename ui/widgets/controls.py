@@ -17,6 +17,8 @@ PAIR_HELP = (
     "both: a premise, then its hypothesis."
 )
 T = TypeVar("T", bound=str)
+TEXT_ON_PAGE, TEXT_PLACE = "text_on_page", "text_place"
+"""Keys of the field that a page has for the session's text, and of the place that the page has kept for it."""
 MOST_QUOTED = 60
 """Characters of a text that stand on a button which puts it in."""
 BOUND: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
@@ -46,8 +48,34 @@ def text_inputs(shown: bool = True) -> None:
     )
 
 
+def place_for_text() -> None:
+    """Keep a place on the page for a field of the session's text, where the sidebar has none."""
+    st.session_state[TEXT_PLACE] = st.container()
+
+
+def text_in_place(label: str) -> None:
+    """The field in the place that the page has kept; nothing where it has kept none.
+
+    The frame draws it and no page: what is typed in a page's own field is lost where a link to another page is clicked
+    at once.
+
+    Args:
+        label: what it is called.
+    """
+    place = st.session_state.pop(TEXT_PLACE, None)
+    if place is None:
+        return
+    st.session_state[TEXT_ON_PAGE] = text()
+    place.text_area(label, key=TEXT_ON_PAGE, height=68, on_change=_take_text_on_page)
+
+
+def _take_text_on_page() -> None:
+    # Not one field under the key "text": the sidebar's is another widget, which would begin empty.
+    st.session_state["text"] = st.session_state[TEXT_ON_PAGE]
+
+
 def text() -> str:
-    """The text that the sidebar holds."""
+    """The text of the session."""
     return str(st.session_state.get("text", DEFAULT_TEXT))
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.figures.base.caption import Caption, caption_of, colour_range
+from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, texts_words
 from bertviz_core.figures.base.export import standalone_html
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
@@ -77,8 +77,9 @@ def figure_block(
         scrolled_chart(spec, on_select)
     else:
         chart(spec, spec.chart, on_select=on_select, share=share)
+    _name_texts(texts)
     words = st.container()
-    download_row(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models)
+    _downloads(spec, spec.chart, filename, caption or spec.caption or spec.title, table, texts, models)
     if numbers == "folded":
         folded_table(
             spec.chart, table, alt or spec.title, formats, colour_range(cached_figure(spec, page_theme(share)))
@@ -141,7 +142,7 @@ def download_row(
     texts: Tokens | Sequence[str | None] = (),
     models: Sequence[str] = (),
 ) -> None:
-    """PNG, SVG and HTML of the figure in a theme of the reader's choice, and CSV of its numbers.
+    """Which texts the figure is of; PNG, SVG and HTML in a theme of the reader's choice, and CSV of its numbers.
 
     Args:
         figure: the picture that stands on the page; a finished figure can be had as it is shown only.
@@ -152,6 +153,19 @@ def download_row(
         texts: what the models read, where the figure depends on it.
         models: names of the models that the figure shows; the chosen one by default.
     """
+    _name_texts(texts)
+    _downloads(figure, key, filename, caption, table, texts, models)
+
+
+def _downloads(
+    figure: Any,
+    key: str,
+    filename: str,
+    caption: str,
+    table: pd.DataFrame,
+    texts: Tokens | Sequence[str | None],
+    models: Sequence[str],
+) -> None:
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         redrawn = isinstance(figure, FigureSpec)
@@ -190,8 +204,18 @@ def _caption(
 ) -> Caption:
     """The caption of what is shown; every page's goes through here."""
     revisions = [_named(name) for name in models or (controls.model_name(),)]
-    read = (texts.text, texts.pair) if isinstance(texts, Tokens) else texts
-    return caption_of(cached_figure(figure, theme), words, revisions, read)
+    return caption_of(cached_figure(figure, theme), words, revisions, _read(texts))
+
+
+def _read(texts: Tokens | Sequence[str | None]) -> tuple[str, ...]:
+    """The texts that a figure depends on, without empty ones."""
+    return tuple(text for text in ((texts.text, texts.pair) if isinstance(texts, Tokens) else texts) if text)
+
+
+def _name_texts(texts: Tokens | Sequence[str | None]) -> None:
+    """Below a figure on the page: the texts that it is of, in the words of the caption of its files."""
+    if words := texts_words(_read(texts)):
+        st.caption(escape_markdown(words))
 
 
 def _named(name: str) -> tuple[str, str]:

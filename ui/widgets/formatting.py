@@ -26,6 +26,10 @@ def escape_markdown(text: str) -> str:
     return parted.translate(_MARKS)
 
 
+BERT_IS_FOR = (
+    "BERT reads a whole text and gives each token a vector that depends on all the others. With them a text is "
+    "searched for, classified, tagged, or asked a question."
+)
 BERT_IN_FIVE = (
     "BERT is a **bidirectional encoder**: every token attends to every other token, to its left and to its right.",
     "It is **auto-encoding**: in training some tokens are hidden behind `[MASK]`, and the model restores them "

@@ -42,6 +42,8 @@ class ClassOutputs:
     """The classes, in the order of the logits."""
     scoring: Scoring
     """How logits become probabilities."""
+    noun: str = "class"
+    """What one of them is: "class", or "tag" for one of a token."""
 
 
 def head_classes(head: HeadModel, tokens: Tokens) -> ClassOutputs:
@@ -87,7 +89,7 @@ def tag_classes(head: HeadModel, tokens: Tokens, position: int) -> ClassOutputs:
         logits: torch.Tensor = forward(head.base, inputs, head.model)["logits"]
         return logits[:, position].float()
 
-    return ClassOutputs(replace(tag_target(head, tokens, labels[0], position), values=values), labels, "softmax")
+    return ClassOutputs(replace(tag_target(head, tokens, labels[0], position), values=values), labels, "softmax", "tag")
 
 
 def probe_classes(probe: Probe, loaded: LoadedModel, tokenizer: TextTokenizer, text: str) -> ClassOutputs:
@@ -168,6 +170,7 @@ def class_shares(
         positions=tuple(unit.positions for unit in units),
         labels=tuple(classes.labels[place] for place in places),
         classes=len(classes.labels),
+        noun=classes.noun,
         shares=shares,
         clean=clean,
         runs=len(rows),

@@ -93,6 +93,8 @@ class ClassShares:
     """The classes that are told, the one with the greatest logit first."""
     classes: int
     """How many the head or the probe has."""
+    noun: str
+    """What one of them is: "class", or "tag" for one of a token."""
     shares: Float[np.ndarray, "words labels"]
     """The clean number of a class minus that without the word; a word that speaks against the class is negative."""
     clean: Float[np.ndarray, " labels"]

@@ -40,7 +40,7 @@ class Caption:
         ]
         models = f"Model{'s' if len(named) > 1 else ''}: {'; '.join(named)}" if named else ""
         colours = f"Colours: {self.colours}" if self.colours else ""
-        parts = (words, models, _texts(self.texts), colours)
+        parts = (words, models, texts_words(self.texts), colours)
         return " ".join(part if part.endswith((".”", "?”", "!”")) else f"{part}." for part in parts if part)
 
 
@@ -91,7 +91,8 @@ def spelled(text: str) -> str:
     return escape_controls(" ".join(text.split()))
 
 
-def _texts(texts: Sequence[str]) -> str:
+def texts_words(texts: Sequence[str]) -> str:
+    """Which texts a figure was made of, without markup: 'Text: “...”'; "" where it depends on none."""
     if not texts:
         return ""
     if len(texts) > SPELLED:

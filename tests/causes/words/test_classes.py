@@ -62,6 +62,7 @@ def test_each_tag_of_a_token_is_that_of_leave_one_out_alone(measure: Any) -> Non
     tokens = tokenize(tokenizer, TEXT, PAIR)
     result = class_shares(tag_classes(head, tokens, 4), tokenizer, (), measure)
     assert sorted(result.labels) == [f"LABEL_{place}" for place in range(5)]
+    assert result.noun == "tag"
     for place, label in enumerate(result.labels):
         own = leave_one_out(tag_target(head, tokens, label, 4, measure), tokenizer)
         np.testing.assert_allclose(result.shares[:, place], own.shares, atol=1e-6)

@@ -71,6 +71,10 @@ PROBES = (
     "The long-dashed line is always naming the most frequent class. What a probe can read is in the vector; whether "
     "the model uses it, it does not say."
 )
+RUN_ANEW = ("Heads", "Probes")
+"""Views that run the texts through the model of the sidebar; all others show what the corpus' own model made."""
+SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corpus' own model made."
+"""Stands below the choice of the model on this page."""
 OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus' vectors play no part here."
 
 

@@ -1,4 +1,4 @@
-"""Which words speak for and against each class: a map of words by classes."""
+"""Which words speak for and against each class or tag: a map of words by classes."""
 
 from functools import partial
 
@@ -23,16 +23,19 @@ words beside the map."""
 @figure(
     "word-classes",
     "words_classes",
-    "which words speak for and against each class of a classifier or a probe (TEXT)",
+    "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
     ("target", "classes", "measure", "units", "in_place"),
 )
 def word_classes_figure(class_shares: ClassShares) -> FigureSpec:
     """The share of every word in every class; the class's clean value stands beside its name."""
-    title = f"Which words speak for and against each class ({class_shares.measure}) — {class_shares.model}"
+    title = (
+        f"Which words speak for and against each {class_shares.noun} ({class_shares.measure}) — {class_shares.model}"
+    )
     said = "; ".join(class_words(class_shares, place) for place in range(len(class_shares.labels)))
     caption = f"{title}. In a word's place stands {class_shares.instead}."
     if len(class_shares.labels) < class_shares.classes:
-        caption += f" {len(class_shares.labels)} of {class_shares.classes} classes are shown."
+        several = {"class": "classes", "tag": "tags"}[class_shares.noun]
+        caption += f" {len(class_shares.labels)} of {class_shares.classes} {several} are shown."
     if len(class_shares.words) > MOST_WORDS:
         caption += f" The {MOST_WORDS} words with the largest shares of {len(class_shares.words)} are drawn."
     return FigureSpec(title, f"{title}: {said}", partial(classes_map, class_shares, title), caption)

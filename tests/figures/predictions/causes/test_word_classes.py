@@ -32,6 +32,10 @@ def test_cells_are_the_shares_on_a_scale_around_nothing(result: ClassShares) -> 
         assert label in head
         assert decimals(float(clean), 3) in head
         assert f"{label} {decimals(float(clean), 3)}" in spec.alt
+    tags = word_classes_figure(replace(result, noun="tag", classes=9))
+    assert "for and against each class" in spec.title
+    assert "for and against each tag" in tags.title
+    assert "3 of 9 tags are shown" in tags.caption
     for word, name in zip(result.words, figure.layout.yaxis.ticktext, strict=True):
         assert word in name
 

@@ -41,7 +41,7 @@ def answers_view() -> None:
     )
     notices(words, prediction.notices, name, TASK)
     words.markdown(null_words(prediction))
-    words.caption(f"{WHERE} Below an answer stand its place and its score; a word is darker the likelier it is in one.")
+    words.caption(f"{WHERE} Below an answer stand its place and its score; an answer is darker the likelier it is.")
     _map(name, prediction, longest)
     explained("predictions_answers", texts.ANSWERS, texts.answers_code(name, question, context, longest))
 
