@@ -4,18 +4,22 @@ from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from bertviz_core.api.own_model import Saveable
 from bertviz_core.errors import BertvizError
 from bertviz_core.version import __version__
 
 if TYPE_CHECKING:
     from bertviz_core.api.corpus import OpenedCorpus
     from bertviz_core.api.model import Model
+    from bertviz_core.api.own_model import Saveable
     from bertviz_core.api.results.base import Result
 
 __all__ = ["BertvizError", "Model", "Result", "__version__", "open_corpus", "open_model"]
 
-LATER = {"Model": "bertviz_core.api.model", "Result": "bertviz_core.api.results.base"}
+LATER = {
+    "Model": "bertviz_core.api.model",
+    "Result": "bertviz_core.api.results.base",
+    "Saveable": "bertviz_core.api.own_model",
+}
 """Public classes that need torch or pandas -> their module, imported when they are first used."""
 
 
@@ -24,7 +28,7 @@ def open_model(
     task: str | None = None,
     *,
     device: str | None = None,
-    tokenizer: Saveable | None = None,
+    tokenizer: "Saveable | None" = None,
 ) -> "Model":
     """A model, ready to be asked; its weights are loaded by the first question that needs them.
 

@@ -6,8 +6,25 @@ Progress = Callable[[int, int], None]
 """Called as progress(done, total), in the units of the work; what it raises, such as SupersededError, ends the work."""
 
 
+class Named(str):
+    """Name of a parameter inside the message of an error; each face spells it in its own way (`layer`, `--layer`)."""
+
+    __slots__ = ()
+
+
 class BertvizError(Exception):
-    """An error that a user can act on; its message is shown unchanged, in the page and on the command line."""
+    """An error that a user can act on; its message is shown in the page, on the command line and in Python.
+
+    The message may come in parts, joined as they stand; a `Named` among them is the name of one.
+    """
+
+    def __str__(self) -> str:
+        """The message, parameters named as they are in Python."""
+        return "".join(map(str, self.args))
+
+    def spelled(self, spell: Callable[[str], str]) -> str:
+        """The message with every parameter's name as `spell` writes it."""
+        return "".join(spell(part) if isinstance(part, Named) else str(part) for part in self.args)
 
     meant = ""
     """Name of the model that may have been meant; "" where none is near."""

@@ -41,8 +41,7 @@ def checked(method: Callable[Parameters, Returned]) -> Callable[Parameters, Retu
             for given_name, given in _given(signature.parameters[name], value):
                 if name in hints and not _fits(given, hints[name]):
                     raise TextError(f"{given_name} is {_said(given)}; {_wanted(hints[name])} is needed.")
-            if name in hints and hasattr(value, "tolist"):  # NumPy's and pandas' own
-                bound.arguments[name] = value.tolist()
+            bound.arguments[name] = _plain(value, signature.parameters[name])
         return method(*bound.args, **bound.kwargs)
 
     return call
@@ -63,6 +62,13 @@ def paired(texts: str | Sequence[str], pairs: str | Sequence[str] | None) -> lis
     if len(texts) != len(pairs):
         raise TextError(f"text is a list of {len(texts):,} and pair one of {len(pairs):,}; give a pair for each text.")
     return list(zip(texts, pairs, strict=True))
+
+
+def _plain(value: Any, parameter: inspect.Parameter) -> Any:
+    """What came, numbers and arrays of NumPy and pandas as Python's own."""
+    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        return {key: each.tolist() if hasattr(each, "tolist") else each for key, each in value.items()}
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _given(parameter: inspect.Parameter, value: Any) -> Iterable[tuple[str, Any]]:

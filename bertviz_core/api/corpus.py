@@ -11,14 +11,15 @@ import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.api.arguments import checked
-from bertviz_core.api.drawing import OpenedModel, python_options
-from bertviz_core.api.results.base import FigureSource, Result
-from bertviz_core.cli.corpus.info import info_json, info_lines
-from bertviz_core.cli.corpus.search import hit_lines, hits_json
-from bertviz_core.corpus.folder import Corpus, open_corpus
-from bertviz_core.corpus.search.query import query_vector, search
+from bertviz_core.api.drawing import FigureSource
+from bertviz_core.api.results.base import Result
+from bertviz_core.corpus.folder import Corpus
 from bertviz_core.corpus.search.results import CorpusHits
-from bertviz_core.text import repair_surrogates
+from bertviz_core.questions.corpora import searched
+from bertviz_core.questions.opened import OpenedFolder
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.corpora import hit_lines, hits_json, info_json, info_lines
+from bertviz_core.settings import Settings
 
 
 class SearchResult(Result[CorpusHits]):
@@ -44,6 +45,10 @@ class OpenedCorpus(Result[Corpus]):
 
     figures = ("corpus-map", "corpus-clusters", "corpus-duplicates", "corpus-heads", "corpus-probe")
 
+    def __init__(self, folder: OpenedFolder) -> None:
+        super().__init__(folder.corpus, FigureSource(folder))
+        self._folder = folder
+
     @property
     def rows(self) -> int:
         """Count of rows."""
@@ -61,7 +66,6 @@ class OpenedCorpus(Result[Corpus]):
         return mapped
 
     @checked
-    @python_options()
     def search(self, text: str, k: int = 10, *, where: str = "") -> SearchResult:
         """The rows whose vectors have the greatest cosine with that of a text; every row is compared.
 
@@ -73,10 +77,9 @@ class OpenedCorpus(Result[Corpus]):
         Raises:
             BertvizError: the corpus' model is not here, there is no such column, or `k` is out of range.
         """
-        words, opened = repair_surrogates(text), self._source.opened
-        vector = query_vector(self.data, opened.loaded, opened.tokenizer, opened.source, opened.settings, words)
-        hits = search(self.data, words, vector, k, where)
-        return SearchResult(hits, FigureSource(opened, (words,), made={"corpus": self.data, "corpus_hits": hits}))
+        hits = searched(self._folder, text, k, where).result
+        options = Options((hits.query,), values={"hits": str(k), "where": where})
+        return SearchResult(hits, FigureSource(self._folder, options))
 
     def to_pandas(self) -> pd.DataFrame:
         """A row for each column of the corpus: name, kind."""
@@ -96,5 +99,6 @@ def opened_corpus(folder: "str | PathLike[str]") -> OpenedCorpus:
     Raises:
         BertvizError: there is no corpus, or its model may not be opened.
     """
-    corpus = open_corpus(Path(fspath(folder)))
-    return OpenedCorpus(corpus, FigureSource(OpenedModel(corpus.manifest.model, None).found(), made={"corpus": corpus}))
+    opened = OpenedFolder(Path(fspath(folder)), Settings.from_environment(any_folder=True))
+    _ = opened.model.source  # a corpus whose model may not be opened is refused at once
+    return OpenedCorpus(opened)

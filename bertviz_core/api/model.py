@@ -6,19 +6,26 @@ from typing import overload
 
 import plotly.graph_objects as go
 
-from bertviz_core.api.answering import effects_of, figure_source, predicted, traced, words_of
 from bertviz_core.api.arguments import checked, paired
-from bertviz_core.api.drawing import OpenedModel, Option, check_options, drawn, python_options
-from bertviz_core.api.own_model import Saveable, saved_copy
+from bertviz_core.api.drawing import FigureSource, Option, typed
+from bertviz_core.api.own_model import Saveable, library_model, saved_copy
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.causes import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
-from bertviz_core.cli.options import numbered
-from bertviz_core.cli.predictions.words import share_method
 from bertviz_core.errors import TextError
-from bertviz_core.models.skeleton import TASKS
+from bertviz_core.models.skeleton import TASKS, quietly
+from bertviz_core.questions.causes.interventions import part_effects
+from bertviz_core.questions.causes.words import share_values, word_shares
+from bertviz_core.questions.models.checkpoints import load_report_of
+from bertviz_core.questions.models.parameters import architecture, parameters
+from bertviz_core.questions.parameters import Options, numbered
+from bertviz_core.questions.predictions.head import fitting_head, predictions
+from bertviz_core.questions.texts.heads import head_matrices
+from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.sentences import sentence_vectors
+from bertviz_core.questions.texts.tokens import tokens as tokens_of
 from bertviz_core.text import escape_controls, quoted
 
 Texts = list[str] | tuple[str, ...]
@@ -49,36 +56,34 @@ class Model:
         """The name under which it was opened; of a model object that of its class."""
         self.task = task
         """The task whose class is counted and asked; None for the class that the checkpoint names."""
-        self._opened = OpenedModel(self.name, task, device, saved).found()
+        self._opened = library_model(self.name, task, device, saved)
+        _ = self._opened.source  # a model that is not there is refused at once
 
     def __repr__(self) -> str:
-        name = repr(self.name) if self._opened.saved is None else f"<{self.name}>"
+        name = repr(self.name) if self._opened.copy is None else f"<{self.name}>"
         return f"open_model({name})" if self.task is None else f"open_model({name}, task={self.task!r})"
 
     @checked
-    @python_options()
     def parameters(self) -> ParametersResult:
         """Every named parameter (name, shape, count), and how the counts add up to the total.
 
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        ledger = figure_source(self._opened).inputs({}).ledger
-        return ParametersResult(ledger, figure_source(self._opened, made={"ledger": ledger}))
+        options = Options(task=self.task)
+        return ParametersResult(parameters(self._opened, options).result, FigureSource(self._opened, options))
 
     @checked
-    @python_options()
     def architecture(self) -> ArchitectureResult:
         """The sizes under their names in a config.json, and what the family has and lacks.
 
         Raises:
             BertvizError: the config or the header cannot be read.
         """
-        architecture = figure_source(self._opened).inputs({}).architecture
-        return ArchitectureResult(architecture, figure_source(self._opened, made={"architecture": architecture}))
+        options = Options(task=self.task)
+        return ArchitectureResult(architecture(self._opened, options).result, FigureSource(self._opened, options))
 
     @checked
-    @python_options()
     def load_report(self, task: str | None = None, labels: int | None = None) -> LoadReportResult:
         """Which weights of a task's class the checkpoint has, which would be random, which would not be used.
 
@@ -89,20 +94,20 @@ class Model:
         Raises:
             BertvizError: there is no such task, or the header cannot be read.
         """
-        options: dict[str, Option] = {} if labels is None else {"labels": labels}
-        source = figure_source(self._opened, task=task or self.task or "base", options=options)
-        return LoadReportResult(source.inputs({}).report, source)
+        chosen = task or self.task or "base"
+        options = Options(task=chosen, values={} if labels is None else {"labels": str(labels)})
+        report = load_report_of(self._opened, chosen, labels).result
+        return LoadReportResult(report, FigureSource(self._opened, options))
 
     @checked
-    @python_options()
     def tokens(self, text: str, pair: str | None = None) -> TokensResult:
         """The tokens of a text, or of a pair: their ids, words and places in the text.
 
         Raises:
             BertvizError: the model has no tokenizer here, or the text has too many characters.
         """
-        tokens = self._opened.tokens(text, pair)
-        return TokensResult(tokens, figure_source(self._opened, (text,), pair, made={"tokens": tokens}))
+        options = Options((text,), pair, self.task)
+        return TokensResult(tokens_of(self._opened, options).result, FigureSource(self._opened, options))
 
     @overload
     def trace(self, text: str, pair: str | None = None) -> TraceResult: ...
@@ -111,7 +116,6 @@ class Model:
     def trace(self, text: Texts, pair: str | Texts | None = None) -> list[TraceResult]: ...
 
     @checked
-    @python_options()
     def trace(self, text: str | Texts, pair: str | Texts | None = None) -> TraceResult | list[TraceResult]:
         """One run on a text: hidden states [layers + 1, tokens, hidden], attention of every head [tokens, tokens].
 
@@ -122,11 +126,11 @@ class Model:
         Raises:
             BertvizError: the weights are not here, or the text has too many characters.
         """
-        found = [traced(self._opened, *each) for each in paired(text, pair)]
-        return found[0] if isinstance(text, str) else found
+        every = [Options((one,), other, self.task) for one, other in paired(text, pair)]
+        traces = [TraceResult(run(self._opened, each).result, FigureSource(self._opened, each)) for each in every]
+        return traces[0] if isinstance(text, str) else traces
 
     @checked
-    @python_options()
     def heads(self, layer: int) -> HeadsResult:
         """A layer's matrices of query, key, value and output, cut into heads [heads, head_dim, hidden].
 
@@ -137,11 +141,10 @@ class Model:
             BertvizError: the weights are not here, or there is no such layer.
         """
         number = numbered("layer", str(layer), self._opened.loaded.num_hidden_layers, self.name)
-        source = figure_source(self._opened, options={"layer": number})
-        return HeadsResult(source.inputs({}).projections, source)
+        options = Options(task=self.task, values={"layer": str(number)})
+        return HeadsResult(head_matrices(self._opened, options).result, FigureSource(self._opened, options))
 
     @checked
-    @python_options()
     def sentences(
         self, sentences: Sequence[str], *, pooling: str | None = None, layer: int | None = None
     ) -> SentencesResult:
@@ -158,10 +161,9 @@ class Model:
         if not sentences:
             raise TextError("sentences is an empty list; give at least one text.")
         given: dict[str, str | int | None] = {"pooling": pooling, "layer": layer}
-        options: dict[str, Option] = {name: value for name, value in given.items() if value is not None}
-        vectors = figure_source(self._opened, tuple(sentences), options=options).inputs({}).vectors
-        made = {"vectors": vectors}
-        return SentencesResult(vectors, figure_source(self._opened, tuple(sentences), options=options, made=made))
+        values = typed({name: value for name, value in given.items() if value is not None})
+        options = Options(tuple(sentences), None, self.task, values)
+        return SentencesResult(sentence_vectors(self._opened, options).result, FigureSource(self._opened, options))
 
     @overload
     def predict(
@@ -190,7 +192,6 @@ class Model:
     ) -> list[PredictionResult]: ...
 
     @checked
-    @python_options()
     def predict(
         self,
         text: str | Texts,
@@ -216,8 +217,21 @@ class Model:
         Raises:
             BertvizError: the file has no such head, or the text has too many characters.
         """
-        found = predicted(self._opened, paired(text, pair), task, top, mask, view, join)
-        return found[0] if isinstance(text, str) else found
+        masked, texts = ",".join(map(str, mask)), paired(text, pair)
+        values = {"view": view, "top": str(top), "mask": masked, "join": join}
+        asked = Options(task=task or self.task, values=values)
+        with quietly():
+            head, answers = fitting_head(self._opened, asked), predictions(self._opened, asked, texts)
+        drawn: dict[str, str] = {}
+        if head.task == "masked-lm" and view in ("words", "lens"):
+            drawn["mask"] = masked or "none"
+        if head.task == "token-classification":
+            drawn["joined"] = join
+        results = [
+            PredictionResult(answer, head, FigureSource(self._opened, Options((one,), other, head.task, drawn)))
+            for answer, (one, other) in zip(answers, texts, strict=True)
+        ]
+        return results[0] if isinstance(text, str) else results
 
     @overload
     def effects(
@@ -242,7 +256,6 @@ class Model:
     ) -> list[EffectsResult]: ...
 
     @checked
-    @python_options()
     def effects(
         self,
         text: str | Texts,
@@ -267,11 +280,15 @@ class Model:
         Raises:
             BertvizError: there is no such target, measure or kind, or the file has no such head.
         """
-        found = effects_of(self._opened, paired(text, pair), target, measure, kind)
-        return found[0] if isinstance(text, str) else found
+        number = {"measure": measure, **({} if target is None else {"target": target})}
+        results = []
+        for one, other in paired(text, pair):
+            asked = Options((one,), other, self.task, {**number, "kind": kind})
+            source = FigureSource(self._opened, Options((one,), other, self.task, number))
+            results.append(EffectsResult(part_effects(self._opened, asked).result, source))
+        return results[0] if isinstance(text, str) else results
 
     @checked
-    @python_options()
     def words(
         self,
         text: str,
@@ -297,10 +314,12 @@ class Model:
         Raises:
             BertvizError: there is no such target, measure or method, or the file has no such head.
         """
-        return words_of(self._opened, text, pair, target, measure, share_method(method, instead), not tokens)
+        values = {"measure": measure, **share_values(method, instead, tokens)}
+        values |= {} if target is None else {"target": target}
+        options = Options((text,), pair, self.task, values)
+        return WordsResult(word_shares(self._opened, options).result, FigureSource(self._opened, options))
 
     @checked
-    @python_options()
     def figure(
         self,
         name: str,
@@ -325,5 +344,5 @@ class Model:
         Raises:
             BertvizError: there is no such figure, option or theme, or as the figure's inputs.
         """
-        check_options(name, options)
-        return drawn(name, figure_source(self._opened, texts, pair, options=options).inputs({}), theme, width, height)
+        source = FigureSource(self._opened, Options(texts, pair, self.task))
+        return source.figure(name, options, theme, width, height)

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from bertviz_core.errors import BertvizError, CheckpointError, TextError
+from bertviz_core.questions.opened import ModelCopy, OpenedModel
+from bertviz_core.settings import Settings
 from bertviz_core.text import first_line
 
 
@@ -16,7 +18,7 @@ class Saveable(Protocol):
         """Write its files into a folder."""
 
 
-class SavedModel:
+class SavedModel(ModelCopy):
     """The folder with a copy of a model; it is removed when nothing that was opened from it is left."""
 
     def __init__(self, name: str, folder: Path, place: "tempfile.TemporaryDirectory[str] | None" = None) -> None:
@@ -83,3 +85,25 @@ def saved_copy(model: Saveable, tokenizer: Saveable | None) -> SavedModel:
     except Exception as error:  # the library raises whatever a model half on another device or without data leads to
         raise CheckpointError(f"{name} cannot write itself into a folder: {first_line(error)}") from error
     return SavedModel(name, Path(place.name), place)
+
+
+class LibraryModel(OpenedModel):
+    """An opened model that follows the environment of the program in which it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, tuple[object, ...]]:
+        """Pickled by its name: it is opened again where it is unpickled, when something of it is needed."""
+        return library_model, (self.name, self.task, self.device, self.copy)
+
+
+def library_model(
+    name: str, task: str | None = None, device: str | None = None, copy: ModelCopy | None = None
+) -> LibraryModel:
+    """The model of a name, under the settings of the environment; any folder may be named.
+
+    Args:
+        name: as `resolve` takes it.
+        task: task of the head that is meant where none is named.
+        device: where it runs; None for the device of the settings.
+        copy: where its files are, for a model object of the caller's.
+    """
+    return LibraryModel(name, Settings.from_environment(any_folder=True), task, device, copy)

@@ -15,7 +15,7 @@ from bertviz_core.causes.targets import (
     tag_target,
     word_target,
 )
-from bertviz_core.errors import TextError, UnsupportedModelError
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
@@ -75,7 +75,7 @@ def target_request(name: str | None, has_pair: bool) -> TargetRequest:
         raise TextError(f"{quoted(escape_controls(name or ''), 60)} is no target; write {FORMS}.")
     if request.kind in ("cosine", "answer") and not has_pair:
         what = "cosine compares the text with" if request.kind == "cosine" else "answer is looked for in"
-        raise TextError(f"The target {what} a second text, and none is given; give one (--pair).")
+        raise TextError(f"The target {what} a second text, and none is given; give one (", Named("pair"), ").")
     return request
 
 

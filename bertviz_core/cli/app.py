@@ -10,24 +10,25 @@ from typer.exceptions import TyperException
 
 from bertviz_core.cli.options import app
 from bertviz_core.errors import BertvizError
+from bertviz_core.questions.parameters import COMMON
 
 COMMANDS = {
-    "parameters": "checkpoints.parameters",
-    "load-report": "checkpoints.load_report",
+    "parameters": "checkpoints",
+    "load-report": "checkpoints",
     "tokens": "text",
     "hidden": "text",
     "attention": "attention",
-    "heads": "heads",
+    "heads": "attention",
     "similarity": "sentences",
     "embed": "sentences",
-    "compare": "checkpoints.compare",
+    "compare": "checkpoints",
     "predict": "predictions.predict",
     "causes": "predictions.causes",
     "words": "predictions.words",
-    "word-pairs": "predictions.word_pairs",
+    "word-pairs": "predictions.words",
     "corpus": "corpus",
     "figure": "figure.command",
-    "report": "figure.report.command",
+    "report": "figure.report_command",
     "serve": "serve",
 }
 """Name of a command -> the module that registers it when imported; only the one asked for is, for speed."""
@@ -52,7 +53,7 @@ def main() -> None:
     except TyperException as error:
         code = _refused(f"{' '.join(str(error).split()).rstrip('.')}. See --help.")
     except BertvizError as error:
-        code = _refused(str(error))
+        code = _refused(error.spelled(lambda name: _spelled(command, name)))
     except BrokenPipeError:
         sys.stderr.close()
         code = 1
@@ -71,6 +72,13 @@ def inside_bert() -> None:
     if not sys.argv[1:] or (sys.argv[1].startswith("-") and sys.argv[1] not in OWN_OPTIONS):
         sys.argv.insert(1, "serve")
     main()
+
+
+def _spelled(command: str | None, name: str) -> str:
+    """A parameter as a command has it: an option, or a setting of a figure."""
+    if command == "figure" and name not in (*COMMON, "pair", "task"):
+        return f"--set {name}"
+    return "--from-layer" if (command, name) == ("word-pairs", "layer") else f"--{name}"
 
 
 def _refused(sentence: str) -> int:

@@ -2,27 +2,24 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
-import numpy as np
 import typer
 
-from bertviz_core.cli.options import JsonOption, ModelArgument, app, file_or_input, typed_texts
-from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table, write_file
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, file_or_input, opened_model, typed_texts
+from bertviz_core.cli.output import print_json, print_lines, print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.models.device import fast_bfloat16
-from bertviz_core.models.loading import load_model
-from bertviz_core.models.sources import resolve
-from bertviz_core.sentences.encoding import sentence_vectors
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.heads import similarity_json, similarity_lines
+from bertviz_core.questions.texts.sentences import POOLING, PROMPT, STATE, encoded_sentences, sentence_vectors
+from bertviz_core.questions.texts.sentences import similarity as cosines
 from bertviz_core.sentences.export import WITH_SIDE_FILE, about_json, csv_bytes, npy_bytes, parquet_bytes
-from bertviz_core.sentences.plan import adapted, prompt_named, recommended
 from bertviz_core.sentences.reading.files import read_sentences
-from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceDtype, SentenceVectors
-from bertviz_core.sentences.similarity import similarity_matrix
+from bertviz_core.sentences.results import POOLINGS, SentenceDtype
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.settings import Settings
-from bertviz_core.text import escape_controls, repair_surrogates
-from bertviz_core.trace.tokenization import load_tokenizer
+from bertviz_core.text import escape_controls
 
 PoolingOption = Annotated[
     str, typer.Option("--pooling", metavar="POOLING", help=f"{', '.join(POOLINGS)}; the checkpoint's own by default.")
@@ -48,15 +45,13 @@ def similarity(
     as_json: JsonOption = False,
 ) -> None:
     """Compare sentences: the cosine of every two of them."""
-    vectors, reason = _vectors(
-        model, [repair_surrogates(sentence) for sentence in sentences], pooling, layer, prompt, keep=False
-    )
-    matrix = similarity_matrix(vectors.vectors)
-    print_notices((reason, *vectors.notices))
+    opened, options = opened_model(model), _options(pooling, layer, prompt, tuple(sentences))
+    vectors, matrix = sentence_vectors(opened, options), cosines(opened, options).result
+    print_notices(vectors.notices)
     if as_json:
-        print_json(similarity_json(vectors, matrix))
+        print_json(similarity_json(vectors.result, matrix))
     else:
-        print_lines(similarity_lines(vectors, matrix))
+        print_lines(similarity_lines(vectors.result, matrix))
 
 
 @app.command()
@@ -82,77 +77,27 @@ def embed(
         raise TextError(f"There is no --dtype {escape_controls(dtype[:20])!r}; give float32 or bfloat16.")
     table = read_sentences(*file_or_input(file), Settings.from_environment(any_folder=True), column or None)
     print_notices(table.notices)
-    vectors, reason = _vectors(model, table.sentences, pooling, layer, prompt, True, cast(SentenceDtype, dtype))
-    print_notices((reason, *vectors.notices))
+    opened = opened_model(model)
+    if dtype == "bfloat16" and not fast_bfloat16(opened.loaded.device):
+        print_notices(("This machine has no bfloat16 of its own; float32 is quicker here.",))
+    store, hidden = SentenceStore.of(opened.settings), not sys.stderr.isatty()
+    with typer.progressbar(length=len(set(table.sentences)), label="Sentences", file=sys.stderr, hidden=hidden) as bar:
+        answer = encoded_sentences(
+            opened,
+            _options(pooling, layer, prompt),
+            table.sentences,
+            cast(SentenceDtype, dtype),
+            lambda done, _: bar.update(done - bar.pos),
+            store,
+        )
+    vectors = answer.result
+    print_notices(answer.notices)
     write_file(out, writers[out.suffix](vectors))
     if out.suffix in WITH_SIDE_FILE:
         write_file(out.with_name(f"{out.name}.json"), about_json(vectors))
     print_notices((f"{len(vectors.sentences):,} vectors of {vectors.dimensions:,} numbers written to {out}.",))
 
 
-def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
-    """Similarities as the JSON object of the `similarity` command."""
-    return {
-        "model": vectors.model,
-        "sentences": vectors.sentences,
-        "similarity": matrix,
-        "pooling": vectors.pooling,
-        "layer": vectors.layer,
-        "normalized": vectors.normalized,
-        "prompt": vectors.prompt,
-        "dimensions": vectors.dimensions,
-        "tokens": vectors.token_counts,
-        "notices": vectors.notices,
-    }
-
-
-def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
-    """Similarities as a table, the columns by number."""
-    numbers = [str(index) for index in range(len(matrix))]
-    rows = [
-        (number, printable_token(text), *(f"{value:.4f}" for value in row.tolist()))
-        for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
-    ]
-    return [
-        f"{vectors.model}: cosine of sentence vectors ({vectors.pooling} of layer {vectors.layer}, "
-        f"{vectors.dimensions} dimensions)",
-        "",
-        *table([("", "sentence", *numbers), *rows], "rl" + "r" * len(numbers)),
-    ]
-
-
-def _vectors(
-    model: str, sentences: Any, pooling: str, layer: str, prompt: str, keep: bool, dtype: SentenceDtype = "float32"
-) -> tuple[SentenceVectors, str]:
-    """The vectors, and how they are made in a sentence; with a bar on stderr where a file is long."""
-    settings = Settings.from_environment(any_folder=True)
-    requested: Pooling | None = next((name for name in POOLINGS if name == pooling), None)
-    if pooling and requested is None:
-        raise TextError(f"There is no pooling {escape_controls(pooling[:20])!r}; choose {', '.join(POOLINGS)}.")
-    source = resolve(model, settings)
-    plan = recommended(source, settings)
-    text = prompt_named(plan, prompt) if prompt else None
-    loaded, tokenizer = load_model(source, settings), load_tokenizer(source, settings)
-    entry = _entry(layer, loaded.num_hidden_layers, model)
-    plan = adapted(plan, requested or plan.pooling, entry, text)
-    if dtype == "bfloat16" and not fast_bfloat16(loaded.device):
-        print_notices(("This machine has no bfloat16 of its own; float32 is quicker here.",))
-    if not keep:
-        return sentence_vectors(loaded, tokenizer, sentences, plan, dtype), plan.reason
-    store = SentenceStore.of(settings)
-    hidden = not sys.stderr.isatty()
-    with typer.progressbar(length=len(set(sentences)), label="Sentences", file=sys.stderr, hidden=hidden) as bar:
-        return sentence_vectors(
-            loaded, tokenizer, sentences, plan, dtype, lambda done, _: bar.update(done - bar.pos), store
-        ), plan.reason
-
-
-def _entry(layer: str, last: int, model: str) -> int | None:
-    """The entry that --layer names; None for the last."""
-    if not layer.strip():
-        return None
-    if layer.strip() not in map(str, range(last + 1)):
-        raise TextError(
-            f"There is no layer {escape_controls(layer[:20])!r} in {model!r}; give 0 (the embedding output) to {last}."
-        )
-    return None if int(layer) == last else int(layer)
+def _options(pooling: str, layer: str, prompt: str, sentences: tuple[str, ...] = ()) -> Options:
+    """How sentences become vectors, as it was typed."""
+    return Options(sentences, values={POOLING.key: pooling, STATE.key: layer, PROMPT.key: prompt})

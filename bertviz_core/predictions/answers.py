@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from bertviz_core.errors import TextError, UnsupportedModelError
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.results import Answer, AnswerPrediction, AnswerWindow
+from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow
 from bertviz_core.predictions.run import check_task, row_outputs
 from bertviz_core.text import counted, first_line, repair_surrogates
 from bertviz_core.trace.tokenization import TextTokenizer
@@ -157,17 +157,17 @@ def _part(tokenizer: TextTokenizer, window: _Window, logits: tuple[np.ndarray, .
 
 def _best_spans(
     parts: tuple[AnswerWindow, ...], windows: list[_Window], context: str, top: int, longest: int
-) -> tuple[Answer, ...]:
+) -> tuple[AnswerSpan, ...]:
     total = sum(
         _log_sum([getattr(part, name)[part.context] for part in parts]) for name in ("start_logits", "end_logits")
     )
-    best: dict[tuple[int, int], Answer] = {}
+    best: dict[tuple[int, int], AnswerSpan] = {}
     for index, (part, window) in enumerate(zip(parts, windows, strict=True)):
         for first, last, logit in _candidates(part, top * len(parts), longest):
             start, end = window.offsets[first][0], window.offsets[last][1]
             known = best.get((start, end))
             if known is None or logit > known.logit:
-                best[start, end] = Answer(
+                best[start, end] = AnswerSpan(
                     context[start:end], start, end, logit, float(np.exp(logit - total)), index, first, last
                 )
     return tuple(sorted(best.values(), key=lambda answer: (-answer.logit, answer.start, answer.end))[:top])

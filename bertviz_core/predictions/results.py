@@ -218,7 +218,7 @@ class AnswerWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerSpan:
     """A span of the context."""
 
     text: str
@@ -249,7 +249,7 @@ class AnswerPrediction:
     """The question."""
     context: str
     """What was searched."""
-    answers: tuple[Answer, ...]
+    answers: tuple[AnswerSpan, ...]
     """The best spans, best first."""
     null_logit: float | None
     """Start + end logit of the first token, the answer "none" of models that were trained with it (SQuAD 2); the least

@@ -19,13 +19,13 @@ import pytest
 
 from bertviz_core import BertvizError, Model, Result, open_model
 from bertviz_core.api.corpus import OpenedCorpus, SearchResult, opened_corpus
-from bertviz_core.api.drawing import COMMON
 from bertviz_core.api.results.answers import PredictionResult
 from bertviz_core.api.results.causes import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
 from bertviz_core.models.sources import bundled_folder
+from bertviz_core.questions.parameters import COMMON
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "a b"
 WRONG: tuple[Any, ...] = (
@@ -103,6 +103,7 @@ def test_each_kind_of_answer_is_among_them() -> None:
 
 
 @pytest.mark.parametrize(("owner", "name"), CASES, ids=[f"{owner.__name__} {name}" for owner, name in CASES])
+@pytest.mark.sample(8)
 def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
     answers: dict[type, Any], in_workplace: Path, owner: type, name: str
 ) -> None:
@@ -123,6 +124,7 @@ def test_thirty_wrong_values_are_answered_or_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize("option", COMMON)
+@pytest.mark.sample(3)
 def test_thirty_wrong_values_of_each_option_of_a_figure(model: Model, option: str) -> None:
     run = model.trace(TEXT)
     assert sum(refusal(lambda wrong=wrong: run.figure("hidden", **{option: wrong})) != "" for wrong in WRONG) >= 10

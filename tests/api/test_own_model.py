@@ -1,6 +1,6 @@
 """A model object of one's own, and lists of texts, are answered as a folder and single texts are.
 
-Covers `bertviz_core/api/own_model.py`, `bertviz_core/api/answering.py`.
+Covers `bertviz_core/api/own_model.py`.
 """
 
 import gc
@@ -40,7 +40,7 @@ def test_an_object_is_answered_as_its_folder_and_is_not_changed(own: tuple[Any, 
 def test_its_copy_goes_with_the_last_answer_and_pickled_numbers_stay(own: tuple[Any, Any]) -> None:
     opened = open_model(own[0], tokenizer=own[1])
     run = opened.trace(TEXTS[0])
-    folder, pickled, states = opened._opened.saved.folder, pickle.dumps(run), run.hidden_states
+    folder, pickled, states = opened._opened.copy.folder, pickle.dumps(run), run.hidden_states
     del opened
     assert folder.is_dir()
     del run

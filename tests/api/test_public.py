@@ -24,7 +24,7 @@ from bertviz_core.api.results.causes import EffectsResult, WordsResult
 from bertviz_core.api.results.runs import TokensResult, TraceResult
 from bertviz_core.api.results.sentences import NearestResult, SentencesResult
 from bertviz_core.api.results.weights import ArchitectureResult, HeadsResult, LoadReportResult, ParametersResult
-from bertviz_core.cli.figure.registry import all_figures
+from bertviz_core.questions.figures import all_figures
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")

@@ -1,4 +1,7 @@
-"""Shapes through the modules without weights equal those that hooks hear in a real run, for every family."""
+"""Shapes through the modules without weights equal those that hooks hear in a real run, for every family.
+
+Covers `bertviz_core/architecture/module_shapes.py`.
+"""
 
 from collections.abc import Mapping
 from typing import Any

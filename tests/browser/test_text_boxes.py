@@ -13,13 +13,14 @@ import plotly.graph_objects as go
 import pytest
 from playwright.sync_api import Browser, Page
 
-from bertviz_core.api.drawing import OpenedInputs, OpenedModel
-from bertviz_core.cli.figure.inputs import FigureInputs
-from bertviz_core.cli.figure.registry import all_figures
-from bertviz_core.cli.figure.request import FigureRequest
 from bertviz_core.figures.base.export import font_face
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import FAMILY, WIDE, theme_named
 from bertviz_core.models.catalog.bundled import SPLADE
+from bertviz_core.questions.figures import all_figures, drawn_by, subject_of
+from bertviz_core.questions.opened import OpenedFolder, OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.settings import Settings
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.labels import LABELLED, QUESTION, save_heads
 from ui.session import TEACHING_SIZES
@@ -98,51 +99,59 @@ BY_TINY_MODEL = ("word-curves", "word-pairs", "word-bars", "patched-heads", "pat
 MEASURE = (Path(__file__).parent / "text_boxes.js").read_text(encoding="utf-8")
 
 
-opened = cache(OpenedModel)
-"""A model by its name and task; its weights are loaded once, however many figures show it."""
+Asked = tuple[str, Options]
+"""Name of a model, or path of a corpus, and what is asked about it."""
 
 
 @cache
-def inputs(
+def opened(figure: str, model: str, task: str | None) -> OpenedModel | OpenedFolder:
+    """What a figure is about; its weights are loaded once, however many figures show it."""
+    return subject_of(figure, model, Settings.from_environment(any_folder=True), task)
+
+
+def asked(
     texts: tuple[str, ...],
     settings: tuple[tuple[str, str], ...] = (),
     model: str = MODEL,
     pair: str | None = None,
     task: str | None = None,
-) -> FigureInputs:
-    """What figures of these texts are made of, each part made once."""
-    asked = FigureRequest(model, texts, pair, "", "", "sunburst", 3, 0, 0, "length", False, "", task, dict(settings))
-    is_corpus = Path(model).is_absolute()
-    return FigureInputs(asked) if is_corpus else OpenedInputs(opened(model, task), asked)
+) -> Asked:
+    """What figures of these texts are drawn from."""
+    return model, Options(texts, pair, task, dict(settings))
 
 
-def label_inputs(name: str, text: str) -> FigureInputs:
-    """What the figures of a head that labels are made of; an answer is sought in the text."""
+def drawn(name: str, model: str, options: Options) -> FigureSpec:
+    """A figure; the models of all figures share what they keep."""
+    subject = opened("corpus-map" if Path(model).is_absolute() else "tokens", model, options.task)
+    return drawn_by(name, subject, options)[0]
+
+
+def asked_of_head(name: str, text: str) -> Asked:
+    """What the figures of a head that labels are drawn from; an answer is sought in the text."""
     model, change = LABEL_HEADS[name], name.endswith("-change")
     if name == "accuracy":
-        return inputs(LABELLED, (("count", "2"),), model)
+        return asked(LABELLED, (("count", "2"),), model)
     if model == "answers":
         edited = (("edited_pair", f"{text} {TEXTS['short']}"),) if change else ()
-        return inputs((QUESTION,), edited, model, text)
+        return asked((QUESTION,), edited, model, text)
     if model == "pretraining":
-        return inputs((text,), (), model, TEXTS["short"], "next-sentence")
-    return inputs((text,), (("edited", f"{text} It is."),) if change else (), model)
+        return asked((text,), (), model, TEXTS["short"], "next-sentence")
+    return asked((text,), (("edited", f"{text} It is."),) if change else (), model)
 
 
 def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
     """(text and window, pixels, figure as JSON) of all drawings of a figure that differ."""
-    figure = all_figures()[name]
     seen: set[str] = set()
     settings = (*more, *([NEEDED[name]] if name in NEEDED else []))
     for text in texts:
-        given = label_inputs(name, TEXTS[text]) if name in LABEL_HEADS else None
+        given = asked_of_head(name, TEXTS[text]) if name in LABEL_HEADS else None
         if given is None:
             words = (TEXTS[text], *((TEXTS["short"],) if name in ("pair", "word") else ()))
             pair = TEXTS["short"] if name in PAIRED else None
             pair = TEXTS[text].replace(WORD, "river") if name.startswith("patched-") else pair
             model = SPLADE if text == LONG and name in BY_TINY_MODEL else MODELS.get(name, MODEL)
-            given = inputs(PAGE_TEXTS.get(name, words), settings, model, pair)
-        spec = figure(*(getattr(given, each) for each in figure.inputs))
+            given = asked(PAGE_TEXTS.get(name, words), settings, model, pair)
+        spec = drawn(name, *given)
         new = {
             (window, pixels, drawn)
             for window, pixels in PLACES.items()

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
-from bertviz_core.cli.output import json_object
+from bertviz_core.questions.tables.lines import json_object
 from tests.cli.conftest import Command
 from tests.helpers.tiny_heads import NOT_RUN, families_with, save_tiny_head
 from tests.helpers.tiny_models import FAMILIES, TEXT, save_tiny

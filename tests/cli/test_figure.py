@@ -1,7 +1,7 @@
 """`python -m bertviz_core figure`: the page's own picture as a file, captioned, in three themes, without a request.
 
-Covers `bertviz_core/cli/figure/*.py`, `bertviz_core/cli/figure/inputs/*.py`, `bertviz_core/figures/base/spec.py`,
-`bertviz_core/cli/figure/registry.py`.
+Covers `bertviz_core/cli/figure/*.py`, `bertviz_core/questions/*/*.py`, `bertviz_core/questions/corpora.py`,
+`bertviz_core/questions/figures.py`, `bertviz_core/figures/base/spec.py`.
 """
 
 import asyncio
@@ -23,13 +23,18 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.cli.figure import command as figure_command
 from bertviz_core.cli.figure import files as figure_files
-from bertviz_core.cli.figure import registry
-from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.figures.attention.lines import STEPS
 from bertviz_core.figures.base import spec
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import DARK, LIGHT, PRINT, THEMES, WIDTHS, theme_named
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE, WEIGHTS
+from bertviz_core.questions import figures
+from bertviz_core.questions import question as question_module
+from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, figure_questions, question
+from bertviz_core.questions.texts.heads import QUERY
 from tests.cli.conftest import Command
 from tests.cli.corpus.test_figures import CASES as CORPUS_FIGURES
 from tests.helpers.scales import scale_faults
@@ -329,19 +334,26 @@ def test_a_new_figure_is_listed_without_being_listed_by_hand(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spec, "DECLARED", dict(spec.DECLARED))
-    monkeypatch.setattr(registry, "DECLARED", spec.DECLARED)
-    registry.all_figures.cache_clear()
+    monkeypatch.setattr(figures, "DECLARED", spec.DECLARED)
+    monkeypatch.setattr(question_module, "DECLARED", {**figure_questions()})
+    figures.all_figures.cache_clear()
+    figure_questions.cache_clear()
 
-    @figure("cells", "heads_cells", "a figure of a test", ("query",))
+    @figure("cells", "heads_cells", "a figure of a test")
     def declared(model_name: str) -> FigureSpec:
         return FigureSpec(f"Cells of {model_name}", "alt", lambda theme: go.Figure(layout={"height": 300}))
+
+    @question(figures=("cells",), params=(QUERY,))
+    def cells(opened: Opened, options: Options) -> Answer[str]:
+        return answered(opened, opened.name, model_name=opened.name)
 
     try:
         line = next(each for each in command("figure", "--list").stdout.splitlines() if each.startswith("cells "))
         assert " ".join(line.split()) == "cells a figure of a test query="
         done = command("figure", "cells", MODEL, "-o", str(tmp_path / "a.html"))
     finally:
-        registry.all_figures.cache_clear()
+        figures.all_figures.cache_clear()
+        figure_questions.cache_clear()
     assert (done.returncode, (tmp_path / "a.html").exists()) == (0, True), done.stderr
     assert done.stderr.startswith(f"Cells of {MODEL}: written to ")
     assert declared.inputs == ("model_name",)
@@ -423,7 +435,8 @@ def test_png_and_svg_carry_the_caption_and_the_alt_text(run: Command, tmp_path: 
     assert root.find(f"{SVG}rect").attrib["fill"] == DARK.paper  # type: ignore[union-attr]  # a missing one fails too
     assert not list(root.iter(f"{SVG}script")) + list(root.iter(f"{SVG}img"))
     content = png.read_bytes()
-    assert struct.unpack(">II", content[16:24]) == (1600, round(1600 / 700 * height))
+    pixels = struct.unpack(">II", content[16:24])
+    assert pixels == (1600, pytest.approx(1600 / 700 * height, abs=1))
     assert b"iTXtDescription\0" in content
     assert EVIL.encode() in content
 
@@ -452,7 +465,7 @@ def test_what_can_be_drawn_is_listed(command: Command) -> None:
         (("sentences", MODEL), "none was given"),
         (("sentences", MODEL, "a", "b", "--pooling", "sum"), "sum"),
         (("poolings", MODEL, "a"), "second sentence"),
-        (("models", MODEL), "name the others"),
+        (("models", MODEL), "name another"),
         (("word", MODEL, TEXT), "word=WORD"),
         (("word", MODEL, TEXT, "No such.", "--set", "word=pet"), "'pet' was not found in 'No such.'"),
         (("cell", MODEL, TEXT, "--set", "query=8"), "0 to 7"),

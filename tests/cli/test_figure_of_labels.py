@@ -10,12 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.cli.figure import command as figure_command
-from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.models.sources import resolve
 from bertviz_core.predictions.labelled.probe import probe_bytes
 from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.questions.figures import all_figures
 from tests.cli.conftest import Command
 from tests.helpers.tiny_models import HIDDEN
 from tests.pages.labels import CONTEXT, FIGURES, LABELLED, NAMES, QUESTION, TEXT, save_heads
@@ -113,7 +113,7 @@ def same_picture(at: AppTest, name: str, picture: FigureSpec) -> bool:
         (f"answers answers '{QUESTION}'", "The context is empty"),
         (f"next-sentence pretraining '{TEXT}' --task next-sentence", "give the second text"),
         (f"tags classes '{TEXT}'", "asks for token-classification"),
-        (f"answer-map answers '{QUESTION}' --pair '{CONTEXT}' --set window=7", "There is no window=7"),
+        (f"answer-map answers '{QUESTION}' --pair '{CONTEXT}' --set window=7", "There is no --window=7"),
         (f"effect-spread words '{TEXT}' '{QUESTION}' --set target=probe:nowhere.zip", "nowhere.zip' cannot be read"),
         (f"accuracy classes '{LABELLED[0]}' '{LABELLED[1]}' --set target=cosine", "is of all classes"),
     ],

@@ -1,6 +1,6 @@
 """A report: what it holds is what the commands print, nothing in it is a tag of a user's, nothing leaves the file.
 
-Covers `bertviz_core/cli/figure/report/*.py`, `bertviz_core/api/report.py`.
+Covers `bertviz_core/cli/figure/report_command.py`, `bertviz_core/questions/report/*.py`.
 """
 
 import html
@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from bertviz_core.api.report import report_figures
-from bertviz_core.cli.figure.registry import all_figures
-from bertviz_core.cli.figure.report.sections import MANY_RUNS, OF_WEIGHTS, REPORTED, USUAL
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.report.html_file import report_figures
+from bertviz_core.questions.report.sections import MANY_RUNS, OF_WEIGHTS, REPORTED, USUAL
 from tests.cli.conftest import Command
 
 MODEL, BASE = "all-MiniLM-L6-v2", "bert-base-uncased"
 TEXT = "I love my pet python."
 DRAWN = re.compile(r'"z":(\{[^}]*"bdata":"[^"]+"|\[\[[^\]]+\])')
 """The numbers of a heat map in a file."""
-WITHOUT_TEXT = ("heads", "masked-words", "lens")
-"""Of the usual figures those that need weights, and no text or one that is refused later."""
+WITHOUT_TEXT = ("heads",)
+"""Of the usual figures those that need weights and no text."""
 OF_OTHERS = {"models", "task-head", "values", "change", "changes"}
 EVIL = '</script><img src=x onerror=alert(1)> & "python"'
 

@@ -2,10 +2,12 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -146,13 +148,17 @@ def test_an_interrupted_embed_ends_with_130_and_a_sentence(tmp_path: Path) -> No
     (tmp_path / "list.txt").write_text("\n".join(f"sentence {place} of a list" for place in range(20_000)))
     command_line = (sys.executable, "-m", "bertviz_core", "embed", MODEL, str(tmp_path / "list.txt"), "-o", "out.npy")
     environment = {**os.environ, "INSIDE_BERT_ALLOW_HUB": "0", "INSIDE_BERT_VECTOR_STORE_DIR": str(tmp_path / "store")}
-    with subprocess.Popen(command_line, stderr=subprocess.PIPE, env=environment) as embedding:
-        assert embedding.stderr is not None
+    reader, terminal = pty.openpty()  # the bar, which tells that the model runs, is for a terminal alone
+    with subprocess.Popen(command_line, stderr=terminal, env=environment) as embedding:
+        os.close(terminal)
         said = b""
-        while b"Sentences" not in said and (piece := os.read(embedding.stderr.fileno(), 4096)):
-            said += piece
+        while b"Sentences" not in said:
+            said += os.read(reader, 4096)
         embedding.send_signal(signal.SIGINT)
-        said += embedding.stderr.read()
+        with suppress(OSError):  # how a terminal ends whose program has ended
+            while piece := os.read(reader, 4096):
+                said += piece
+    os.close(reader)
     assert embedding.returncode == 130
     assert said.decode().splitlines()[-1].startswith("Interrupted. The vectors made so far are kept")
     assert b"Traceback" not in said

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bertviz_core.errors import BertvizError
 
 START_S = 2.0
-"""Seconds of the processor that any case may take; those that were measured took up to a third of it."""
+"""Seconds of the processor that any case may take."""
 S_PER_NBYTE = 1 / 100_000
 """Seconds of the processor that each byte of a case adds."""
 

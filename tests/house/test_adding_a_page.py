@@ -105,8 +105,8 @@ AFTER = {
         '        st.Page("../pages/lengths.py", title="Lengths"),\n',
     ),
     "pages/overview.py": (
-        r'    \("sentences", .*\n',
-        '    ("lengths", "Lengths: how long is a token?", "straighten"),\n',
+        r'    PageLink\("Tokens: .*\n',
+        '    PageLink("Lengths: how long is a token?", "lengths", "straighten"),\n',
     ),
     "README.md": (r"\| Sentences \|.*\n", "| Lengths | How long is a token? | a bar per token |\n"),
     "docs/lessons.md": (r"(?=`sentences` \|)|(?=`sentences`)", "`lengths` or "),

@@ -1,6 +1,6 @@
 """The page on heads that matter: its numbers against models whose weights are changed, and every refusal in a sentence.
 
-Covers `pages/causes.py`, `ui/views/causes/*.py`, `bertviz_core/cli/figure/inputs/causes.py`.
+Covers `pages/causes.py`, `ui/views/causes/*.py`.
 """
 
 import json

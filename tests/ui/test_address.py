@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bertviz_core.cli.figure.registry import PAGES
+from bertviz_core.questions.figures import PAGES
 from tests.helpers.hostile_addresses import HOSTILE, ROOT, VIEWS, opened_by, parameters
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture

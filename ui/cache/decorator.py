@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from ui.cache.byte_cache import ByteCache, held_nbytes
+from bertviz_core.questions.byte_cache import ByteCache, held_nbytes
 from ui.session import settings
 
 P = ParamSpec("P")

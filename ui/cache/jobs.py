@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Generic, Literal, Protocol, TypeVar
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
-from ui.cache.byte_cache import ByteCache
+from bertviz_core.questions.byte_cache import ByteCache
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
 """Stopped is one that a reader has cancelled, left one that nobody waited for any longer."""

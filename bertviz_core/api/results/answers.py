@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from bertviz_core.api.results.base import FigureSource, Result
-from bertviz_core.cli.predictions.answers import Answered, Prediction, answer_lines
+from bertviz_core.api.drawing import FigureSource
+from bertviz_core.api.results.base import Result
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import (
     AnswerPrediction,
@@ -19,6 +18,9 @@ from bertviz_core.predictions.results import (
     WordLens,
     WordPrediction,
 )
+from bertviz_core.questions.predictions.head import Prediction
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.tables.predictions import prediction_frame, prediction_json, prediction_lines
 
 FIGURES: Mapping[type, tuple[str, ...]] = {
     WordPrediction: ("masked-words", "masked-text"),
@@ -36,22 +38,21 @@ FIGURES: Mapping[type, tuple[str, ...]] = {
 class PredictionResult(Result[Prediction]):
     """What a task head says of a text; of which kind `data` is depends on the task."""
 
-    def __init__(self, answered: Answered, head: HeadModel, source: FigureSource) -> None:
-        super().__init__(answered.data, source)
-        self.figures = ("next-sentence",) if head.task == "next-sentence" else FIGURES[type(answered.data)]
-        shown = {name: value for name, value in answered.shown.items() if name != "notices"}
-        self._shown = {"model": source.opened.name, "task": head.task, "model_class": head.model_class, **shown}
-        self._notices: tuple[str, ...] = tuple(answered.shown["notices"])
+    def __init__(self, answer: Answer[Prediction], head: HeadModel, source: FigureSource) -> None:
+        super().__init__(answer.result, source)
+        self.figures = ("next-sentence",) if head.task == "next-sentence" else FIGURES[type(answer.result)]
+        self._answer = answer
+        self._about = {"model": source.model.name, "task": head.task, "model_class": head.model_class}
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader must know about the answer, one sentence each."""
-        return self._notices
+        return self._answer.notices
 
     @property
     def task(self) -> str:
         """The task whose head answered, such as "sequence-classification"."""
-        return str(self._shown["task"])
+        return self._about["task"]
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -62,25 +63,10 @@ class PredictionResult(Result[Prediction]):
 
     def to_pandas(self) -> pd.DataFrame:
         """A row for each class, entity, answer, term, or position with its best word; columns as in the JSON."""
-        shown = self._shown
-        if "positions" in shown:
-            best = [
-                {**row, **{f"top_{name}": value for name, value in row["top"][0].items()}} for row in shown["positions"]
-            ]
-            return pd.DataFrame(best).drop(columns="top").set_index("position")
-        if "surprise" in shown:
-            return pd.DataFrame({"token": shown["tokens"], "surprise": shown["surprise"]})
-        if "divergence" in shown:
-            words = [[cell[0] for cell in layer] for layer in shown["top"]]
-            return pd.DataFrame(words, columns=shown["tokens"]).rename_axis("layer")
-        for rows in ("shares", "terms", "entities", "answers"):
-            if rows in shown:
-                return pd.DataFrame(shown[rows])
-        columns = {name: shown[name] for name in ("logits", "probabilities") if shown[name] is not None}
-        return pd.DataFrame(columns, index=pd.Index(shown["labels"], name="label"), dtype=np.float32)
+        return prediction_frame(self._answer)
 
     def _json(self) -> dict[str, Any]:
-        return self._shown
+        return {**self._about, **prediction_json(self._answer)}
 
     def _lines(self) -> Sequence[str]:
-        return answer_lines(self._shown, [self._shown])
+        return prediction_lines(self._about, [self._answer])

@@ -1,8 +1,7 @@
 """A result that draws the dashboard's figures of it, and shows itself as a table, as JSON and as text."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from html import escape
 from typing import Any, Generic, TypeVar
 
@@ -10,53 +9,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.api.arguments import checked
-from bertviz_core.api.drawing import (
-    OpenedInputs,
-    OpenedModel,
-    Option,
-    check_options,
-    drawn,
-    figure_request,
-    python_options,
-)
-from bertviz_core.cli.figure.registry import no_figure
-from bertviz_core.cli.output import json_object
+from bertviz_core.api.drawing import FigureSource, Option
+from bertviz_core.questions.figures import no_figure
+from bertviz_core.questions.tables.lines import json_object
 from bertviz_core.text import escape_controls
 
 Data = TypeVar("Data", covariant=True)
 SHOWN_LINES, SHOWN_ROWS, SHOWN_COLUMNS = 60, 30, 12
 """Lines of a text in a terminal; rows and columns of a table in a notebook."""
-
-
-@dataclass(frozen=True, slots=True)
-class FigureSource:
-    """What the figures of a result are made from."""
-
-    opened: OpenedModel
-    """The model."""
-    texts: Sequence[str] = ()
-    """What it read."""
-    pair: str | None = None
-    """The second text."""
-    task: str | None = None
-    """Task whose class was asked."""
-    options: Mapping[str, Option] = field(default_factory=dict)
-    """Options that its figures have unless they are told otherwise."""
-    made: Mapping[str, object] = field(default_factory=dict)
-    """Inputs of figures that are there already; they hold as long as `options` are not changed."""
-
-    def __reduce__(self) -> tuple[type["FigureSource"], tuple[object, ...]]:
-        """Pickled without what is made already, which may hold the model; figures make it again."""
-        return FigureSource, (self.opened, self.texts, self.pair, self.task, dict(self.options))
-
-    def inputs(self, options: Mapping[str, Option]) -> OpenedInputs:
-        """What figures are made of, with these options."""
-        merged = {**self.options, **options}
-        asked = figure_request(self.opened.name, self.texts, self.pair, self.task, merged)
-        inputs = OpenedInputs(self.opened, asked)
-        if all(merged[name] == value for name, value in self.options.items()):
-            vars(inputs).update(self.made)
-        return inputs
 
 
 class Result(ABC, Generic[Data]):
@@ -74,7 +34,6 @@ class Result(ABC, Generic[Data]):
         self._source = source
 
     @checked
-    @python_options()
     def figure(
         self,
         name: str | None = None,
@@ -100,8 +59,7 @@ class Result(ABC, Generic[Data]):
         chosen = name or self.figures[0]
         if chosen not in self.figures:
             raise no_figure(chosen, self.figures, " of this result")
-        check_options(chosen, options)
-        return drawn(chosen, self._source.inputs(options), theme, width, height)
+        return self._source.figure(chosen, options, theme, width, height)
 
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:

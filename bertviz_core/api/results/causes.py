@@ -10,8 +10,7 @@ from jaxtyping import Float
 from bertviz_core.api.results.base import Result
 from bertviz_core.causes.results import PartEffects
 from bertviz_core.causes.words.results import WordShares
-from bertviz_core.cli.predictions.causes import effects_json, effects_lines
-from bertviz_core.cli.predictions.words import shares_json, shares_lines
+from bertviz_core.questions.tables.causes import effects_json, effects_lines, shares_json, shares_lines
 
 
 class EffectsResult(Result[PartEffects]):

@@ -8,16 +8,14 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bertviz_core.api.arguments import checked
-from bertviz_core.api.drawing import python_options
 from bertviz_core.api.results.base import Result
 from bertviz_core.attention.maps import attention_map
 from bertviz_core.attention.probabilities import attention_probs, require_attention
 from bertviz_core.attention.results import AttentionMap, MapOptions
-from bertviz_core.cli.attention import attention_json
-from bertviz_core.cli.options import numbered
-from bertviz_core.cli.output import json_object
-from bertviz_core.cli.text import hidden_json, hidden_lines, tokens_json, tokens_lines
 from bertviz_core.errors import TextError
+from bertviz_core.questions.parameters import numbered
+from bertviz_core.questions.tables.lines import json_object
+from bertviz_core.questions.tables.texts import attention_json, hidden_json, hidden_lines, tokens_json, tokens_lines
 from bertviz_core.trace.results import Tokens, Trace
 
 
@@ -45,7 +43,7 @@ class TokensResult(Result[Tokens]):
         return frame.astype({"word_ids": "Int64"}) if "word_ids" in frame else frame
 
     def _json(self) -> dict[str, Any]:
-        return {"model": self._source.opened.name, **tokens_json(self.data)}
+        return {"model": self._source.model.name, **tokens_json(self.data)}
 
     def _lines(self) -> Sequence[str]:
         return tokens_lines(self.data)
@@ -99,7 +97,6 @@ class TraceResult(Result[Trace]):
         return self.data.pooler_output
 
     @checked
-    @python_options()
     def attention(self, layer: int, head: int | None = None) -> Float[np.ndarray, "*heads seq seq"]:
         """Attention probabilities of one head, [query, key], or of all heads of a layer, [head, query, key].
 
@@ -115,7 +112,6 @@ class TraceResult(Result[Trace]):
         return attention_probs(self.data, self._layer(layer), None if head is None else self._head(head))
 
     @checked
-    @python_options()
     def to_pandas(self, layer: int | None = None, head: int | None = None, words: bool = False) -> pd.DataFrame:
         """Hidden states of an entry, a row per token and a column per dimension; or a head's attention.
 
@@ -135,7 +131,6 @@ class TraceResult(Result[Trace]):
         return pd.DataFrame(found.weights, index=queries, columns=keys)
 
     @checked
-    @python_options()
     def to_json(self, layer: int | None = None, head: int | None = None, words: bool = False) -> dict[str, Any]:
         """The object of `hidden --layer L --json`; with a head that of `attention --layer L --head H --json`.
 

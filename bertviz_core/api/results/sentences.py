@@ -1,6 +1,7 @@
 """Sentences as vectors: how alike they are, and which are nearest to another."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -9,11 +10,12 @@ import pandas as pd
 from jaxtyping import Float
 
 from bertviz_core.api.arguments import checked
-from bertviz_core.api.drawing import python_options
-from bertviz_core.api.results.base import FigureSource, Result
-from bertviz_core.cli.output import printable_token, table
-from bertviz_core.cli.sentences import similarity_json, similarity_lines
+from bertviz_core.api.drawing import FigureSource
+from bertviz_core.api.results.base import Result
 from bertviz_core.errors import TextError
+from bertviz_core.questions.tables.heads import similarity_json, similarity_lines
+from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.questions.texts.sentences import encoded_sentences
 from bertviz_core.sentences.results import Neighbours, SentenceVectors
 from bertviz_core.sentences.similarity import nearest, similarity_matrix
 from bertviz_core.text import repair_surrogates
@@ -36,15 +38,15 @@ class NearestResult(Result[Neighbours]):
 
     def _json(self) -> dict[str, Any]:
         hits = [
-            {"row": row, "text": self._source.texts[row], "score": score}
+            {"row": row, "text": self._source.options.texts[row], "score": score}
             for row, score in zip(self.data.index.tolist(), self.data.score.tolist(), strict=True)
         ]
-        return {"model": self._source.opened.name, "query": self.query, "hits": hits}
+        return {"model": self._source.model.name, "query": self.query, "hits": hits}
 
     def _lines(self) -> Sequence[str]:
         rows = [(str(hit["row"]), f"{hit['score']:.4f}", printable_token(hit["text"])) for hit in self._json()["hits"]]
-        first = f"{self._source.opened.name}: sentences nearest to {printable_token(self.query)!r}"
-        return [first, "", *table([("row", "cosine", "sentence"), *rows], "rrl")]
+        first = f"{self._source.model.name}: sentences nearest to {printable_token(self.query)!r}"
+        return [first, "", *aligned([("row", "cosine", "sentence"), *rows], "rrl")]
 
 
 class SentencesResult(Result[SentenceVectors]):
@@ -63,7 +65,6 @@ class SentencesResult(Result[SentenceVectors]):
         return similarity_matrix(self.data.vectors)
 
     @checked
-    @python_options()
     def nearest(self, query: str, k: int = 5) -> NearestResult:
         """The sentences whose vectors have the greatest cosine with that of a query.
 
@@ -77,14 +78,10 @@ class SentencesResult(Result[SentenceVectors]):
         text = repair_surrogates(query).strip()
         if not text or k < 1:
             raise TextError("The query is blank, or k is below 1; give a text to look for, and k from 1.")
-        vector = self._source.inputs({}).encoded((text,)).vectors[0]
-        source = FigureSource(
-            self._source.opened,
-            self.data.sentences,
-            options={**self._source.options, "query_sentence": text},
-            made=self._source.made,
-        )
-        return NearestResult(nearest(vector, self.data.vectors, k), source, text)
+        asked, model = self._source.options, self._source.model
+        vector = encoded_sentences(model, asked, (text,)).result.vectors[0]
+        options = replace(asked, texts=self.data.sentences, values={**asked.values, "query_sentence": text})
+        return NearestResult(nearest(vector, self.data.vectors, k), FigureSource(model, options), text)
 
     def to_pandas(self) -> pd.DataFrame:
         """The cosines, a row and a column for each sentence."""

@@ -12,12 +12,11 @@ from bertviz_core.api.arguments import checked
 from bertviz_core.api.results.base import Result
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
-from bertviz_core.cli.checkpoints.load_report import report_json, report_lines
-from bertviz_core.cli.checkpoints.parameters import ledger_json, ledger_text
-from bertviz_core.cli.heads import heads_json, heads_lines
-from bertviz_core.cli.output import json_object, table
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.parameters.results import Ledger
+from bertviz_core.questions.tables.heads import heads_json, heads_lines
+from bertviz_core.questions.tables.lines import aligned, json_object
+from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
 
 SIZES = (
     "num_hidden_layers",
@@ -86,7 +85,7 @@ class ArchitectureResult(Result[Architecture]):
         sizes = [(name, str(value)) for name, value in self._json().items() if name in SIZES and value is not None]
         capabilities = [(each.name, each.answer) for each in self.data.capabilities]
         first = f"{self.data.model} ({self.data.architecture}, {self.data.model_type}): {self.data.title}"
-        return [first, "", *table(sizes, "lr"), "", *table(capabilities, "ll")]
+        return [first, "", *aligned(sizes, "lr"), "", *aligned(capabilities, "ll")]
 
 
 class LoadReportResult(Result[LoadReport]):

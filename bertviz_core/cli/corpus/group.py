@@ -5,8 +5,12 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from bertviz_core.cli.options import app
+from bertviz_core.cli.options import JsonOption, app
+from bertviz_core.cli.output import print_json, print_lines
 from bertviz_core.errors import CorpusError
+from bertviz_core.questions.opened import OpenedFolder
+from bertviz_core.questions.tables.corpora import info_json, info_lines
+from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
 corpus_app = typer.Typer(
@@ -47,3 +51,18 @@ def whole(option: str, value: str, least: int) -> int:
     if value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least:
         return int(value)
     raise CorpusError(f"--{option} is {escape_controls(value[:20])!r}; give a whole number from {least}.")
+
+
+def opened_folder(folder: Path) -> OpenedFolder:
+    """The corpus in a folder, under the settings of the environment."""
+    return OpenedFolder(folder, Settings.from_environment(any_folder=True))
+
+
+@corpus_app.command()
+def info(folder: FolderArgument, as_json: JsonOption = False) -> None:
+    """Say what a corpus folder holds and how it was made; its shards are looked at."""
+    corpus = opened_folder(folder).corpus
+    if as_json:
+        print_json(info_json(corpus))
+    else:
+        print_lines(info_lines(corpus))

@@ -8,14 +8,17 @@ from typing import Annotated
 import typer
 
 from bertviz_core.cli.figure.files import check_file, file_content
-from bertviz_core.cli.figure.inputs import FigureInputs
-from bertviz_core.cli.figure.registry import all_figures, no_figure
-from bertviz_core.cli.figure.request import FigureRequest
-from bertviz_core.cli.options import ModelArgument, TaskOption, app, typed_text, typed_texts
-from bertviz_core.cli.output import print_notices, table, write_file
+from bertviz_core.cli.options import ModelArgument, TaskOption, app
+from bertviz_core.cli.output import print_notices, write_file
 from bertviz_core.errors import TextError
 from bertviz_core.figures.base.caption import caption_of
 from bertviz_core.figures.base.style import theme_named, width_class
+from bertviz_core.models.skeleton import quietly
+from bertviz_core.questions.figures import all_figures, drawn_by, no_figure, settings_of, subject_of
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import figure_questions
+from bertviz_core.questions.tables.lines import aligned
+from bertviz_core.settings import Settings
 from bertviz_core.text import escape_controls
 
 THEMES = ("light", "dark", "print")
@@ -28,8 +31,10 @@ def _list_names(wanted: bool) -> bool:
     """Print what can be drawn, and end."""
     if wanted:
         figures = all_figures().values()
-        rows = [(each.name, each.description, " ".join(f"{name}=" for name in each.settings)) for each in figures]
-        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in table(rows, "lll")))
+        rows = [
+            (each.name, each.description, " ".join(f"{key}=" for key in settings_of(each.name))) for each in figures
+        ]
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in aligned(rows, "lll")))
         raise typer.Exit
     return wanted
 
@@ -40,11 +45,11 @@ def _options(name: str, given: Sequence[str]) -> dict[str, str]:
     Raises:
         TextError: this figure has no such setting.
     """
-    options = {}
+    options, every = {}, {param.key for param in figure_questions()[name].params}
     for each in given:
         setting, equals, value = each.partition("=")
-        if not equals or setting not in all_figures()[name].settings:
-            known = ", ".join(f"{known}=" for known in all_figures()[name].settings) or "none"
+        if not equals or setting not in every:
+            known = ", ".join(f"{known}=" for known in settings_of(name)) or "none"
             raise TextError(f"The figure {name} has no setting {escape_controls(each[:40])!r}; those it has: {known}.")
         options[setting] = value
     return options
@@ -55,19 +60,17 @@ def figure(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What is drawn; --list names all there is.")],
     model: ModelArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write: .png, .svg or .html.")],
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP, callback=typed_texts)
-    ] = None,
-    pair: Annotated[
-        str | None, typer.Option("--pair", help="A second text: both become one input.", callback=typed_text)
-    ] = None,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT ...]", help=TEXT_HELP)] = None,
+    pair: Annotated[str | None, typer.Option("--pair", help="A second text: both become one input.")] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is the page's by default.")] = "",
     head: Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")] = "",
-    form: Annotated[str, typer.Option("--form", help="Of the parameters: sunburst, treemap or icicle.")] = "sunburst",
-    depth: Annotated[int, typer.Option("--depth", min=1, help="Levels of modules that are drawn.")] = 3,
-    first: Annotated[int, typer.Option("--first", min=0, help="First dimension of the hidden states.")] = 0,
-    window: Annotated[int, typer.Option("--window", min=0, help="Dimensions drawn; the page's by default.")] = 0,
-    measure: Annotated[str, typer.Option("--map", help="Of the norms: length, before or input.")] = "length",
+    form: Annotated[str, typer.Option("--form", help="Of the parameters: sunburst, treemap or icicle.")] = "",
+    depth: Annotated[int | None, typer.Option("--depth", min=1, help="Levels of modules, 3 by default.")] = None,
+    first: Annotated[int | None, typer.Option("--first", min=0, help="First dimension of the hidden states.")] = None,
+    window: Annotated[
+        int | None, typer.Option("--window", min=0, help="Dimensions drawn; the page's by default.")
+    ] = None,
+    measure: Annotated[str, typer.Option("--map", help="Of the norms: length, change, before or input.")] = "",
     words: Annotated[bool, typer.Option("--words", help="Merge pieces to words in a map of attention.")] = False,
     pooling: Annotated[str, typer.Option("--pooling", help="Of sentences; the checkpoint's own by default.")] = "",
     task: TaskOption = None,
@@ -89,26 +92,15 @@ def figure(
     if theme not in THEMES:
         raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
     check_file(out)
-    asked = FigureRequest(
-        model,
-        tuple(texts or ()),
-        pair,
-        layer,
-        head,
-        form,
-        depth,
-        first,
-        window,
-        measure,
-        words,
-        pooling,
-        task,
-        _options(name, given or ()),
-    )
-    inputs = FigureInputs(asked)
-    spec = all_figures()[name](*(getattr(inputs, each) for each in all_figures()[name].inputs))
-    print_notices(inputs.notices)
+    common = {"layer": layer, "head": head, "form": form, "depth": depth, "first": first, "window": window}
+    common |= {"map": measure, "words": "true" if words else "", "pooling": pooling}
+    typed = {key: str(value) for key, value in common.items() if value not in ("", None)}
+    options = Options(tuple(texts or ()), pair, task, {**typed, **_options(name, given or ())})
+    with quietly():
+        opened = subject_of(name, model, Settings.from_environment(any_folder=True), task)
+        spec, answer = drawn_by(name, opened, options)
+    print_notices(answer.notices)
     chosen = theme_named(theme, width_class(width))
-    caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, inputs.models, inputs.texts)
+    caption = caption_of(spec.drawn(chosen), spec.caption or spec.title, answer.models, answer.texts)
     write_file(out, file_content(out.suffix.lower(), spec, caption, chosen, width, height))
     print_notices((f"{spec.title}: written to {out}.",))

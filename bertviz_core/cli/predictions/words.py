@@ -1,30 +1,24 @@
-"""The command that prints what each word of a text adds to one number of a model."""
+"""The commands that print what each word adds to a number of a model, and each pair of words to a cosine."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
 
-from bertviz_core.causes.requests import open_target
-from bertviz_core.causes.targets import Target
-from bertviz_core.causes.words.gradients import GRADIENT_METHODS
-from bertviz_core.causes.words.leave_one_out import leave_one_out
-from bertviz_core.causes.words.results import METHODS, REPLACEMENTS, Replacement, ShareMethod, WordShares
-from bertviz_core.cli.options import JsonOption, ModelArgument, app
-from bertviz_core.cli.output import print_json, print_lines, print_notices, printable_token, table
+from bertviz_core.causes.words.results import METHODS, REPLACEMENTS
+from bertviz_core.cli.options import JsonOption, ModelArgument, app, opened_model, typed_text
+from bertviz_core.cli.output import print_json, print_lines, print_notices
 from bertviz_core.cli.predictions.causes import MeasureOption, TargetOption
 from bertviz_core.cli.text import PairOption, TextArgument
-from bertviz_core.errors import TextError
-from bertviz_core.models.sources import resolve
-from bertviz_core.settings import Settings
-from bertviz_core.text import decimals, escape_controls, measured
-from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
+from bertviz_core.questions.causes.targets import MEASURE, TARGET
+from bertviz_core.questions.causes.words import LAYER, pair_ledger, share_values, word_shares
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.causes import pairs_json, pairs_lines, shares_json, shares_lines
 
 MethodOption = Annotated[str, typer.Option("--method", help=f"How: {', '.join(METHODS)}.")]
 InsteadOption = Annotated[
     str, typer.Option("--instead", help=f"What leave-one-out does to a word: {', '.join(REPLACEMENTS)}.")
 ]
 TokensOption = Annotated[bool, typer.Option("--tokens", help="Each token for itself, not whole words.")]
-Choice = TypeVar("Choice", bound=str)
 
 
 @app.command()
@@ -40,82 +34,33 @@ def words(
     as_json: JsonOption = False,
 ) -> None:
     """Print what each word of a text adds to a number of the model."""
-    from transformers.utils import logging
-
-    logging.set_verbosity_error()
-    asked, settings = share_method(method, instead), Settings.from_environment(any_folder=True)
-    source = resolve(model, settings)
-    number = open_target(source, settings, text, pair, target, measure)
-    tokenizer = load_tokenizer(source, settings)
-    shares = word_shares(number, tokenizer, asked, not single_tokens, settings.max_gradient_bytes)
-    print_notices(shares.notices)
+    values = {MEASURE.key: measure, **share_values(method, instead, single_tokens)}
+    values |= {} if target is None else {TARGET.key: target}
+    answer = word_shares(opened_model(model), Options((text,), pair, values=values))
+    print_notices(answer.notices)
     if as_json:
-        return print_json(shares_json(shares))
-    return print_lines(shares_lines(shares))
+        return print_json(shares_json(answer.result))
+    return print_lines(shares_lines(answer.result))
 
 
-def share_method(method: str, instead: str) -> tuple[ShareMethod, Replacement]:
-    """A method and what it does to a word, by their names.
-
-    Raises:
-        TextError: there is none of this name.
-    """
-    return _known("--method", method, METHODS), _known("--instead", instead, REPLACEMENTS)
+FirstArgument = Annotated[str, typer.Argument(metavar="TEXT1", help="One text.", callback=typed_text)]
+SecondArgument = Annotated[str, typer.Argument(metavar="TEXT2", help="The other.", callback=typed_text)]
+FromLayerOption = Annotated[
+    int, typer.Option("--from-layer", metavar="L", help="Entry of the hidden states at which tokens are told apart.")
+]
 
 
-def word_shares(
-    target: Target, tokenizer: TextTokenizer, asked: tuple[ShareMethod, Replacement], whole_words: bool, limit: int
-) -> WordShares:
-    """What each word, or each token, adds to a target; `limit` is bytes that a run with gradients may take.
-
-    Raises:
-        TextError: as the method.
-    """
-    method, instead = asked
-    if method == "leave-one-out":
-        return leave_one_out(target, tokenizer, whole_words, instead)
-    return GRADIENT_METHODS[method](target, tokenizer, whole_words, None, limit)
-
-
-def shares_json(shares: WordShares) -> dict[str, Any]:
-    """Shares as the JSON object of the `words` command."""
-    return {
-        "model": shares.model,
-        "target": shares.target,
-        "title": shares.title,
-        "unit": shares.unit,
-        "method": shares.method,
-        "instead": shares.instead,
-        "clean": shares.clean,
-        "reference": shares.reference,
-        "tokens": shares.words,
-        "positions": shares.positions,
-        "shares": shares.shares,
-        "error": shares.error,
-        "share_errors": shares.share_errors,
-        "runs": shares.runs,
-    }
-
-
-def _known(option: str, name: str, choices: tuple[Choice, ...]) -> Choice:
-    known = next((each for each in choices if each == name), None)
-    if known is None:
-        raise TextError(f"There is no {option} {escape_controls(name[:30])!r}; choose {', '.join(choices)}.")
-    return known
-
-
-def shares_lines(shares: WordShares) -> list[str]:
-    """What was done, and a row for each word, in the order of the text."""
-    first = (
-        f"{shares.model}: {shares.title} = {measured(shares.clean, shares.unit)}; with {shares.instead} in the place "
-        f"of all words {decimals(shares.reference)}"
-    )
-    if shares.method != "leave-one-out":
-        first += f"; the sum of the shares misses the difference by {shares.error:.2g}"
-    if shares.method == "integrated-gradients":
-        first += f", and no share changed by more than {float(shares.share_errors.max()):.2g} in the last doubling"
-    rows = [
-        [" ".join(map(str, positions)), printable_token(word), decimals(float(share))]
-        for positions, word, share in zip(shares.positions, shares.words, shares.shares, strict=True)
-    ]
-    return [first, "", *table([["tokens", "word", "share"], *rows], "llr")]
+@app.command("word-pairs")
+def word_pairs(
+    model: ModelArgument,
+    text: FirstArgument,
+    pair: SecondArgument,
+    from_layer: FromLayerOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what every pair of tokens adds to the cosine of two texts."""
+    answer = pair_ledger(opened_model(model), Options((text,), pair, values={LAYER.key: str(from_layer)}))
+    print_notices(answer.notices)
+    if as_json:
+        return print_json(pairs_json(answer.result))
+    return print_lines(pairs_lines(answer.result))

@@ -192,7 +192,7 @@ def cost_figure(
     return FigureSpec(title, f"{title}, part by part{at_most}", draw, f"{what}, {how}.{equal}{rings}")
 
 
-@figure("memory", "architecture_memory", "memory of activations", ("holding",))
+@figure("memory", "architecture_memory", "memory of activations")
 def memory_figure(memory: ActivationMemory) -> FigureSpec:
     """Bytes of activations by batch and length."""
     title = f"Memory of activations in {memory.holding} — {memory.model}"

@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 from jaxtyping import Float, UInt
 
 from bertviz_core.attention.results import OF_LAYERS, AttentionAtlas
-from bertviz_core.figures.attention.heatmap import MAP_SETTINGS
 from bertviz_core.figures.attention.reading import WORDS, all_heads_title, attention_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
@@ -87,7 +86,7 @@ def _middles(names: list[str], size: int) -> dict[str, object]:
     }
 
 
-@figure("atlas", "attention_atlas", "what all heads look at (--words)", ("weights", *MAP_SETTINGS))
+@figure("atlas", "attention_atlas", "what all heads look at (--words)")
 def atlas_figure(atlas: AttentionAtlas, trace: Trace) -> FigureSpec:
     """All heads at a glance, a small map for each."""
     layers, heads = atlas.thumbnails.shape[:2]

@@ -32,8 +32,6 @@ READ = {
     "value-zeroing": "value zeroing",
 }
 """Readings in a title."""
-MAP_SETTINGS = ("hide_special", "hide_punctuation", "part")
-"""Names that --set takes of every figure that shows maps."""
 
 
 def attention_readings(
@@ -131,20 +129,13 @@ def _heatmap(weights: np.ndarray, unit: str, title: str, theme: Theme) -> go.Fig
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
 
 
-@figure(
-    "attention",
-    "attention_figure",
-    "what one head looks at (--layer, --head, --words)",
-    ("weights", *MAP_SETTINGS),
-)
+@figure("attention", "attention_figure", "what one head looks at (--layer, --head, --words)")
 def attention_map_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention, queries by keys."""
     return one_map(attention_heatmap, "queries by keys", attention_map, trace)
 
 
-@figure(
-    "readings", "attention_beside_chart", "raw, value-weighted, rollout, value zeroing (--layer, --head)", MAP_SETTINGS
-)
+@figure("readings", "attention_beside_chart", "raw, value-weighted, rollout, value zeroing (--layer, --head)")
 def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> FigureSpec:
     """The raw weights, the value-weighted ones, the rollout and value zeroing, side by side."""
     first = reading_maps[0]
@@ -157,7 +148,7 @@ def readings_figure(reading_maps: Sequence[AttentionMap], trace: Trace) -> Figur
     )
 
 
-@figure("long", "attention_long", "one head of a long text (--layer, --head)", ("queries", "keys"))
+@figure("long", "attention_long", "one head of a long text (--layer, --head)")
 def long_figure(pooled_map: PooledMap, trace: Trace) -> FigureSpec:
     """One head of a long text, the largest weight of every block of cells."""
     title = f"Attention of layer {pooled_map.layer}, head {pooled_map.head} — {trace.model}"

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bertviz_core.attention.results import AttentionMap
-from bertviz_core.figures.attention.heatmap import MAP_SETTINGS, axis_labels
+from bertviz_core.figures.attention.heatmap import axis_labels
 from bertviz_core.figures.attention.reading import UNITS, one_map
 from bertviz_core.figures.base.axes import token_axis
 from bertviz_core.figures.base.spec import FigureSpec, figure
@@ -84,12 +84,7 @@ def _run(queries: np.ndarray, keys: np.ndarray, strength: float, colour: str) ->
     }
 
 
-@figure(
-    "lines",
-    "attention_figure",
-    "one head as lines (--layer, --head, --words)",
-    ("weights", *MAP_SETTINGS),
-)
+@figure("lines", "attention_figure", "one head as lines (--layer, --head, --words)")
 def lines_figure(attention_map: AttentionMap, trace: Trace) -> FigureSpec:
     """One map of attention as lines from queries to keys."""
     return one_map(attention_lines, "lines from queries to keys", attention_map, trace)

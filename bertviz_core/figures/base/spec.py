@@ -1,6 +1,6 @@
 """A figure before it is drawn: how it is declared, what it is called, what is seen in it, how it is drawn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Generic, ParamSpec
@@ -46,15 +46,13 @@ class FigureSpec:
 class DeclaredFigure(Generic[P]):
     """A figure under its name: called with the results that it shows, it is a FigureSpec."""
 
-    def __init__(
-        self, name: str, chart: str, description: str, settings: tuple[str, ...], make: Callable[P, FigureSpec]
-    ) -> None:
+    def __init__(self, name: str, chart: str, description: str, make: Callable[P, FigureSpec]) -> None:
         """A figure as `figure` declares it."""
-        self.name, self.chart, self.description, self.settings = name, chart, description, settings
+        self.name, self.chart, self.description = name, chart, description
         self._make = make
         parameters = signature(make).parameters.values()
         self.inputs = tuple(each.name for each in parameters if each.default is each.empty)
-        """Names of the results that it cannot do without; the command line makes each by its name."""
+        """Names of the results that it cannot do without; the answer to its question holds each under this name."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> FigureSpec:
         """The figure of these results."""
@@ -63,25 +61,22 @@ class DeclaredFigure(Generic[P]):
 
 
 DECLARED: dict[str, DeclaredFigure[...]] = {}
-"""Name -> figure, of every module that has been imported; bertviz_core.cli.figure.registry imports all."""
+"""Name -> figure, of every module that has been imported; bertviz_core.questions.figures imports all."""
 
 
-def figure(
-    name: str, chart: str, description: str, settings: Sequence[str] = ()
-) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
+def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, FigureSpec]], DeclaredFigure[P]]:
     """Declares the function below as a figure that pages, their downloads and the command `figure` draw.
 
     Args:
         name: what the command calls it.
         chart: key of its chart on its page, which begins with the page's name.
         description: what it shows, and with which options, for `figure --list`.
-        settings: names that --set takes, as the page's address has them.
     """
 
     def declared(make: Callable[P, FigureSpec]) -> DeclaredFigure[P]:
         if name in DECLARED:
             raise ValueError(f"two figures are called {name!r}")
-        spec = DeclaredFigure(name, chart, description, tuple(settings), make)
+        spec = DeclaredFigure(name, chart, description, make)
         DECLARED[name] = spec
         return spec
 

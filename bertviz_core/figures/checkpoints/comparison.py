@@ -148,7 +148,7 @@ def _outline(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return x, np.concatenate([[0], np.repeat(histogram.counts, 2), [0]])
 
 
-@figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint", ("other", "scale"))
+@figure("changes", "checkpoint_changes", "how far each tensor moved to another checkpoint")
 def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, logarithmic: bool) -> FigureSpec:
     """How far each tensor moved."""
     title = f"Relative change — {comparison.first} to {comparison.second}"
@@ -156,7 +156,7 @@ def changes_figure(change_grid: TensorGrid, comparison: CheckpointComparison, lo
     return FigureSpec(title, f"{title}: {PLACES}", draw)
 
 
-@figure("change", "checkpoint_change", "one tensor in two checkpoints", ("other", "changed"))
+@figure("change", "checkpoint_change", "one tensor in two checkpoints")
 def change_figure(
     value_histograms: ChangeHistograms, tensor_change: TensorChange, comparison: CheckpointComparison
 ) -> FigureSpec:
@@ -174,7 +174,7 @@ def most_changed(comparison: CheckpointComparison) -> str:
     return max(finite or parameters or comparison.tensors, key=lambda each: each.relative_change).name
 
 
-@figure("cosines", "checkpoint_cosines", "two models' hidden states of a text", ("other",))
+@figure("cosines", "checkpoint_cosines", "two models' hidden states of a text")
 def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     """Cosine of both models' hidden states, token by token.
 
@@ -188,7 +188,7 @@ def cosines_figure(state_behaviour: Behaviour) -> FigureSpec:
     return FigureSpec(title, f"{title}, a row per layer", draw)
 
 
-@figure("divergences", "checkpoint_divergences", "two models' attention on a text", ("other",))
+@figure("divergences", "checkpoint_divergences", "two models' attention on a text")
 def divergences_figure(attention_behaviour: Behaviour) -> FigureSpec:
     """Divergence of both models' attention, head by head.
 

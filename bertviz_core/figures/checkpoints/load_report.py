@@ -157,7 +157,7 @@ def _band(place: int, mark: HeadMark, theme: Theme) -> dict[str, object]:
     return {**box, "fillcolor": colour, "opacity": 0.22, "layer": "below"}
 
 
-@figure("load-report", "checkpoint_report", "what loads from the file (--task)", ("labels",))
+@figure("load-report", "checkpoint_report", "what loads from the file (--task)")
 def report_figure(report: LoadReport) -> FigureSpec:
     """What of each component comes from the file."""
     title = f"What {report.architecture} takes from the file — {report.model}"
@@ -166,7 +166,7 @@ def report_figure(report: LoadReport) -> FigureSpec:
     return FigureSpec(title, alt, partial(share_bars, report.shares, title), caption)
 
 
-@figure("task-head", "checkpoint_head", "what a task's head adds (--task)", ("labels",))
+@figure("task-head", "checkpoint_head", "what a task's head adds (--task)")
 def task_head_figure(head_difference: HeadDifference) -> FigureSpec:
     """The tree of a class with a head beside that of the base model."""
     difference = head_difference

@@ -255,7 +255,7 @@ SHOWN_SPREADS = 6
 PLACES = "places in a layer by layers, and what is outside the layers"
 
 
-@figure("weights", "checkpoint_weights", "one number of every tensor", ("statistic", "weights_scale"))
+@figure("weights", "checkpoint_weights", "one number of every tensor")
 def statistic_figure(
     statistic_grid: TensorGrid, statistic: str, model_name: str, statistic_logarithmic: bool
 ) -> FigureSpec:
@@ -277,7 +277,7 @@ def statistic_numbers(statistics: CheckpointStatistics, statistic: str) -> list[
     return [float(getattr(each, field)) for each in statistics.tensors]
 
 
-@figure("values", "checkpoint_values", "the values of one tensor", ("tensor",))
+@figure("values", "checkpoint_values", "the values of one tensor")
 def tensor_values_figure(
     histogram: Histogram, initial_deviation: float | None, tensor: TensorStatistics, model_name: str
 ) -> FigureSpec:

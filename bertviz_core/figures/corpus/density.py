@@ -91,12 +91,7 @@ def value_colours(count: int, theme: Theme) -> list[str]:
     return [HUES[place] if place < len(HUES) else theme.muted for place in range(count)]
 
 
-@figure(
-    "corpus-map",
-    "corpus_map",
-    "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)",
-    ("placed", "coloured"),
-)
+@figure("corpus-map", "corpus_map", "all rows of a corpus in a plane, as density or coloured by a column (FOLDER)")
 def corpus_map_figure(corpus_map: CorpusMap, map_density: MapDensity, map_column: str, corpus_name: str) -> FigureSpec:
     """Where the rows of a corpus lie, or which value of a column most of them have there."""
     what = f"{map_column} of most rows of each cell" if map_column else "density"

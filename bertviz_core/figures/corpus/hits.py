@@ -35,7 +35,7 @@ def hit_bars(corpus_hits: CorpusHits, title: str, theme: Theme) -> go.Figure:
     return figure.update_layout(margin={"b": 56, "r": 16})
 
 
-@figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')", ("hits", "where"))
+@figure("corpus-search", "corpus_search", "rows of a corpus nearest to a query (FOLDER 'TEXT')")
 def hits_figure(corpus_hits: CorpusHits) -> FigureSpec:
     """The rows of a corpus that are nearest to a text."""
     near = quoted(corpus_hits.query, LONGEST_QUERY)

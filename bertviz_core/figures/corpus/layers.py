@@ -115,10 +115,7 @@ def profile_maps(
 
 
 @figure(
-    "corpus-heads",
-    "corpus_heads",
-    "what every head does over sentences of a corpus (FOLDER; --set measure=entropy)",
-    ("measure", "part_column", "part", "sample"),
+    "corpus-heads", "corpus_heads", "what every head does over sentences of a corpus (FOLDER; --set measure=entropy)"
 )
 def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, profile_measure: HeadMeasure) -> FigureSpec:
     """Mean and spread of a measure of every head, over all sampled sentences or those of one value of a column."""
@@ -140,7 +137,6 @@ def profiles_figure(head_profiles: HeadProfiles, profile_part: HeadProfile, prof
     "corpus-probe",
     "corpus_probe",
     "accuracy of a linear probe on every layer, labels from a column of a corpus (FOLDER; --set probe_labels=COLUMN)",
-    ("probe_labels", "probe_sample", "corpus_pooling"),
 )
 def corpus_probe_figure(corpus_probe_scores: ProbeScores, best_layer: int) -> FigureSpec:
     """From which layer on the values of a column can be read, beside baseline and control task."""

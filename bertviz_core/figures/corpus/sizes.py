@@ -73,7 +73,7 @@ def cluster_bars(clusters: CorpusClusters, examples: Sequence[str], title: str, 
     return figure.update_layout(margin={"b": 56, "r": 16}, bargap=0.3)
 
 
-@figure("corpus-duplicates", "corpus_duplicates", "sizes of groups of near duplicates of a corpus (FOLDER)", ("alike",))
+@figure("corpus-duplicates", "corpus_duplicates", "sizes of groups of near duplicates of a corpus (FOLDER)")
 def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> FigureSpec:
     """How many groups of near duplicates there are of each size."""
     count, members = len(duplicate_groups.starts), len(duplicate_groups.rows)
@@ -84,9 +84,7 @@ def duplicates_figure(duplicate_groups: DuplicateGroups, corpus_name: str) -> Fi
     return FigureSpec(title, alt, partial(group_sizes, duplicate_groups.sizes, title), f"{alt}.")
 
 
-@figure(
-    "corpus-clusters", "corpus_clusters", "clusters of a corpus by size (FOLDER)", ("clustering", "clusters", "least")
-)
+@figure("corpus-clusters", "corpus_clusters", "clusters of a corpus by size (FOLDER)")
 def clusters_figure(corpus_clusters: CorpusClusters, typical_texts: Sequence[str], corpus_name: str) -> FigureSpec:
     """Clusters by size, each with its most typical sentence."""
     title = f"{counted(len(corpus_clusters.sizes), 'cluster')} of {len(corpus_clusters.labels):,} rows — {corpus_name}"

@@ -141,7 +141,7 @@ def _note(words: str, x: float, y: float, colour: str, anchor: str) -> dict[str,
     return {"text": words, "showarrow": False, "font": font, **place}
 
 
-@figure("products", "heads_products", "one product beside one per head (--layer)", ("product",))
+@figure("products", "heads_products", "one product beside one per head (--layer)")
 def products_figure(
     products: FusedVsPerHead, tokens: Tokens, layer: int, multiplied: Block, model_name: str
 ) -> FigureSpec:

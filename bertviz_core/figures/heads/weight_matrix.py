@@ -241,7 +241,7 @@ CUT_TITLES: dict[Cut, str] = {"cut": "{heads} heads in it", "apart": "{heads} he
 LONGEST_IN_TITLE = 18
 
 
-@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)", ("matrix", "cut"))
+@figure("matrix", "heads_matrix", "weights of a projection (--layer, --head)")
 def matrix_figure(projections: HeadProjections, layer: int, head: int, block: Block, cut: Cut) -> FigureSpec:
     """One projection of a layer, the rows or columns of one head marked."""
     blocks, matrix = projections.blocks(block), projections.matrix(block)

@@ -249,7 +249,7 @@ def measure_rows(measure: str, count: int) -> list[str]:
     return [state_name(entry) for entry in range(count)]
 
 
-@figure("similarity", "representations_similarity", "cosine of every token to every other (--layer)", ("tokens",))
+@figure("similarity", "representations_similarity", "cosine of every token to every other (--layer)")
 def token_similarity_figure(
     token_cosines: Float[np.ndarray, "states seq seq"], trace: Trace, first_token: int, state: int
 ) -> FigureSpec:

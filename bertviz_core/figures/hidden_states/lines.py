@@ -201,7 +201,7 @@ def word_curve(comparison: WordComparison, title: str, theme: Theme) -> go.Figur
     return figure.update_yaxes(title="cosine", range=[low - 0.05, 1.12])
 
 
-@figure("word", "representations_word", "one word in two texts, layer by layer", ("word",))
+@figure("word", "representations_word", "one word in two texts, layer by layer")
 def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> FigureSpec:
     """One word in two texts, layer by layer."""
     title = f"“{word}” in two texts — {model_name}"
@@ -209,7 +209,7 @@ def word_figure(word_comparison: WordComparison, word: str, model_name: str) -> 
     return FigureSpec(title, alt, partial(word_curve, word_comparison, title))
 
 
-@figure("paths", "representations_paths", "the tokens' paths over the layers", ("picked",))
+@figure("paths", "representations_paths", "the tokens' paths over the layers")
 def paths_figure(token_paths: TokenPaths, trace: Trace, picked_tokens: Sequence[int]) -> FigureSpec:
     """The ways of some tokens through the layers in the plane of largest variance.
 
@@ -241,7 +241,7 @@ def embedding_lengths(parts: EmbeddingSum, shown: slice) -> dict[str, Float[np.n
     return {name: np.linalg.norm(each[shown], axis=-1) for name, each in vectors.items()}
 
 
-@figure("input", "representations_embedding", "what each token's input is made of", ("tokens",))
+@figure("input", "representations_embedding", "what each token's input is made of")
 def input_figure(input_lengths: Mapping[str, Float[np.ndarray, " seq"]], trace: Trace, first_token: int) -> FigureSpec:
     """Lengths of the vectors that make the tokens' input; first_token is the first one's position."""
     count = len(next(iter(input_lengths.values())))

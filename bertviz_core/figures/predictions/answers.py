@@ -13,7 +13,7 @@ from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import Theme, escape, layout, sequential
 from bertviz_core.figures.predictions.marked_text import Stretch, marked_text
-from bertviz_core.predictions.results import Answer, AnswerPrediction
+from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan
 from bertviz_core.text import decimals, escape_controls, shortened
 
 AROUND = 30
@@ -27,7 +27,7 @@ BLANK = 0
 """Step of a span that is no answer."""
 
 
-def apart(answers: Sequence[Answer]) -> list[int]:
+def apart(answers: Sequence[AnswerSpan]) -> list[int]:
     """Places of the answers that share no character with a better one, the best first."""
     kept: list[int] = []
     for place, each in enumerate(answers):
@@ -84,7 +84,7 @@ def _cut(text: str, first: int, last: int) -> str:
     return f" {' '.join(kept)} "
 
 
-def _listed(place: int, answer: Answer) -> str:
+def _listed(place: int, answer: AnswerSpan) -> str:
     return f"{place + 1}: {escape_controls(shortened(answer.text, 80))}, {decimals(answer.score)}"
 
 
@@ -101,7 +101,7 @@ def answer_text(parts: Sequence[tuple[str, AnswerPrediction]], title: str, theme
 
 
 def span_logs(prediction: AnswerPrediction, window: int, longest: int) -> Float[np.ndarray, "start end"]:
-    """Sums ln p(start) + ln p(end) of all spans of the context's tokens in one window, as Answer.score has them.
+    """Sums ln p(start) + ln p(end) of all spans of the context's tokens in one window, as AnswerSpan.score has them.
 
     NaN where the end stands before the start, or the span is longer than the longest answer.
     """
@@ -171,7 +171,7 @@ def _add_best(figure: go.Figure, prediction: AnswerPrediction, window: int, plac
             figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, line=line)
 
 
-@figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)", ("longest",))
+@figure("answers", "predictions_answers", "answers in their context (TEXT the question, --pair)")
 def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     """The context with the best answers to the question marked in it."""
     title = f"{question_line(answer_prediction)} — {answer_prediction.model}"
@@ -182,7 +182,7 @@ def answers_figure(answer_prediction: AnswerPrediction) -> FigureSpec:
     return FigureSpec(title, f"{title}: {listed_answers(answer_prediction)}", draw, caption)
 
 
-@figure("answer-map", "predictions_answer_map", "all spans of a context, start by end", ("longest", "window"))
+@figure("answer-map", "predictions_answer_map", "all spans of a context, start by end")
 def answer_map_figure(answer_prediction: AnswerPrediction, answer_window: int, longest_answer: int) -> FigureSpec:
     """How likely every span of a part of the context is as the answer."""
     count = len(answer_prediction.windows)

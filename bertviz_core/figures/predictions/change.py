@@ -87,7 +87,7 @@ def signed(change: float) -> str:
     return "0" if abs(change) < ROUNDING else f"{'+' if change > 0 else '−'}{decimals(abs(change), 3)}"
 
 
-@figure("classes-change", "predictions_classes_change", "classes before and after an edit (--set edited=TEXT)", EDITED)
+@figure("classes-change", "predictions_classes_change", "classes before and after an edit (--set edited=TEXT)")
 def classes_change_figure(class_prediction: ClassPrediction, edited_classes: ClassPrediction) -> FigureSpec:
     """The classes of a text and of its edited version, the largest change first."""
     first, second = class_numbers(class_prediction), class_numbers(edited_classes)
@@ -100,10 +100,7 @@ def classes_change_figure(class_prediction: ClassPrediction, edited_classes: Cla
 
 
 @figure(
-    "words-change",
-    "predictions_words_change",
-    "words at a mask before and after an edit (--set edited=TEXT, guess)",
-    (*EDITED, "guess"),
+    "words-change", "predictions_words_change", "words at a mask before and after an edit (--set edited=TEXT, guess)"
 )
 def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: str) -> FigureSpec:
     """The words at one masked position of a text and of its edited version, the largest change first."""
@@ -115,12 +112,7 @@ def words_change_figure(word_shift: WordShift, guessed_token: str, model_name: s
     return FigureSpec(title, f"{title}: {told}", draw, f"{title}. In brackets: the difference")
 
 
-@figure(
-    "tags-change",
-    "predictions_tags_change",
-    "entities before and after an edit (--set edited=TEXT)",
-    ("joined", *EDITED),
-)
+@figure("tags-change", "predictions_tags_change", "entities before and after an edit (--set edited=TEXT)")
 def tags_change_figure(
     tag_prediction: TagPrediction,
     tag_entities: Sequence[Entity],
@@ -141,7 +133,6 @@ def tags_change_figure(
     "answers-change",
     "predictions_answers_change",
     "answers before and after an edit (--set edited=TEXT, edited_pair=TEXT)",
-    ("longest", *EDITED),
 )
 def answers_change_figure(answer_prediction: AnswerPrediction, edited_answers: AnswerPrediction) -> FigureSpec:
     """The answers to a question and to its edited version, one below the other."""

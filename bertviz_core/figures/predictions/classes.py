@@ -169,7 +169,7 @@ def class_words(prediction: ClassPrediction, row: int) -> str:
     return f"{name} {number_words(float(class_numbers(prediction)[row]), prediction.scoring)}"
 
 
-@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)", ("order",))
+@figure("classes", "predictions_classes", "classes of a text or pair (--pair, --task)")
 def classes_figure(class_prediction: ClassPrediction, class_order: ClassOrder) -> FigureSpec:
     """What a classifier says of a text or a pair, class by class."""
     what = "pair" if class_prediction.tokens.pair is not None else "text"

@@ -59,7 +59,7 @@ class LensColours:
     bar: dict[str, Any]
 
 
-@figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)", ("mask", "lens"))
+@figure("lens", "predictions_lens", "the best word of every layer (--set mask=2,5, lens)")
 def lens_figure(word_lens: WordLens, lens_words: Sequence[Sequence[Sequence[str]]], lens_measure: str) -> FigureSpec:
     """The best word of every layer and position.
 

@@ -75,7 +75,6 @@ def accuracy_lines(scores: ProbeScores, layer: int, title: str, theme: Theme) ->
     "probe",
     "predictions_probe",
     "accuracy of a linear probe on every layer (--pooling, --set seed=; texts: 'LABEL<tab>TEXT' or none)",
-    ("seed",),
 )
 def probe_figure(probe_scores: ProbeScores, probed_layer: int) -> FigureSpec:
     """How well the classes of some texts can be read off each layer's vectors, beside baseline and control task."""

@@ -19,7 +19,7 @@ LONGEST = 24
 MASKED = "masked"
 
 
-@figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)", ("mask", "position"))
+@figure("masked-text", "predictions_text", "the text with its masks (--set mask=2,5, position)")
 def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces, word_position: int) -> FigureSpec:
     """The text in its tokens: masked ones filled, below each the probability of the original token there."""
     title = f"The text and its masks — {word_prediction.model}"
@@ -41,12 +41,7 @@ def masked_text_figure(word_prediction: WordPrediction, text_pieces: TextPieces,
     return FigureSpec(title, alt, draw, caption)
 
 
-@figure(
-    "masked-words",
-    "predictions_words",
-    "the best words at a position (--set mask=2,5, position, compare)",
-    ("mask", "position", "compare"),
-)
+@figure("masked-words", "predictions_words", "the best words at a position (--set mask=2,5, position, compare)")
 def words_figure(
     word_prediction: WordPrediction,
     best_words: Sequence[str],

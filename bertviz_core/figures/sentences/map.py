@@ -114,7 +114,7 @@ def _groups(
     return groups
 
 
-@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)", ("placed",))
+@figure("map", "sentences_map", "sentences in a plane (--pooling, --layer)")
 def sentence_map_figure(
     sentence_map: SentenceMap, vectors: SentenceVectors, column: str = "", values: Sequence[Any] | None = None
 ) -> FigureSpec:

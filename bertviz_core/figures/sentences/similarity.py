@@ -188,7 +188,7 @@ def vectors_heatmap(
     return figure.update_layout(margin={"b": 56, "r": 8})
 
 
-@figure("sentences", "sentences_similarity", "how alike sentences are (--pooling, --layer)", ("measure", "order"))
+@figure("sentences", "sentences_similarity", "how alike sentences are (--pooling, --layer)")
 def pairs_figure(
     similarity: Float[np.ndarray, "sentences sentences"],
     vectors: SentenceVectors,
@@ -217,7 +217,7 @@ def blocks_figure(block_summary: BlockSummary, vectors: SentenceVectors) -> Figu
     return FigureSpec(title, alt, partial(blocks_heatmap, block_summary, vectors.sentences, title))
 
 
-@figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)", ("query_sentence", "measure"))
+@figure("query", "sentences_query", "sentences nearest to a query (--pooling, --layer)")
 def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -> FigureSpec:
     """The sentences of a list that are nearest to a query."""
     title = f"Nearest to the query, {pooling_and_layer(vectors)}"
@@ -226,7 +226,7 @@ def query_figure(neighbours: Neighbours, vectors: SentenceVectors, query: str) -
     return FigureSpec(title, alt, draw, f"{title}. Query: {query}")
 
 
-@figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)", ("first_row",))
+@figure("vectors", "sentences_vectors", "vectors of sentences (--pooling, --layer)")
 def vectors_figure(vectors: SentenceVectors, first_row: int) -> FigureSpec:
     """Some of the vectors as rows of numbers; first_row is the place of the first of them."""
     title = f"Sentence vectors, {pooling_and_layer(vectors)}"

@@ -87,7 +87,7 @@ def _add_totals(
     )
 
 
-@figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)", ("cells",))
+@figure("pair", "sentences_pair", "why two sentences are alike (--pooling, --layer)")
 def token_pairs_figure(pair_shares: TokenPairShares, unit: Unit, model_name: str) -> FigureSpec:
     """The cosine of two sentences as a sum over pairs of their tokens or words."""
     shares = pair_shares

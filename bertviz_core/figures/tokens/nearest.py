@@ -36,7 +36,7 @@ def neighbour_bars(names: Sequence[str], cosines: np.ndarray, norms: np.ndarray,
 LONGEST = 24
 
 
-@figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's", ("token",))
+@figure("nearest", "tokens_neighbours", "rows of the vocabulary nearest to a token's")
 def nearest_figure(nearest_rows: NearestRows, spelled: Sequence[str], token: str, model_name: str) -> FigureSpec:
     """The rows of the embedding table that are nearest to a token's."""
     title = f'Tokens nearest to "{shortened(escape_controls(token), LONGEST)}" — {model_name}'

@@ -191,7 +191,7 @@ def _side(piece: Piece) -> str:
     return "\u200f" if is_right_to_left(piece.text) else ""
 
 
-@figure("tokens", "tokens_text", "the text cut into its tokens", ("below", "token"))
+@figure("tokens", "tokens_text", "the text cut into its tokens")
 def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_name: str) -> FigureSpec:
     """The text in place, every token a box; position is the token that is looked at."""
     title = f"The text in {counted(len(text_pieces), 'token')} — {model_name}"
@@ -200,7 +200,7 @@ def tokens_figure(text_pieces: TextPieces, below: Below, position: int, model_na
     return FigureSpec(title, alt, draw, f"{title}. Below each token stands {WORDS_BELOW[below]}.")
 
 
-@figure("tokenizers", "tokens_second", "the same text under a second tokenizer", ("tokenizer",))
+@figure("tokenizers", "tokens_second", "the same text under a second tokenizer")
 def tokenizers_figure(
     text_pieces: TextPieces, second_pieces: TextPieces, model_name: str, second_name: str
 ) -> FigureSpec:

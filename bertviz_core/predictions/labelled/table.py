@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.answers import predicted_answers
 from bertviz_core.predictions.classes import class_predictions
@@ -51,7 +51,7 @@ def text_predictions(
     """
     if pairs is None and head.task in ("question-answering", "next-sentence"):
         what = "a context for every question" if head.task == "question-answering" else "a second text for every text"
-        raise TextError(f"This head needs {what}; choose the column that holds it, or give one (--pair).")
+        raise TextError(f"This head needs {what}; choose the column that holds it, or give one (", Named("pair"), ").")
     given = tuple(pairs) if pairs is not None else None
     if head.task == "question-answering":
         answers, scores, notices = _spans(head, tokenizer, texts, given or (), tell)

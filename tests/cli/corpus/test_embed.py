@@ -1,6 +1,6 @@
 """`corpus embed` and `corpus info`: what they print, and what they refuse in one line.
 
-Covers `bertviz_core/cli/corpus/group.py`, `bertviz_core/cli/corpus/info.py`.
+Covers `bertviz_core/cli/corpus/group.py`.
 """
 
 import json

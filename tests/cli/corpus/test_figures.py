@@ -1,6 +1,6 @@
 """`figure corpus-...`: what is drawn of a corpus is what the functions give for the same folder and settings.
 
-Covers `bertviz_core/cli/figure/inputs/corpora.py`.
+Covers `bertviz_core/questions/corpora.py`.
 """
 
 import shlex
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from bertviz_core.cli.figure import command as figure_command
-from bertviz_core.cli.figure.registry import all_figures
 from bertviz_core.corpus.analysis.clusters import corpus_clusters
 from bertviz_core.corpus.analysis.density import map_density, whole_window
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups
@@ -21,6 +20,7 @@ from bertviz_core.corpus.folder import Corpus
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import LIGHT
 from bertviz_core.models.catalog.bundled import BUNDLED, WEIGHTS
+from bertviz_core.questions.figures import all_figures
 from tests.cli.conftest import Command
 from tests.helpers.made_corpora import made_corpus
 
@@ -103,7 +103,7 @@ def test_every_figure_of_a_corpus_is_tried() -> None:
         ("corpus-duplicates --set alike=much", "alike=much is no number"),
         ("corpus-duplicates --set alike=0.1", "give a cosine from 0.5 to 1"),
         ("corpus-clusters --set clustering=tree", "k-means, HDBSCAN"),
-        ("corpus-heads --set sample=3 --set part=x", "There is no part=x"),
+        ("corpus-heads --set sample=3 --set part=x", "There is no --set part=x"),
         ("corpus-probe", "probe_labels=COLUMN"),
     ],
 )

@@ -60,8 +60,8 @@ def test_a_class_and_its_table(run: Command, folder: str) -> None:
     [
         (["--target", "class:joy"], "no class 'joy'"),
         (["--target", "nonsense"], "is no target"),
-        (["--pair", PAIR, "--kind", "loud"], "no --kind 'loud'"),
-        (["--target", "class:LABEL_1", "--measure", "loud"], "no measure"),
+        (["--pair", PAIR, "--kind", "loud"], "no --kind=loud"),
+        (["--target", "class:LABEL_1", "--measure", "loud"], "no --measure=loud"),
         (["--target", "word:bank@2"], "head for masked-lm"),
     ],
 )

@@ -36,5 +36,5 @@ def test_the_table_has_a_row_for_each_token(run: Command) -> None:
 def test_a_layer_that_is_not_there_is_one_line(run: Command) -> None:
     done = run(TEXT, PAIR, "--from-layer", str(LAYERS))
     assert done.returncode == 2
-    assert f"last is {LAYERS - 1}" in done.stderr
+    assert f"--from-layer 0 (the embedding output) to {LAYERS - 1}." in done.stderr
     assert done.stderr.count("\n") == 1

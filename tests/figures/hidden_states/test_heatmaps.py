@@ -157,7 +157,7 @@ def test_the_pooler_has_a_scale_of_its_own_and_what_stands_out_is_named() -> Non
     np.testing.assert_array_equal(figure.data[0].y, vector)
     np.testing.assert_array_equal(figure.data[1].y, np.tanh(vector))
     assert figure.data[0].yaxis != figure.data[1].yaxis
-    assert "dimension 42: -7.00" in [note.text for note in figure.layout.annotations]
+    assert "dimension 42: \N{MINUS SIGN}7.00" in [note.text for note in figure.layout.annotations]
 
 
 def test_tokens_written_right_to_left_are_set_off() -> None:

@@ -13,7 +13,7 @@ from bertviz_core.figures.base.style import LIGHT, WIDTHS
 from bertviz_core.figures.predictions.answers import FLOOR, answer_map, answer_stretches, answers_figure, span_logs
 from bertviz_core.figures.predictions.marked_text import DRAWN, PAD, Stretch, marked_text
 from bertviz_core.figures.predictions.tags import tag_hues, tagged_stretches
-from bertviz_core.predictions.results import Answer, AnswerPrediction, AnswerWindow, Entity, TagPrediction
+from bertviz_core.predictions.results import AnswerPrediction, AnswerSpan, AnswerWindow, Entity, TagPrediction
 from tests.helpers.made_traces import spelled
 
 PARTS = {
@@ -107,7 +107,7 @@ def answers_of(count: int, windows: int = 1) -> AnswerPrediction:
     )
     spans = ((1, 2, 0.5), (0, 3, 0.25), (2, 2, 0.125), (6, 7, 0.0625))
     listed = tuple(
-        Answer(context[2 * a : 2 * b + 1], 2 * a, 2 * b + 1, 0.0, score, 0, a + 1, b + 1) for a, b, score in spans
+        AnswerSpan(context[2 * a : 2 * b + 1], 2 * a, 2 * b + 1, 0.0, score, 0, a + 1, b + 1) for a, b, score in spans
     )
     return AnswerPrediction("made", "who?", context, listed, None, parts, ())
 

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from bertviz_core.attention.results import MapOptions
+from bertviz_core.questions.byte_cache import held_nbytes
 from tests.helpers.made_traces import random_trace
 from ui.cache import decorator
-from ui.cache.byte_cache import held_nbytes
 from ui.views.attention import cache as attention_cache
 
 UI = Path(__file__).parents[3] / "ui"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bertviz_core.questions.byte_cache import ByteCache
 from ui.cache import jobs
-from ui.cache.byte_cache import ByteCache
 from ui.cache.jobs import Job, JobBoard
 from ui.cache.readers import Reader
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bertviz_core.api.results.base import FigureSource
-from bertviz_core.cli.figure.report.sections import REPORTED, USUAL
 from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.questions.models.architecture import layer
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.sections import REPORTED, USUAL
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import report
 from ui.session import settings
@@ -30,17 +31,17 @@ def test_a_text_that_names_a_folder_of_the_server_opens_nothing(figure: str, tmp
 
 def test_figures_are_made_under_the_limits_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = report.SharedModel(MODEL)
-    inputs = FigureSource(shared, (TEXT,)).inputs({})
-    assert inputs.settings == settings() == shared.settings
-    assert not inputs.settings.any_folder  # the command line opens every folder it is given
+    assert shared.settings == settings()
+    assert not shared.settings.any_folder  # the command line opens every folder it is given
 
     def refuse(*_: object) -> None:
         raise AssertionError("a tokenizer was opened outside the instance's limits")
 
-    monkeypatch.setattr("bertviz_core.cli.figure.inputs.models.tokenized", refuse)
-    monkeypatch.setattr("bertviz_core.cli.figure.inputs.runs.tokenized", refuse)
-    assert inputs.flow.layer == 3  # the middle of six layers, drawn with the text's own shapes
-    assert inputs.texts == (TEXT, None)
+    monkeypatch.setattr("bertviz_core.questions.opened.load_tokenizer", refuse)
+    monkeypatch.setattr("bertviz_core.questions.opened.load_model", refuse)
+    answer = layer(shared, Options((TEXT,)))
+    assert answer.result.layer == 3  # the middle of six layers, drawn with the text's own shapes
+    assert answer.texts == (TEXT, None)
 
 
 def test_what_is_offered_depends_on_the_length_of_the_text() -> None:

@@ -37,10 +37,10 @@ from bertviz_core.errors import Progress
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.predictions.labelled.results import LabelledTexts
 from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.byte_cache import held_nbytes
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import ledgers, models
-from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import Job, JobBoard
 from ui.cache.sources import SourceKey, source_key

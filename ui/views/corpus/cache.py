@@ -26,11 +26,11 @@ from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.safetensors.folder import weights_sha256
 from bertviz_core.predictions.labelled.results import ProbeScores
+from bertviz_core.questions.byte_cache import held_nbytes
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.results import MapMethod, Pooling
 from ui.cache import models
-from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import JobBoard
 from ui.cache.sources import SourceKey, source, source_key

@@ -7,6 +7,7 @@ from math import inf
 import streamlit as st
 
 from bertviz_core.errors import Progress
+from bertviz_core.questions.byte_cache import held_nbytes
 from bertviz_core.sentences.batches import edge_tokens, prompt_tokens, sentence_tokens
 from bertviz_core.sentences.encoding import sentence_vectors
 from bertviz_core.sentences.plan import offered_prompts, recommended
@@ -32,7 +33,6 @@ from bertviz_core.sentences.token_pairs import token_pair_shares
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
-from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import JobBoard
 from ui.cache.sources import SourceKey, source, source_key

@@ -16,10 +16,10 @@ from bertviz_core.causes.words.pairs import pair_ledger
 from bertviz_core.causes.words.results import ClassShares, PairLedger, Replacement, ShareMethod, WordCurves, WordShares
 from bertviz_core.errors import Progress
 from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.questions.byte_cache import held_nbytes
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.trace.results import Tokens
 from ui.cache import models
-from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import results
 from ui.cache.jobs import JobBoard
 from ui.cache.sources import source, source_key

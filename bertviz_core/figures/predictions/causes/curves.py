@@ -20,7 +20,6 @@ COLOURS = {"greedy": "attention", "gradient": "task head", "random": "layer_norm
     "removal",
     "causes_removal",
     "a target as heads are removed one after the other: greedy, by the gradient estimate, and at random",
-    ("target", "measure", "count", "removed_for"),
 )
 def removal_figure(removal_curves: Sequence[RemovalCurve]) -> FigureSpec:
     """One number as heads go, in several orders; a random one as the band of its orders.

@@ -27,7 +27,6 @@ LEAST, MOST = 260, 640
     "effects",
     "causes_effects",
     "change of a target with each head, feed-forward block and layer taken away, at its mean, and estimated",
-    ("target", "measure"),
 )
 def effects_figure(effect_comparison: EffectComparison, place: tuple[int, int] | None = None) -> FigureSpec:
     """The effect of every head, feed-forward block and layer, all kinds on one scale.
@@ -130,7 +129,6 @@ def effects_map(comparison: EffectComparison, place: tuple[int, int], title: str
     "patched-states",
     "causes_states",
     "what each hidden state of the text brings back of a target, copied into the run of a second text",
-    ("target", "measure"),
 )
 def patched_states_figure(patches: Patches) -> FigureSpec:
     """What each hidden state of the clean text brings back, layer by position.
@@ -173,7 +171,6 @@ def patched_states_map(patches: Patches, title: str, theme: Theme) -> go.Figure:
     "patched-heads",
     "causes_heads",
     "what each head of the text brings back of a target, copied into the run of a second text",
-    ("target", "measure"),
 )
 def patched_heads_figure(patches: Patches) -> FigureSpec:
     """What each head's output of the clean text brings back, layer by head."""

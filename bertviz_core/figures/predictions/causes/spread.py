@@ -26,7 +26,6 @@ ABOVE, EDGES, BETWEEN = 84, 120, 0.15
     "effect-spread",
     "causes_spread",
     "mean and standard deviation of each head's effect over texts (by default some of the example set)",
-    ("target", "measure", "effect_count", "removed_for"),
 )
 def effect_spread_figure(effect_spread: EffectSpread) -> FigureSpec:
     """Mean and standard deviation of the effect of every head over texts, side by side."""
@@ -112,7 +111,6 @@ def spread_maps(spread: EffectSpread, title: str, theme: Theme) -> go.Figure:
     "accuracy",
     "causes_accuracy",
     "the share of right answers to labelled texts as heads are removed (TEXT, tab, label; by default the example set)",
-    ("target", "count", "effect_count", "removed_for"),
 )
 def accuracy_figure(accuracy_curves: Sequence[RemovalCurve]) -> FigureSpec:
     """The share of right answers as heads go, in several orders; a random one as the band of its orders.

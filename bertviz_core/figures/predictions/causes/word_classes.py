@@ -24,7 +24,6 @@ words beside the map."""
     "word-classes",
     "words_classes",
     "which words speak for and against each class of a classifier or a probe, or each tag of a token (TEXT)",
-    ("target", "classes", "measure", "units", "in_place"),
 )
 def word_classes_figure(class_shares: ClassShares) -> FigureSpec:
     """The share of every word in every class; the class's clean value stands beside its name."""

@@ -33,7 +33,6 @@ RANDOM = "random order"
     "word-curves",
     "words_curves",
     "a target without its strongest words and with them alone, beside 20 random orders (TEXT --pair TEXT)",
-    ("target", "measure", "units"),
 )
 def word_curves_figure(word_curves: WordCurves) -> FigureSpec:
     """Two plots: the strongest words removed, and the strongest words kept; the caption says both areas."""

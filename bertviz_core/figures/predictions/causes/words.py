@@ -30,12 +30,7 @@ METHOD_WORDS: dict[ShareMethod, str] = {
 """How the shares were found, in a title."""
 
 
-@figure(
-    "word-shares",
-    "words_shares",
-    "a text coloured by what each word adds to a target (TEXT --pair TEXT)",
-    ("target", "measure", "method", "units", "in_place"),
-)
+@figure("word-shares", "words_shares", "a text coloured by what each word adds to a target (TEXT --pair TEXT)")
 def word_shares_figure(word_shares: WordShares, word_pieces: TextPieces) -> FigureSpec:
     """The text in its tokens, coloured by the share of each token's word; special tokens have none.
 
@@ -48,12 +43,7 @@ def word_shares_figure(word_shares: WordShares, word_pieces: TextPieces) -> Figu
     return FigureSpec(title, f"{title}: {_told(word_shares)}", draw, _caption(word_shares, title))
 
 
-@figure(
-    "word-bars",
-    "words_bars",
-    "the words that add most to a target or take most from it (TEXT --pair TEXT)",
-    ("target", "measure", "method", "units", "in_place"),
-)
+@figure("word-bars", "words_bars", "the words that add most to a target or take most from it (TEXT --pair TEXT)")
 def word_bars_figure(word_shares: WordShares) -> FigureSpec:
     """The words with the largest shares of either sign, the one that raises the target most at the top."""
     title, draw = _title(word_shares), partial(shares_bars, word_shares, _title(word_shares))

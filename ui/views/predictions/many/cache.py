@@ -8,8 +8,8 @@ import streamlit as st
 from bertviz_core.errors import Progress
 from bertviz_core.predictions.labelled.results import Probe, TextPredictions
 from bertviz_core.predictions.labelled.table import probe_table, text_predictions
+from bertviz_core.questions.byte_cache import held_nbytes
 from ui.cache import models
-from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import results
 from ui.cache.jobs import JobBoard
 from ui.views.predictions.cache import head

@@ -16,10 +16,10 @@ from bertviz_core.predictions.labelled.fitting import (
 from bertviz_core.predictions.labelled.probe import probe_predictions, read_probe
 from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.byte_cache import held_nbytes
 from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.results import EdgeTokens, Pooling
 from ui.cache import models
-from ui.cache.byte_cache import held_nbytes
 from ui.cache.decorator import cached_by_bytes, results
 from ui.cache.jobs import JobBoard
 from ui.widgets.lists import files

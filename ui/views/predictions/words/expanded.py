@@ -78,7 +78,7 @@ def _score(name: str, first: TermWeights, second: TermWeights, row: DeltaGenerat
         explanation=(texts.SCORE, texts.score_code(name, first.tokens, second.tokens, count)),
     )
     with place, st.container(horizontal=True):
-        st.metric("Score", f"{ledger.score:.2f}", help="Dot product of the two texts' term weights.")
+        st.metric("Score", f"{ledger.score:.3f}", help="Dot product of the two texts' term weights.")
         st.metric("Words in common", f"{len(ledger.ids):,}", help="Words with a weight in both texts.")
         st.metric("Of the first text", f"{len(first.ids):,}", help="Its expanded terms.")
         st.metric("Of the second text", f"{len(second.ids):,}", help="Its expanded terms.")

@@ -1,0 +1,57 @@
+"""The command `report`: figures of a model and a text in one HTML file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bertviz_core.cli.figure.command import LARGEST, SMALLEST, THEMES
+from bertviz_core.cli.options import ModelArgument, TaskOption, app, opened_model, typed_text
+from bertviz_core.cli.output import print_notices, write_file
+from bertviz_core.errors import TextError
+from bertviz_core.figures.base.style import WIDE, theme_named, width_class
+from bertviz_core.models.skeleton import quietly
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.page import report_page
+from bertviz_core.questions.report.sections import known_figures, report_of
+from bertviz_core.text import counted, escape_controls
+
+ENDING = ".html"
+
+
+@app.command()
+def report(
+    model: ModelArgument,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File to write, with the ending .html.")],
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="What the model reads.", callback=typed_text)
+    ] = None,
+    pair: Annotated[
+        str | None, typer.Option("--pair", help="A second text: both become one input.", callback=typed_text)
+    ] = None,
+    figures: Annotated[
+        list[str] | None,
+        typer.Option("--figure", metavar="NAME", help="One that `figure --list` names; can be repeated."),
+    ] = None,
+    layer: Annotated[str, typer.Option("--layer", metavar="L", help="Layer; what is each page's by default.")] = "",
+    head: Annotated[str, typer.Option("--head", metavar="H", help="Head of the layer, counted from 0.")] = "",
+    task: TaskOption = None,
+    theme: Annotated[str, typer.Option("--theme", help="light, dark or print.")] = "light",
+    width: Annotated[int, typer.Option("--width", min=SMALLEST, max=LARGEST, help="Pixels of a figure.")] = WIDE,
+) -> None:
+    """Write a report: figures of a model and a text in one HTML file that needs no network."""
+    if theme not in THEMES:
+        raise TextError(f"There is no theme {escape_controls(theme[:20])!r}; choose {', '.join(THEMES)}.")
+    if out.suffix.lower() != ENDING:
+        raise TextError(f"A report is an {ENDING} file, and {escape_controls(out.name)!r} has another ending.")
+    if not out.absolute().parent.is_dir():
+        raise TextError(f"There is no folder {escape_controls(str(out.parent))!r}; make it first.")
+    texts = () if text is None else (text,)
+    typed = {"map": "change", "layer": layer, "head": head}
+    options = Options(texts, pair, task, {key: value for key, value in typed.items() if value})
+    chosen = theme_named(theme, width_class(width))
+    with quietly():
+        made = report_of(opened_model(model, task), options, known_figures(figures or ()), chosen)
+    write_file(out, report_page(made, chosen).encode("utf-8", "replace"))
+    left_out = (f"Without {', '.join(names)}: {why}" for why, names in made.left_out.items())
+    print_notices((*made.notices, *left_out, f"{counted(len(made.sections), 'figure')} written to {out}."))

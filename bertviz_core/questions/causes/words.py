@@ -1,0 +1,130 @@
+"""What words add to a number of a model: each word, each class, without the strongest words, by pairs of tokens."""
+
+from dataclasses import replace
+
+from bertviz_core.causes.targets import MEASURES, Target
+from bertviz_core.causes.words.classes import ClassOutputs, head_classes, probe_classes, tag_classes
+from bertviz_core.causes.words.classes import class_shares as shares_of_classes
+from bertviz_core.causes.words.curves import word_curves as curves_of
+from bertviz_core.causes.words.gradients import GRADIENT_METHODS
+from bertviz_core.causes.words.leave_one_out import leave_one_out
+from bertviz_core.causes.words.pairs import pair_ledger as ledger_of
+from bertviz_core.causes.words.results import (
+    METHODS,
+    REPLACEMENTS,
+    ClassShares,
+    PairLedger,
+    Replacement,
+    ShareMethod,
+    WordCurves,
+    WordShares,
+)
+from bertviz_core.errors import Named, TextError
+from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
+from bertviz_core.predictions.tags import surest_tag, tag_predictions
+from bertviz_core.questions.causes.targets import MEASURE, TARGET, chosen_probe, target
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.sentences.plan import recommended
+from bertviz_core.text import escape_controls
+from bertviz_core.trace.subwords.pieces import text_pieces
+from bertviz_core.trace.tokenization import longest_piece
+
+BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}
+MASK = "the mask"
+METHOD = choice("method", tuple(BY_NAME), "how a word's share is measured")
+UNITS = choice("units", ("words", "tokens"), "whether words or tokens have shares")
+IN_PLACE = choice("in_place", (MASK, "nothing"), "what stands in the place of a word that is left out")
+CLASSES = Param("classes", "text", "names of classes, with commas between them")
+POSITION = Param("position", "position", "the token whose tags are looked at, the surest by default")
+LAYER = Param(
+    "layer", "layer", "entry of the hidden states at which tokens are told apart, the last but one by default"
+)
+
+
+@question(figures=("word-shares", "word-bars"), params=(TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
+def word_shares(opened: Opened, options: Options) -> Answer[WordShares]:
+    """What each word adds to a number of the model."""
+    number = target(opened, options)
+    shares = _shares(opened, options, number.result, BY_NAME[options.choice(METHOD)])
+    return number.of(shares, shares.notices, word_shares=shares, word_pieces=text_pieces(shares.tokens))
+
+
+@question(figures=("word-classes",), params=(TARGET, CLASSES, POSITION, MEASURE, UNITS, IN_PLACE))
+def class_shares(opened: Opened, options: Options) -> Answer[ClassShares]:
+    """What each word adds to each of several classes, of a classifier or of a probe."""
+    text, probe = options.text(), chosen_probe(options)
+    if probe is not None:
+        classes = probe_classes(probe, opened.loaded, opened.tokenizer, text)
+    else:
+        classes = _own_classes(opened, options)
+    labels = [label for label in options.get(CLASSES.key).split(",") if label]
+    measure, replacement = options.choice(MEASURE, MEASURES), _replacement(options)
+    shares = shares_of_classes(classes, opened.tokenizer, labels, measure, _whole_words(options), replacement)
+    return replace(answered(opened, shares, shares.notices, class_shares=shares), texts=(text, options.pair))
+
+
+@question(figures=("word-curves",), params=(TARGET, MEASURE, UNITS))
+def word_curves(opened: Opened, options: Options) -> Answer[WordCurves]:
+    """The target without the strongest words and with them alone, by two methods."""
+    number = target(opened, options)
+    shares = [_shares(opened, options, number.result, method) for method in METHODS[:2]]
+    curves = curves_of(number.result, opened.tokenizer, shares)
+    return number.of(curves, word_curves=curves)
+
+
+@question(figures=("word-pairs",), params=(LAYER,))
+def pair_ledger(opened: Opened, options: Options) -> Answer[PairLedger]:
+    """The cosine of two texts by pairs of their tokens."""
+    pair, last = options.pair, opened.loaded.num_hidden_layers - 1
+    if pair is None:
+        raise TextError("This figure is of two texts, and one came; give the second (", Named("pair"), ").")
+    layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
+    text, plan, limit = options.text(), recommended(opened.source, opened.settings), opened.settings.max_batch_bytes
+    ledger = ledger_of(opened.loaded, opened.tokenizer, text, pair, plan, layer, None, limit)
+    return replace(answered(opened, ledger, ledger.notices, pair_ledger=ledger), texts=(text, pair))
+
+
+def share_values(method: str, instead: str, single_tokens: bool) -> dict[str, str]:
+    """The values of word_shares' parameters by the names that the results use.
+
+    Args:
+        method: one of METHODS.
+        instead: one of REPLACEMENTS, what leave-one-out puts in a word's place.
+        single_tokens: whether each token has a share, not each word.
+
+    Raises:
+        TextError: there is no such method or replacement.
+    """
+    for key, typed, known in (("method", method, METHODS), ("instead", instead, REPLACEMENTS)):
+        if typed not in known:
+            what = f" {escape_controls(typed[:30])!r}; choose {', '.join(known)}."
+            raise TextError("There is no ", Named(key), what)
+    by_method = next(name for name, each in BY_NAME.items() if each == method)
+    in_place = MASK if instead == "mask" else "nothing"
+    return {METHOD.key: by_method, UNITS.key: "tokens" if single_tokens else "words", IN_PLACE.key: in_place}
+
+
+def _own_classes(opened: Opened, options: Options) -> ClassOutputs:
+    """The classes of the model's own head, or of a tagger the tags of one token."""
+    head, tokens = opened.head(options.task), opened.tokens(options.text(), options.pair)
+    if head.task != "token-classification":
+        return head_classes(head, tokens)
+    _, surest = surest_tag(tag_predictions(head, [tokens])[0]) or ("", longest_piece(tokens))
+    return tag_classes(head, tokens, options.whole(POSITION.key, len(tokens), surest))
+
+
+def _shares(opened: Opened, options: Options, number: Target, method: ShareMethod) -> WordShares:
+    if method == "leave-one-out":
+        return leave_one_out(number, opened.tokenizer, _whole_words(options), _replacement(options))
+    limit = opened.settings.max_gradient_bytes
+    return GRADIENT_METHODS[method](number, opened.tokenizer, _whole_words(options), None, limit)
+
+
+def _whole_words(options: Options) -> bool:
+    return options.choice(UNITS) == "words"
+
+
+def _replacement(options: Options) -> Replacement:
+    return "mask" if options.choice(IN_PLACE) == MASK else "drop"

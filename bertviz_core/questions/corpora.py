@@ -1,0 +1,166 @@
+"""What is found in a corpus: hits of a search, a map, near duplicates, clusters, heads and probes over its texts."""
+
+from typing import TypeVar
+
+import numpy as np
+
+from bertviz_core.attention.measures import PROFILE_MEASURES
+from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS
+from bertviz_core.corpus.analysis.clusters import corpus_clusters as clusters_of
+from bertviz_core.corpus.analysis.density import map_density, whole_window
+from bertviz_core.corpus.analysis.duplicates import duplicate_groups as groups_of
+from bertviz_core.corpus.analysis.probes import TEXTS, corpus_probe_scores
+from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES, SENTENCES
+from bertviz_core.corpus.analysis.profiles import head_profiles as profiles_of
+from bertviz_core.corpus.analysis.projection import corpus_map as map_of
+from bertviz_core.corpus.analysis.results import (
+    CLUSTER_METHODS,
+    CorpusClusters,
+    CorpusMap,
+    DuplicateGroups,
+    HeadProfile,
+    HeadProfiles,
+)
+from bertviz_core.corpus.analysis.rows import texts_of
+from bertviz_core.corpus.analysis.values import column_values
+from bertviz_core.corpus.search.index import SearchIndex
+from bertviz_core.corpus.search.query import MAX_HITS, query_vector, search
+from bertviz_core.corpus.search.results import CorpusHits
+from bertviz_core.errors import Named, TextError
+from bertviz_core.predictions.labelled.reading import MAX_TEXTS
+from bertviz_core.predictions.labelled.results import ProbeScores
+from bertviz_core.questions.opened import OpenedFolder
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.sentences.results import POOLINGS, MapMethod
+from bertviz_core.text import escape_controls, quoted, repair_surrogates
+
+T = TypeVar("T")
+METHODS: tuple[MapMethod, ...] = ("pca", "umap")
+THRESHOLD = 0.95
+"""Cosine from which two rows are near duplicates."""
+HITS = Param("hits", "whole", "rows that are wanted")
+WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE")
+PLACED = choice("placed", METHODS, "how vectors become points")
+COLOURED = Param("coloured", "text", "the column that the map is coloured by, its density by default")
+ALIKE = Param("alike", "text", "cosine from which two rows are near duplicates")
+CLUSTERING = choice("clustering", CLUSTER_METHODS, "how rows are put into clusters")
+CLUSTERS = Param("clusters", "whole", "clusters that are made")
+LEAST = Param("least", "whole", "least rows of a cluster")
+SAMPLE = Param("sample", "whole", "sentences that are run")
+PART_COLUMN = Param("part_column", "text", "a column by whose values the sample is divided")
+PART = Param("part", "text", "one of these values, all by default")
+MEASURE = choice("measure", PROFILE_MEASURES, "the number of every head")
+LABELS = Param("probe_labels", "text", "the column with the labels")
+PROBE_TEXTS = Param("probe_sample", "whole", "texts that are read")
+POOLING = choice("corpus_pooling", POOLINGS, "how tokens become one vector")
+
+
+@question(figures=("corpus-search",), params=(HITS, WHERE))
+def corpus_hits(opened: OpenedFolder, options: Options) -> Answer[CorpusHits]:
+    """The rows nearest to a text; every row is compared."""
+    return searched(opened, options.text(), options.whole(HITS.key, MAX_HITS + 1, 10), options.get(WHERE.key))
+
+
+def searched(
+    opened: OpenedFolder, text: str, count: int, where: str = "", index: SearchIndex | None = None
+) -> Answer[CorpusHits]:
+    """The rows nearest to a text.
+
+    Args:
+        opened: the corpus.
+        text: what is looked for.
+        count: rows that are wanted.
+        where: only rows with this value of a column, COLUMN=VALUE; "" for all.
+        index: compares the text with some of the rows only; None to compare it with every one.
+
+    Raises:
+        BertvizError: the corpus' model is not here, there is no such column, or the count is out of range.
+    """
+    text, model = repair_surrogates(text), opened.model
+    vector = query_vector(opened.corpus, model.loaded, model.tokenizer, model.source, opened.settings, text)
+    hits = search(opened.corpus, text, vector, count, where, index)
+    return Answer(hits, _models(opened), (text,), hits.notices, {"corpus_hits": hits})
+
+
+@question(figures=("corpus-map",), params=(PLACED, COLOURED))
+def corpus_map(opened: OpenedFolder, options: Options) -> Answer[CorpusMap]:
+    """Every row as a point of a plane, as density or coloured by a column."""
+    placed, column = map_of(opened.corpus.vectors(), options.choice(PLACED, METHODS)), options.get(COLOURED.key)
+    values = column_values(opened.corpus.column(column)) if column else None
+    density = map_density(placed.points, whole_window(placed.points), values)
+    return _answered(opened, placed, corpus_map=placed, map_density=density, map_column=column)
+
+
+@question(figures=("corpus-duplicates",), params=(ALIKE,))
+def duplicate_groups(opened: OpenedFolder, options: Options) -> Answer[DuplicateGroups]:
+    """Rows that are alike."""
+    groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD))
+    return _answered(opened, groups, duplicate_groups=groups)
+
+
+@question(figures=("corpus-clusters",), params=(CLUSTERING, CLUSTERS, LEAST))
+def corpus_clusters(opened: OpenedFolder, options: Options) -> Answer[CorpusClusters]:
+    """Rows in clusters, with the most typical text of each where the corpus keeps texts."""
+    corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
+    count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
+    least = options.whole(LEAST.key, corpus.rows + 1, min(FEWEST_ROWS, corpus.rows))
+    clusters = clusters_of(corpus.vectors(), method, count, least)
+    typical = clusters.typical[:, 0]
+    texts = tuple(texts_of(corpus, typical)) if corpus.manifest.text_column else ("",) * len(typical)
+    return _answered(opened, clusters, corpus_clusters=clusters, typical_texts=texts)
+
+
+@question(figures=("corpus-heads",), params=(SAMPLE, PART_COLUMN, PART, MEASURE))
+def head_profiles(opened: OpenedFolder, options: Options) -> Answer[HeadProfiles]:
+    """What every head does over a sample of the texts."""
+    model, sentences = opened.model, options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
+    profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, options.get(PART_COLUMN.key))
+    drawn = {"profile_part": _part(options, profiles), "profile_measure": options.choice(MEASURE, PROFILE_MEASURES)}
+    return _answered(opened, profiles, profiles.notices, head_profiles=profiles, **drawn)
+
+
+@question(figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING))
+def probe_scores(opened: OpenedFolder, options: Options) -> Answer[ProbeScores]:
+    """How well a column can be read off every layer."""
+    column, model = options.get(LABELS.key), opened.model
+    if not column:
+        what = "This figure reads labels from a column and none was named; give "
+        raise TextError(what, Named(LABELS.key), "=COLUMN.")
+    pooling, texts = options.choice(POOLING, POOLINGS), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
+    scores = corpus_probe_scores(opened.corpus, model.loaded, model.tokenizer, column, pooling, texts)
+    best = scores.layers[scores.best]
+    return _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
+
+
+def _models(opened: OpenedFolder) -> tuple[tuple[str, str], ...]:
+    manifest = opened.corpus.manifest
+    return ((manifest.model, manifest.revision),)
+
+
+def _answered(opened: OpenedFolder, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
+    return Answer(result, _models(opened), (), notices, {"corpus_name": opened.name, **drawn})
+
+
+def _part(options: Options, profiles: HeadProfiles) -> HeadProfile:
+    """All of the sample, or those with one value of the column."""
+    name = options.get(PART.key)
+    parts = {"all": profiles.overall, "": profiles.overall, **{part.name: part for part in profiles.parts}}
+    if name in parts:
+        return parts[name]
+    what = f"={escape_controls(name[:30])}; "
+    if not profiles.parts:
+        raise TextError("There is no ", Named(PART.key), f"{what}give ", Named(PART_COLUMN.key), "=COLUMN.")
+    known = ", ".join(quoted(part.name, 40) for part in profiles.parts)
+    raise TextError("There is no ", Named(PART.key), f"{what}those there are: {known}.")
+
+
+def _decimal(options: Options, key: str, default: float) -> float:
+    given = options.get(key, str(default))
+    try:
+        number = float(given)
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise TextError(Named(key), f"={escape_controls(given[:20])} is no number; give one such as {default}.")
+    return number

@@ -1,0 +1,190 @@
+"""What of a model its checkpoint fills, the values of its tensors, and what changed to another checkpoint."""
+
+from collections.abc import Sequence
+
+from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
+from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
+from bertviz_core.checkpoints.load_report.report import source_load_report
+from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
+from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
+from bertviz_core.checkpoints.results import Behaviour, ChangeHistograms, CheckpointComparison, Histogram, TensorGrid
+from bertviz_core.checkpoints.rounding import COPIES, round_weights
+from bertviz_core.checkpoints.tensor_map import tensor_grid
+from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
+from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
+from bertviz_core.errors import Named, TextError
+from bertviz_core.figures.checkpoints.comparison import most_changed
+from bertviz_core.figures.checkpoints.weights import (
+    STATISTICS,
+    drawn_deviation,
+    drawn_range,
+    first_matrix,
+    statistic_numbers,
+)
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.text import escape_controls
+from bertviz_core.trace.run import trace
+
+SCALES = ("powers of ten", "even")
+MAX_LABELS = 10_000
+LABELS = Param("labels", "whole", "labels of a classification head, those of the config by default")
+OTHER = Param("other", "text", "the other checkpoint")
+STATISTIC = choice("statistic", tuple(STATISTICS), "the number of every tensor that is drawn")
+WEIGHTS_SCALE = choice("weights_scale", SCALES[::-1], "the scale of that number")
+TENSOR = Param("tensor", "text", "name of a tensor")
+CHANGED = Param("changed", "text", "name of a tensor that both checkpoints have")
+SCALE = choice("scale", SCALES, "the scale of the changes")
+
+
+@question(figures=("load-report",), params=(LABELS,))
+def load_report(opened: Opened, options: Options) -> Answer[LoadReport]:
+    """Which weights of a task's class come from the file; only its header is read."""
+    return load_report_of(opened, options.task or "base", _labels(options))
+
+
+def load_report_of(opened: Opened, task: str, labels: int | None) -> Answer[LoadReport]:
+    """The same for any count of labels; None for the config's."""
+    report = source_load_report(opened.source, task, opened.settings, labels)
+    return answered(opened, report, (report.suggestion,), report=report)
+
+
+@question(figures=("task-head",), params=(LABELS,))
+def task_head(opened: Opened, options: Options) -> Answer[HeadDifference]:
+    """The class of a task beside the base model."""
+    difference = source_head_difference(opened.source, options.task or "base", _labels(options))
+    return answered(opened, difference, head_difference=difference)
+
+
+@question(figures=("weights",), params=(STATISTIC, WEIGHTS_SCALE))
+def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
+    """One number of every tensor, by layer and place."""
+    statistic, statistics = options.choice(STATISTIC), checkpoint_statistics(_checkpoint(opened))
+    grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
+    logarithmic = options.choice(WEIGHTS_SCALE) == SCALES[0]
+    drawn = {"statistic": statistic, "model_name": opened.source.name, "statistic_logarithmic": logarithmic}
+    return answered(opened, grid, statistic_grid=grid, **drawn)
+
+
+@question(figures=("values",), params=(TENSOR,))
+def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
+    """The values of one tensor."""
+    checkpoint = _checkpoint(opened)
+    statistics = checkpoint_statistics(checkpoint)
+    by_name = statistics.by_name()
+    tensor = by_name[_tensor_name(options, TENSOR, list(by_name), first_matrix(statistics))]
+    if not tensor.finite:
+        raise TextError(f"No value of {escape_controls(tensor.name)!r} is finite, so there is no histogram of it.")
+    deviation = drawn_deviation(statistics, tensor)
+    values = tensor_histogram(tensor_slices(checkpoint)[tensor.name], *drawn_range(tensor, deviation))
+    drawn = {"initial_deviation": deviation, "tensor": tensor, "model_name": opened.source.name}
+    return answered(opened, values, histogram=values, **drawn)
+
+
+@question(params=(OTHER,))
+def checkpoint_comparison(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
+    """Two checkpoints: tensors added, removed and resized, and how far the others moved."""
+    first, second = _two(opened, options)
+    return Answer(compare_checkpoints(first, second), _names(first, second))
+
+
+@question(figures=("changes",), params=(OTHER, SCALE))
+def changes(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
+    """How far each tensor moved from one checkpoint to another."""
+    answer = _with_common_tensors(opened, options)
+    compared, tensors = answer.result, answer.result.tensors
+    grid = tensor_grid([each.location for each in tensors], [each.relative_change for each in tensors])
+    drawn = {"change_grid": grid, "comparison": compared, "logarithmic": options.choice(SCALE) == SCALES[0]}
+    return answer.of(compared, **drawn)
+
+
+@question(figures=("change",), params=(OTHER, CHANGED))
+def tensor_change(opened: Opened, options: Options) -> Answer[ChangeHistograms]:
+    """One tensor in two checkpoints: its values in both, and their differences."""
+    answer, (first, second) = _with_common_tensors(opened, options), _two(opened, options)
+    compared = answer.result
+    by_name = {each.name: each for each in compared.tensors}
+    chosen = by_name[_tensor_name(options, CHANGED, list(by_name), most_changed(compared))]
+    values = change_histograms(tensor_slices(first)[chosen.name], tensor_slices(second)[chosen.second_name])
+    drawn = {"value_histograms": values, "tensor_change": chosen, "comparison": compared}
+    return answer.of(values, **drawn)
+
+
+@question(params=(OTHER,))
+def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
+    """What two models do with a text: cosines of their hidden states, divergence of their attention."""
+    other = _other(options)
+    rounding = COPIES.get(other, "")
+    both = (opened, opened if rounding else opened.other(other))
+    first, second = (each.tokens(options.text(), options.pair) for each in both)
+    require_same_ids(both[0].name, first, both[1].name, second)
+    run = both[0].trace(first)
+    second_run = trace(round_weights(opened.loaded, rounding), second) if rounding else both[1].trace(second)
+    measured = behaviour(run, second_run)
+    names = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
+    return Answer(measured, names, (measured.tokens.text, measured.tokens.pair), measured.notices)
+
+
+@question(figures=("cosines",), params=(OTHER,))
+def state_cosines(opened: Opened, options: Options) -> Answer[Behaviour]:
+    """Two models' hidden states of a text."""
+    answer = behaviours(opened, options)
+    if answer.result.cosines is None:
+        both = f"{answer.result.first!r} and {answer.result.second!r}"
+        raise TextError(f"The hidden states of {both} have no rows in common.")
+    return answer.of(answer.result, state_behaviour=answer.result)
+
+
+@question(figures=("divergences",), params=(OTHER,))
+def attention_divergences(opened: Opened, options: Options) -> Answer[Behaviour]:
+    """Two models' attention on a text."""
+    answer = behaviours(opened, options)
+    if answer.result.divergences is None:
+        both = f"{answer.result.first!r} and {answer.result.second!r}"
+        raise TextError(f"The attention of {both} has no heads in common.")
+    return answer.of(answer.result, attention_behaviour=answer.result)
+
+
+def _labels(options: Options) -> int | None:
+    return options.whole(LABELS.key, MAX_LABELS + 1, 0) or None
+
+
+def _checkpoint(opened: Opened) -> Checkpoint:
+    return open_checkpoint(opened.source, opened.settings)
+
+
+def _other(options: Options) -> str:
+    """Name of the other checkpoint.
+
+    Raises:
+        TextError: none was given.
+    """
+    if not options.get(OTHER.key):
+        raise TextError("This figure compares two checkpoints, and one came; give ", Named(OTHER.key), "=MODEL.")
+    return options.get(OTHER.key)
+
+
+def _two(opened: Opened, options: Options) -> tuple[Checkpoint, Checkpoint]:
+    """Both checkpoints; the second may be a copy of the first in fewer bits."""
+    first, other = _checkpoint(opened), _other(options)
+    rounding = COPIES.get(other)
+    return first, rounded_copy(first, rounding) if rounding else _checkpoint(opened.other(other))
+
+
+def _with_common_tensors(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
+    answer = checkpoint_comparison(opened, Options(values={OTHER.key: _other(options)}))
+    if not answer.result.tensors:
+        raise TextError(f"{opened.name!r} and {_other(options)!r} have no tensor of one name and shape.")
+    return answer
+
+
+def _names(first: Checkpoint, second: Checkpoint) -> tuple[tuple[str, str], ...]:
+    return tuple(dict.fromkeys((each.name, each.revision) for each in (first, second)))
+
+
+def _tensor_name(options: Options, param: Param, names: Sequence[str], default: str) -> str:
+    name = options.get(param.key, default)
+    if name not in names:
+        raise TextError(f"There is no tensor {escape_controls(name[:80])!r} here; give a name such as {default!r}.")
+    return name

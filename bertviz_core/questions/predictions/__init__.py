@@ -1,0 +1,1 @@
+"""Questions to a model's task head, and to probes fitted on labelled texts."""

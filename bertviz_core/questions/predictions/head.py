@@ -1,0 +1,175 @@
+"""What a model's task head says of texts: words, classes, tags, answers; for one text or for many at once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.predictions.answers import predicted_answers
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.lens import word_lens
+from bertviz_core.predictions.loading import HeadModel
+from bertviz_core.predictions.results import (
+    STRATEGIES,
+    AnswerPrediction,
+    ClassPrediction,
+    PseudoLikelihood,
+    Strategy,
+    TagPrediction,
+    TermLedger,
+    TermWeights,
+    WordLens,
+    WordPrediction,
+)
+from bertviz_core.predictions.surprise import pseudo_likelihood
+from bertviz_core.predictions.tags import entities, tag_predictions
+from bertviz_core.predictions.terms import term_ledger, term_weights
+from bertviz_core.predictions.words import predicted_words
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer
+from bertviz_core.text import escape_controls
+from bertviz_core.trace.results import Tokens
+
+Prediction = (
+    WordPrediction
+    | PseudoLikelihood
+    | WordLens
+    | TermWeights
+    | TermLedger
+    | ClassPrediction
+    | TagPrediction
+    | AnswerPrediction
+)
+"""What a head answers: one kind of result for each task, and for each view of a masked-LM head."""
+TextAndPair = tuple[str, str | None]
+"""A text, and the second text of the same input or None."""
+VIEWS = ("words", "surprise", "lens", "terms")
+VIEW = choice("view", VIEWS, "what a masked-LM head is asked for")
+TOP = Param("top", "whole", "words, terms or answers that are listed")
+MASK = Param("mask", "text", "positions that are masked, with commas between them")
+JOIN = Param("join", "choice", "how tagged tokens become entities, simple by default", STRATEGIES)
+FEW, MOST = 5, 10**9
+
+
+def predictions(opened: Opened, options: Options, texts: Sequence[TextAndPair]) -> list[Answer[Prediction]]:
+    """An answer for each text and its second text, in their order; classes and tags are computed in batches.
+
+    Each answer's `drawn` holds what is spelled of its result by the tokenizer: `spelled` words, `entities`.
+
+    Args:
+        opened: the model.
+        options: task, view, top, mask, join.
+        texts: what the head reads; for answers the question and its context.
+
+    Raises:
+        TextError: there is no such view, join, position or number, or a text has too many characters.
+        UnsupportedModelError: the view is of another head.
+    """
+    view, strategy = chosen_view(options), chosen_join(options)
+    head = fitting_head(opened, options)
+    top, masked = options.whole(TOP.key, MOST, FEW), positions(options)
+    if head.task == "question-answering":
+        return [_answers(opened, head, text, pair, top) for text, pair in texts]
+    read = [opened.tokens(text, pair) for text, pair in texts]
+    if head.task == "token-classification":
+        tagged = zip(tag_predictions(head, read), read, strict=True)
+        return [
+            _answer(opened, each, tokens, entities=entities(each, opened.tokenizer, strategy))
+            for each, tokens in tagged
+        ]
+    if head.task != "masked-lm":
+        return [_answer(opened, *each) for each in zip(class_predictions(head, read), read, strict=True)]
+    if view == "words":
+        return [_words(opened, head, tokens, masked, top) for tokens in read]
+    if view == "surprise":
+        return [_answer(opened, pseudo_likelihood(head, opened.tokenizer, tokens), tokens) for tokens in read]
+    if view == "lens":
+        return [_lens(opened, head, tokens, masked, top) for tokens in read]
+    return [_terms(opened, head, text, pair, top) for text, pair in texts]
+
+
+def fitting_head(opened: Opened, options: Options) -> HeadModel:
+    """The head of the task, which can be asked for the chosen view.
+
+    Raises:
+        UnsupportedModelError: the view is of another head.
+        BertvizError: the file has no such head.
+    """
+    view, head = chosen_view(options), opened.head(options.task)
+    if view != "words" and head.task != "masked-lm":
+        what = f" {view} asks for a masked-LM head; this one is for {head.task}."
+        raise UnsupportedModelError(Named(VIEW.key), what)
+    return head
+
+
+def positions(options: Options) -> list[int]:
+    """Positions to mask.
+
+    Raises:
+        TextError: they are no whole numbers with commas between them.
+    """
+    mask = options.get(MASK.key)
+    parts = [part.strip() for part in mask.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts):
+        what = f" {escape_controls(mask[:40])!r} is no list of positions; write such as 3,5."
+        raise TextError(Named(MASK.key), what)
+    return [int(part) for part in parts]
+
+
+def chosen_view(options: Options) -> str:
+    """What a masked-LM head is asked for."""
+    view = options.get(VIEW.key, VIEWS[0])
+    if view not in VIEWS:
+        raise _unknown(VIEW, view)
+    return view
+
+
+def chosen_join(options: Options) -> Strategy:
+    """How tagged tokens become entities."""
+    given = options.get(JOIN.key, "simple")
+    strategy = next((name for name in STRATEGIES if name == given), None)
+    if strategy is None:
+        raise _unknown(JOIN, given)
+    return strategy
+
+
+def _unknown(param: Param, value: str) -> TextError:
+    what = f" {escape_controls(value[:20])!r}; choose {', '.join(param.options)}."
+    return TextError("There is no ", Named(param.key), what)
+
+
+def _answer(opened: Opened, result: Prediction, tokens: Tokens, **drawn: object) -> Answer[Prediction]:
+    """An answer to one text."""
+    notices: tuple[str, ...] = getattr(result, "notices", ())
+    models = ((opened.source.name, opened.source.revision),)
+    return Answer(result, models, (tokens.text, tokens.pair), notices, drawn)
+
+
+def _words(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int], top: int) -> Answer[Prediction]:
+    words = predicted_words(head, opened.tokenizer, tokens, masked, top)
+    return _answer(opened, words, tokens, spelled=[opened.tokenizer.spelled(ids) for ids in words.top_ids.tolist()])
+
+
+def _lens(opened: Opened, head: HeadModel, tokens: Tokens, masked: Sequence[int], top: int) -> Answer[Prediction]:
+    lens = word_lens(head, opened.tokenizer, tokens, masked, top)
+    spelled = [[opened.tokenizer.spelled(ids) for ids in layer] for layer in lens.top_ids.tolist()]
+    return _answer(opened, lens, tokens, spelled=spelled)
+
+
+def _terms(opened: Opened, head: HeadModel, text: str, pair: str | None, top: int) -> Answer[Prediction]:
+    first = term_weights(head, opened.tokens(text, None))
+    drawn: dict[str, Any] = {"spelled": opened.tokenizer.spelled(first.ids[:top].tolist())}
+    if pair is None:
+        return _answer(opened, first, first.tokens, **drawn)
+    second = term_weights(head, opened.tokens(pair, None))
+    ledger = term_ledger(first, second)
+    drawn |= {"first": first, "second": second, "pair_spelled": opened.tokenizer.spelled(second.ids[:top].tolist())}
+    drawn["shared_spelled"] = opened.tokenizer.spelled(ledger.ids[:top].tolist())
+    models, texts = ((opened.source.name, opened.source.revision),), (first.tokens.text, second.tokens.text)
+    return Answer(ledger, models, texts, (*first.notices, *second.notices), drawn)
+
+
+def _answers(opened: Opened, head: HeadModel, text: str, pair: str | None, top: int) -> Answer[Prediction]:
+    prediction = predicted_answers(head, opened.tokenizer, text, pair or "", top)
+    models, texts = ((opened.source.name, opened.source.revision),), (prediction.question, prediction.context)
+    return Answer(prediction, models, texts, prediction.notices)

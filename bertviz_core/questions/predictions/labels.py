@@ -1,0 +1,119 @@
+"""What a classifier, a tagger or a reader of questions says of a text, and of its edited version."""
+
+from typing import TypeVar
+
+from bertviz_core.figures.predictions.classes import ORDERS, ClassOrder
+from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS, predicted_answers
+from bertviz_core.predictions.classes import class_predictions
+from bertviz_core.predictions.results import STRATEGIES, AnswerPrediction, ClassPrediction, Strategy, TagPrediction
+from bertviz_core.predictions.tags import entities, tag_predictions
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_texts, edited_tokens, tokens
+from bertviz_core.trace.results import Tokens
+
+T = TypeVar("T")
+LONGEST_ANSWER = 100
+"""Most tokens of an answer that can be chosen."""
+JOINS: tuple[Strategy, ...] = ("simple", *(each for each in STRATEGIES if each != "simple"))
+ORDER = choice("order", ORDERS, "whether the greatest class stands first")
+JOINED = choice("joined", JOINS, "how tagged tokens become entities")
+LONGEST = Param("longest", "whole", "most tokens of an answer")
+WINDOW = Param("window", "whole", "part of a long context, from 1, that of the best answer by default")
+
+
+@question(figures=("classes",), params=(ORDER,))
+def classes(opened: Opened, options: Options) -> Answer[ClassPrediction]:
+    """The classes of a text or pair."""
+    answer = _classes(opened, options, tokens(opened, options))
+    order: ClassOrder = options.choice(ORDER, ORDERS)
+    return answer.of(answer.result, class_prediction=answer.result, class_order=order)
+
+
+@question(figures=("next-sentence",))
+def next_sentence(opened: Opened, options: Options) -> Answer[ClassPrediction]:
+    """Whether the second text follows the first."""
+    answer = _classes(opened, options, tokens(opened, options))
+    return answer.of(answer.result, class_prediction=answer.result)
+
+
+@question(figures=("classes-change",), params=(EDITED, EDITED_PAIR))
+def classes_change(opened: Opened, options: Options) -> Answer[tuple[ClassPrediction, ClassPrediction]]:
+    """The classes before and after an edit."""
+    first = _classes(opened, options, tokens(opened, options))
+    second = _classes(opened, options, edited_tokens(opened, options))
+    both = _both(first, second)
+    return both.of(both.result, class_prediction=first.result, edited_classes=second.result)
+
+
+@question(figures=("tags",), params=(JOINED,))
+def tags(opened: Opened, options: Options) -> Answer[TagPrediction]:
+    """The tags of a text, and its entities."""
+    answer, strategy = _tags(opened, options, tokens(opened, options)), options.choice(JOINED, JOINS)
+    listed = entities(answer.result, opened.tokenizer, strategy)
+    return answer.of(answer.result, tag_prediction=answer.result, tag_entities=listed, tag_strategy=strategy)
+
+
+@question(figures=("tags-change",), params=(JOINED, EDITED, EDITED_PAIR))
+def tags_change(opened: Opened, options: Options) -> Answer[tuple[TagPrediction, TagPrediction]]:
+    """The entities before and after an edit."""
+    strategy = options.choice(JOINED, JOINS)
+    first = _tags(opened, options, tokens(opened, options))
+    second = _tags(opened, options, edited_tokens(opened, options))
+    listed, edited = (entities(each.result, opened.tokenizer, strategy) for each in (first, second))
+    both, drawn = _both(first, second), {"tag_prediction": first.result, "edited_tags": second.result}
+    return both.of(both.result, tag_entities=listed, edited_entities=edited, **drawn)
+
+
+@question(figures=("answers",), params=(LONGEST,))
+def answers(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
+    """The answers to the question, which is the text, in the context, which is its pair."""
+    answer = _answers(opened, options, options.text(), options.pair)
+    return answer.of(answer.result, answer_prediction=answer.result)
+
+
+@question(figures=("answer-map",), params=(LONGEST, WINDOW))
+def answer_map(opened: Opened, options: Options) -> Answer[AnswerPrediction]:
+    """All spans of a part of the context, start by end."""
+    answer = answers(opened, options)
+    best, count = answer.result.answers[0].window, len(answer.result.windows)
+    window = max(options.whole(WINDOW.key, count + 1, best + 1) - 1, 0)
+    drawn = {"answer_window": window, "longest_answer": _longest(options)}
+    return answer.of(answer.result, answer_prediction=answer.result, **drawn)
+
+
+@question(figures=("answers-change",), params=(LONGEST, EDITED, EDITED_PAIR))
+def answers_change(opened: Opened, options: Options) -> Answer[tuple[AnswerPrediction, AnswerPrediction]]:
+    """The answers before and after an edit."""
+    first = _answers(opened, options, options.text(), options.pair)
+    second = _answers(opened, options, *edited_texts(options))
+    both = _both(first, second)
+    return both.of(both.result, answer_prediction=first.result, edited_answers=second.result)
+
+
+def _classes(opened: Opened, options: Options, read: Answer[Tokens]) -> Answer[ClassPrediction]:
+    (prediction,) = class_predictions(opened.head(options.task), [read.result])
+    return read.of(prediction, prediction.notices)
+
+
+def _tags(opened: Opened, options: Options, read: Answer[Tokens]) -> Answer[TagPrediction]:
+    (prediction,) = tag_predictions(opened.head(options.task), [read.result])
+    return read.of(prediction, prediction.notices)
+
+
+def _answers(opened: Opened, options: Options, text: str, context: str | None) -> Answer[AnswerPrediction]:
+    head, longest = opened.head(options.task), _longest(options)
+    prediction = predicted_answers(head, opened.tokenizer, text, context or "", max_answer_tokens=longest)
+    texts = (prediction.question, prediction.context)
+    return Answer(prediction, ((opened.source.name, opened.source.revision),), texts, prediction.notices)
+
+
+def _longest(options: Options) -> int:
+    return options.whole(LONGEST.key, LONGEST_ANSWER + 1, MAX_ANSWER_TOKENS) or 1
+
+
+def _both(first: Answer[T], second: Answer[T]) -> Answer[tuple[T, T]]:
+    """Two answers about one model as one."""
+    notices = tuple(dict.fromkeys((*first.notices, *second.notices)))
+    return Answer((first.result, second.result), first.models, (*first.texts, *second.texts), notices)

@@ -1,0 +1,50 @@
+"""A report of an opened model: chosen figures of it and of a text in one HTML file that opens without a network."""
+
+from collections.abc import Sequence
+
+from bertviz_core.errors import Progress
+from bertviz_core.figures.base.style import Theme
+from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.report.page import report_page
+from bertviz_core.questions.report.sections import MANY_RUNS, REPORTED, USUAL, known_figures, report_of
+
+__all__ = ["USUAL", "report_figures", "report_file"]
+
+
+def report_figures(quick: bool) -> dict[str, str]:
+    """Name of each figure that a report may hold -> what it shows; those that it usually holds come first.
+
+    Args:
+        quick: whether those are left out that take more than one run of the model.
+    """
+    named = {each: all_figures()[each].description.partition(" (")[0] for each in REPORTED}
+    return {each: shows for each, shows in named.items() if not (quick and each in MANY_RUNS)}
+
+
+def report_file(
+    opened: Opened,
+    text: str,
+    pair: str | None,
+    figures: Sequence[str],
+    theme: Theme,
+    tell: Progress | None = None,
+) -> bytes:
+    """The report as an HTML file.
+
+    Args:
+        opened: the model.
+        text: what it reads; "" for a report on the model alone.
+        pair: a second text of the same input.
+        figures: by their names, in this order.
+        theme: colours, and the width for which figures are drawn.
+        tell: called with figures drawn and their number.
+
+    Raises:
+        BertvizError: there is no such figure, or none of them can be drawn.
+    """
+    options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
+    return report_page(report_of(opened, options, known_figures(figures), theme, tell), theme).encode(
+        "utf-8", "replace"
+    )

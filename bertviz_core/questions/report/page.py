@@ -1,0 +1,86 @@
+"""A report as one HTML file: nothing in it asks a network for anything, and nothing that a user wrote is a tag."""
+
+import html
+
+from plotly.offline import get_plotlyjs
+
+from bertviz_core.figures.base.caption import spelled
+from bertviz_core.figures.base.export import description, font_face
+from bertviz_core.figures.base.style import FONT, Theme
+from bertviz_core.questions.report.sections import Report, ReportSection
+
+# In a narrower window a figure is moved sideways in its place: drawn smaller, its words would lie on each other.
+STYLE = """
+html{{scroll-behavior:smooth}} body{{background:{paper};color:{text};font-family:{font};line-height:1.5;margin:0 auto;
+max-width:{width}px;padding:1.5rem}}
+h1{{font-size:1.75rem;margin:0 0 .25rem}} h2{{font-size:1.25rem;margin:2rem 0 .5rem}} section{{margin-top:3rem}}
+section h2{{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:inset(50%)}}
+a{{color:inherit}} p,figcaption,dt,summary{{color:{muted}}}
+dl{{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:1rem 0}}
+dd{{margin:0;overflow-wrap:anywhere}} figure{{margin:0;break-inside:avoid}}
+.drawing{{overflow-x:auto}} .drawing>div{{min-width:{narrowest}px}}
+code{{font-size:.85rem;overflow-wrap:anywhere;white-space:pre-wrap}}
+@media (max-width:500px){{body{{padding:1rem}}dl{{grid-template-columns:1fr;gap:0}}dd{{margin-bottom:.5rem}}}}
+@media print{{nav,details{{display:none}}.drawing{{overflow:visible;zoom:.68}}}}
+"""
+
+
+def report_page(report: Report, theme: Theme) -> str:
+    """The file: facts, contents, and each figure with its caption and the command that draws it.
+
+    Args:
+        report: facts and figures, drawn in this theme.
+        theme: colours and typeface; for print the figures stand still.
+    """
+    style = STYLE.format(
+        paper=theme.paper,
+        text=theme.text,
+        muted=theme.muted,
+        font=FONT,
+        width=theme.pixels + 40,
+        narrowest=theme.pixels,
+    )
+    title = f"{_text(report.model)}: a report"
+    facts = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts.items())
+    named = f" — {report.model}"  # behind most titles, and said above
+    contents = "".join(
+        f'<li><a href="#{each.name}">{_text(each.title.removesuffix(named))}</a></li>' for each in report.sections
+    )
+    sections = "".join(_section(each, theme) for each in report.sections)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{font_face()}{style}</style><script>{get_plotlyjs()}</script></head>\n"
+        f"<body><header><h1>{title}</h1><p>What is in this model, and what it does with a text.</p>"
+        f"<dl>{facts}</dl>{_notices(report)}</header><nav><h2>Contents</h2><ol>{contents}</ol></nav>"
+        f"<main>{sections}</main>{_left_out(report)}</body></html>\n"
+    )
+
+
+def _section(section: ReportSection, theme: Theme) -> str:
+    config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
+    config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
+    drawing = section.figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
+    label = html.escape(description(section.alt, section.caption))
+    return (
+        f'<section id="{section.name}"><h2>{_text(section.title)}</h2>'
+        f'<figure><div class="drawing" role="img" aria-label="{label}">{drawing}</div>'
+        f"<figcaption>{html.escape(section.caption.line)}</figcaption></figure>"
+        f"<details><summary>The command that draws it</summary><code>{_text(section.command)}</code></details>"
+        "</section>"
+    )
+
+
+def _notices(report: Report) -> str:
+    return "".join(f"<p>{_text(each)}</p>" for each in report.notices)
+
+
+def _left_out(report: Report) -> str:
+    if not report.left_out:
+        return ""
+    rows = "".join(f"<dt>{_text(', '.join(names))}</dt><dd>{_text(why)}</dd>" for why, names in report.left_out.items())
+    return f"<footer><h2>Not in this report</h2><dl>{rows}</dl></footer>"
+
+
+def _text(words: str) -> str:
+    return html.escape(spelled(words))

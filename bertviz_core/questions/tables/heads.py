@@ -1,0 +1,85 @@
+"""A layer's heads, and similarities of sentences, as JSON objects and as text."""
+
+from typing import Any
+
+import numpy as np
+
+from bertviz_core.heads.results import BLOCKS, HeadProjections
+from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.sentences.results import SentenceVectors
+
+
+def heads_json(projections: HeadProjections, weights: bool) -> dict[str, Any]:
+    """A layer's heads as the JSON object of the command: per block a norm for each head, or its numbers."""
+    blocks: dict[str, Any] = {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)}
+    if weights:
+        blocks = {block: np.ascontiguousarray(projections.blocks(block)) for block in BLOCKS}
+        blocks |= {f"{block}_bias": projections.bias(block) for block in BLOCKS}
+    return {
+        "model": projections.model,
+        "layer": projections.layer,
+        "shared_with": projections.shared_with,
+        "num_heads": projections.num_heads,
+        "num_key_value_heads": len(projections.key),
+        "head_dim": projections.head_dim,
+        "shapes": {block: projections.blocks(block).shape for block in BLOCKS},
+        "stored": {
+            block: {"name": stored.name, "shape": stored.shape, "form": stored.form}
+            for block, stored in projections.stored.items()
+        },
+        "norms": {block: projections.norms[:, index].tolist() for index, block in enumerate(BLOCKS)},
+        **blocks,
+    }
+
+
+def heads_lines(projections: HeadProjections, weights: bool) -> list[str]:
+    """A layer's heads as tables: shapes and names, norms, and on request the numbers."""
+    stored = [
+        (block, matrix.name, str(matrix.shape), matrix.form, str(projections.blocks(block).shape))
+        for block, matrix in projections.stored.items()
+    ]
+    norms = [(str(head), *(f"{norm:.4f}" for norm in row)) for head, row in enumerate(projections.norms.tolist())]
+    lines = [
+        f"{projections.model}: layer {projections.layer}, {projections.num_heads} heads of {projections.head_dim}",
+        "",
+        *aligned([("matrix", "parameter", "shape", "read", "heads"), *stored], "lllll"),
+        "",
+        "Frobenius norm of each head's block",
+        *aligned([("head", *BLOCKS), *norms], "rrrrr"),
+    ]
+    for block in BLOCKS if weights else ():
+        for head, rows in enumerate(projections.blocks(block)):
+            lines += ["", f"{block}, head {head}, {rows.shape}"]
+            lines += [" ".join(f"{value:.6f}" for value in row) for row in rows.tolist()]
+    return lines
+
+
+def similarity_json(vectors: SentenceVectors, matrix: np.ndarray) -> dict[str, Any]:
+    """Similarities as the JSON object of the `similarity` command."""
+    return {
+        "model": vectors.model,
+        "sentences": vectors.sentences,
+        "similarity": matrix,
+        "pooling": vectors.pooling,
+        "layer": vectors.layer,
+        "normalized": vectors.normalized,
+        "prompt": vectors.prompt,
+        "dimensions": vectors.dimensions,
+        "tokens": vectors.token_counts,
+        "notices": vectors.notices,
+    }
+
+
+def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
+    """Similarities as a table, the columns by number."""
+    numbers = [str(index) for index in range(len(matrix))]
+    rows = [
+        (number, printable_token(text), *(f"{value:.4f}" for value in row.tolist()))
+        for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
+    ]
+    return [
+        f"{vectors.model}: cosine of sentence vectors ({vectors.pooling} of layer {vectors.layer}, "
+        f"{vectors.dimensions} dimensions)",
+        "",
+        *aligned([("", "sentence", *numbers), *rows], "rl" + "r" * len(numbers)),
+    ]

@@ -1,0 +1,285 @@
+"""What a task head answers, as JSON object, as table of a terminal and as data frame, by the kind of its result."""
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bertviz_core.predictions.results import (
+    AnswerPrediction,
+    ClassPrediction,
+    PseudoLikelihood,
+    TagPrediction,
+    TermLedger,
+    TermWeights,
+    WordLens,
+    WordPrediction,
+)
+from bertviz_core.questions.question import Answer
+from bertviz_core.questions.tables.lines import aligned, printable_token
+from bertviz_core.text import escape_controls
+
+Rows = tuple[list[tuple[str, ...]], str]
+"""The rows of a table, the heading first, and how its columns are aligned."""
+
+
+def prediction_json(answer: Answer[Any]) -> dict[str, Any]:
+    """The answer to one text as a JSON object, without the notices."""
+    return _json(answer.result, answer)
+
+
+def prediction_lines(about: dict[str, Any], answers: Sequence[Answer[Any]]) -> list[str]:
+    """Which head was asked (model, model_class, task), and a table for each text."""
+    lines = [f"{about['model']}: {about['model_class']}, {about['task']}"]
+    for answer in answers:
+        shown = prediction_json(answer)
+        if len(answers) > 1:
+            lines += ["", printable_token(shown["text"])]
+        lines += ["", *aligned(*_rows(answer.result, answer))]
+        lines += [f"{name} {shown[name]:.4f}" for name in ("mean", "perplexity", "score") if name in shown]
+    return lines
+
+
+def prediction_frame(answer: Answer[Any]) -> pd.DataFrame:
+    """A row for each class, entity, answer, term, or position with its best word; columns as in the JSON."""
+    shown = prediction_json(answer)
+    frames: dict[type, Callable[[], pd.DataFrame]] = {
+        WordPrediction: lambda: _word_frame(shown),
+        PseudoLikelihood: lambda: pd.DataFrame({"token": shown["tokens"], "surprise": shown["surprise"]}),
+        WordLens: lambda: _lens_frame(shown),
+        TermWeights: lambda: pd.DataFrame(shown["terms"]),
+        TermLedger: lambda: pd.DataFrame(shown["shares"]),
+        TagPrediction: lambda: pd.DataFrame(shown["entities"]),
+        AnswerPrediction: lambda: pd.DataFrame(shown["answers"]),
+        ClassPrediction: lambda: _class_frame(shown),
+    }
+    return frames[type(answer.result)]()
+
+
+@singledispatch
+def _json(result: Any, answer: Answer[Any]) -> dict[str, Any]:
+    raise TypeError(f"{type(result).__name__} is no answer of a head")
+
+
+@singledispatch
+def _rows(result: Any, answer: Answer[Any]) -> Rows:
+    raise TypeError(f"{type(result).__name__} is no answer of a head")
+
+
+@_json.register
+def _(result: WordPrediction, answer: Answer[Any]) -> dict[str, Any]:
+    return {
+        "text": result.tokens.text,
+        "tokens": result.tokens.tokens,
+        "positions": [_word_position(result, answer.drawn["spelled"], place) for place in range(len(result.tokens))],
+    }
+
+
+def _word_position(words: WordPrediction, spelled: Any, position: int) -> dict[str, Any]:
+    typed, logs = words.typed[position], words.top_log_probability[position]
+    return {
+        "position": position,
+        "token": words.tokens.tokens[position],
+        "masked": bool(words.masked[position]),
+        "log_probability": None if typed else float(words.log_probability[position]),
+        "rank": None if typed else int(words.rank[position]),
+        "top": [
+            {
+                "token": spelled[position][place],
+                "id": int(words.top_ids[position, place]),
+                "probability": float(np.exp(logs[place])),
+                "log_probability": float(logs[place]),
+                "logit": float(words.top_logits[position, place]),
+            }
+            for place in range(words.top_ids.shape[1])
+        ],
+    }
+
+
+@_rows.register
+def _(result: WordPrediction, answer: Answer[Any]) -> Rows:
+    rows = []
+    for place in prediction_json(answer)["positions"]:
+        known = place["rank"] is not None
+        masked = " (masked)" if place["masked"] and known else ""
+        best = ", ".join(f"{printable_token(each['token'])} {each['probability']:.3f}" for each in place["top"])
+        rank = f"{place['rank']:,}" if known else ""
+        probability = f"{np.exp(place['log_probability']):.3f}" if known else ""
+        rows.append((str(place["position"]), f"{printable_token(place['token'])}{masked}", rank, probability, best))
+    return [("position", "token", "rank", "p", "best words"), *rows], "rlrrl"
+
+
+def _word_frame(shown: dict[str, Any]) -> pd.DataFrame:
+    rows = [{**row, **{f"top_{name}": value for name, value in row["top"][0].items()}} for row in shown["positions"]]
+    return pd.DataFrame(rows).drop(columns="top").set_index("position")
+
+
+@_json.register
+def _(result: PseudoLikelihood, answer: Answer[Any]) -> dict[str, Any]:
+    return {
+        "text": result.tokens.text,
+        "tokens": result.tokens.tokens,
+        "surprise": result.surprise,
+        "mean": result.mean,
+        "perplexity": result.perplexity,
+    }
+
+
+@_rows.register
+def _(result: PseudoLikelihood, answer: Answer[Any]) -> Rows:
+    pairs = zip(result.tokens.tokens, result.surprise.tolist(), strict=True)
+    rows = [(printable_token(token), "" if np.isnan(nats) else f"{nats:.4f}") for token, nats in pairs]
+    return [("token", "nats"), *rows], "lr"
+
+
+@_json.register
+def _(result: WordLens, answer: Answer[Any]) -> dict[str, Any]:
+    return {
+        "text": result.tokens.text,
+        "tokens": result.tokens.tokens,
+        "top": answer.drawn["spelled"],
+        "probabilities": np.exp(result.top_log_probability),
+        "log_probability": result.log_probability,
+        "rank": result.rank,
+        "entropy": result.entropy,
+        "divergence": result.divergence,
+    }
+
+
+@_rows.register
+def _(result: WordLens, answer: Answer[Any]) -> Rows:
+    shown = prediction_json(answer)
+    rows = [
+        (printable_token(token), *(printable_token(layer[place][0]) for layer in shown["top"]))
+        for place, token in enumerate(shown["tokens"])
+    ]
+    heading = ("token", *(f"layer {layer}" for layer in range(len(shown["top"]))))
+    return [heading, *rows], "l" * len(heading)
+
+
+def _lens_frame(shown: dict[str, Any]) -> pd.DataFrame:
+    words = [[cell[0] for cell in layer] for layer in shown["top"]]
+    return pd.DataFrame(words, columns=shown["tokens"]).rename_axis("layer")
+
+
+@_json.register
+def _(result: TermWeights, answer: Answer[Any]) -> dict[str, Any]:
+    terms = _terms(result, answer.drawn["spelled"])
+    return {"text": result.tokens.text, "tokens": result.tokens.tokens, "terms": terms}
+
+
+def _terms(weights: TermWeights, words: Any) -> list[dict[str, Any]]:
+    return [
+        {"word": word, "weight": float(weight), "position": int(position)}
+        for word, weight, position in zip(words, weights.weights, weights.positions, strict=False)
+    ]
+
+
+@_rows.register
+def _(result: TermWeights, answer: Answer[Any]) -> Rows:
+    shown = prediction_json(answer)
+    rows = [(each["word"], shown["tokens"][each["position"]], f"{each['weight']:.4f}") for each in shown["terms"]]
+    return [("word", "from", "weight"), *rows], "llr"
+
+
+@_json.register
+def _(result: TermLedger, answer: Answer[Any]) -> dict[str, Any]:
+    first, second = answer.drawn["first"], answer.drawn["second"]
+    words = answer.drawn["shared_spelled"]
+    rows = zip(words, result.first_positions, result.second_positions, result.shares, strict=False)
+    return {
+        **_json(first, answer),
+        "pair_tokens": second.tokens.tokens,
+        "pair_terms": _terms(second, answer.drawn["pair_spelled"]),
+        "score": result.score,
+        "shares": [
+            {"word": word, "first": int(one), "second": int(other), "share": float(share)}
+            for word, one, other, share in rows
+        ],
+    }
+
+
+@_rows.register
+def _(result: TermLedger, answer: Answer[Any]) -> Rows:
+    shown = prediction_json(answer)
+    rows = [
+        (each["word"], shown["tokens"][each["first"]], shown["pair_tokens"][each["second"]], f"{each['share']:.4f}")
+        for each in shown["shares"]
+    ]
+    return [("word", "from", "and from", "share"), *rows], "lllr"
+
+
+@_json.register
+def _(result: TagPrediction, answer: Answer[Any]) -> dict[str, Any]:
+    names = ("label", "start", "end", "text", "score")
+    entities: Any = answer.drawn["entities"]
+    return {
+        "text": result.tokens.text,
+        "tokens": result.tokens.tokens,
+        "labels": result.labels,
+        "logits": result.logits,
+        "entities": [{name: getattr(each, name) for name in names} for each in entities],
+    }
+
+
+@_rows.register
+def _(result: TagPrediction, answer: Answer[Any]) -> Rows:
+    return _spans(prediction_json(answer)["entities"])
+
+
+@_json.register
+def _(result: AnswerPrediction, answer: Answer[Any]) -> dict[str, Any]:
+    names, best = ("text", "start", "end", "score", "logit"), result.windows[result.answers[0].window]
+    return {
+        "text": result.question,
+        "answers": [{name: getattr(each, name) for name in names} for each in result.answers],
+        "null_logit": result.null_logit,
+        "windows": len(result.windows),
+        "tokens": best.tokens,
+        "start_logits": best.start_logits,
+        "end_logits": best.end_logits,
+    }
+
+
+@_rows.register
+def _(result: AnswerPrediction, answer: Answer[Any]) -> Rows:
+    return _spans(prediction_json(answer)["answers"])
+
+
+def _spans(spans: Sequence[dict[str, Any]]) -> Rows:
+    rows = [
+        (
+            each.get("label", "answer"),
+            f"{each['start']}:{each['end']}",
+            f"{each['score']:.3f}",
+            escape_controls(each["text"]),
+        )
+        for each in spans
+    ]
+    return [("label", "characters", "score", "text"), *rows], "lrrl"
+
+
+@_json.register
+def _(result: ClassPrediction, answer: Answer[Any]) -> dict[str, Any]:
+    return {
+        "text": result.tokens.text,
+        "labels": result.labels,
+        "logits": result.logits,
+        "scoring": result.scoring,
+        "probabilities": result.probabilities,
+    }
+
+
+@_rows.register
+def _(result: ClassPrediction, answer: Answer[Any]) -> Rows:
+    scores = result.logits if result.probabilities is None else result.probabilities
+    name = "value" if result.probabilities is None else "probability"
+    rows = [(printable_token(label), f"{value:.4f}") for label, value in zip(result.labels, scores, strict=True)]
+    return [("label", name), *rows], "lr"
+
+
+def _class_frame(shown: dict[str, Any]) -> pd.DataFrame:
+    columns = {name: shown[name] for name in ("logits", "probabilities") if shown[name] is not None}
+    return pd.DataFrame(columns, index=pd.Index(shown["labels"], name="label"), dtype=np.float32)

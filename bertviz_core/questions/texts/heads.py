@@ -1,0 +1,70 @@
+"""A layer's heads: their matrices, norms, both ways of multiplying, and one cell of attention by hand."""
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.figures.heads.weight_matrix import CUTS
+from bertviz_core.heads.fused_products import compare_fused_and_per_head
+from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, FusedVsPerHead, HeadProjections
+from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
+from bertviz_core.heads.weights import block_norms, head_projections
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.trace.tokenization import longest_piece
+
+MULTIPLIED: tuple[Block, ...] = ("query", "key", "value")
+LAYER = Param("layer", "layer", "the layer, counted from 0")
+HEAD = Param("head", "head", "a head of the layer, counted from 0")
+MATRIX = choice("matrix", BLOCKS, "one of the four projections")
+CUT = choice("cut", tuple(CUTS), "how the matrix is drawn")
+PRODUCT = choice("product", MULTIPLIED, "the projection that is computed both ways")
+QUERY = Param("query", "position", "position of the query, the longest token by default")
+KEY = Param("key", "position", "position of the key, the one before the query by default")
+
+
+@question(figures=("matrix",), params=(LAYER, HEAD, MATRIX, CUT))
+def head_matrices(opened: Opened, options: Options) -> Answer[HeadProjections]:
+    """The query, key, value and output matrices of a layer, cut into heads."""
+    layer = _layer(opened, options)
+    projections = head_projections(opened.loaded, layer)
+    head = options.numbered("head", projections.num_heads, 0, opened.name)
+    drawn = {"layer": layer, "head": head, "block": options.choice(MATRIX), "cut": CUTS[options.choice(CUT)]}
+    return answered(opened, projections, opened.loaded.notices, projections=projections, **drawn)
+
+
+@question(figures=("heads",))
+def head_norms(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "layers heads blocks"]]:
+    """Norms of the heads' blocks of all layers."""
+    norms = block_norms(opened.loaded)
+    return answered(opened, norms, opened.loaded.notices, head_norms=norms, model_name=opened.source.name)
+
+
+@question(figures=("products",), params=(LAYER, PRODUCT))
+def products(opened: Opened, options: Options) -> Answer[FusedVsPerHead]:
+    """One product that is cut beside one product per head."""
+    read, layer = tokens(opened, options), _layer(opened, options)
+    multiplied: Block = options.choice(PRODUCT, MULTIPLIED)
+    compared = compare_fused_and_per_head(opened.loaded, read.result, layer, multiplied)
+    drawn = {"tokens": read.result, "layer": layer, "multiplied": multiplied, "model_name": opened.source.name}
+    return read.of(compared, opened.loaded.notices, products=compared, **drawn)
+
+
+@question(figures=("cell", "mix"), params=(LAYER, HEAD, QUERY, KEY))
+def cell(opened: Opened, options: Options) -> Answer[CellBreakdown]:
+    """One cell of attention, from two vectors to a weight, and the output of its head."""
+    made = run(opened, options)
+    layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
+    parts = layer_heads(opened.loaded, made.result, layer)
+    head = options.numbered("head", parts.projections.num_heads, 0, opened.name)
+    count, longest = len(made.result.tokens), longest_piece(made.result.tokens)
+    query = options.whole(QUERY.key, count, longest)
+    key = options.whole(KEY.key, count, max(longest - 1, 0))
+    broken_down = break_down_cell(opened.loaded, made.result, layer, head, query, key, parts)
+    return made.of(broken_down, cell=broken_down, trace=made.result)
+
+
+def _layer(opened: Opened, options: Options) -> int:
+    return options.numbered("layer", opened.loaded.num_hidden_layers, 0, opened.name)

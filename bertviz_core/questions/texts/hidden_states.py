@@ -1,0 +1,166 @@
+"""What a run of a model on a text makes of its tokens: hidden states of every layer, the input's parts, the pooler."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.figures.hidden_states.heatmaps import BEFORE, CHANGE, INPUT, LENGTH
+from bertviz_core.figures.hidden_states.lines import embedding_lengths
+from bertviz_core.hidden_states.embeddings import embedding_sum
+from bertviz_core.hidden_states.embeddings import pooler_check as checked_pooler
+from bertviz_core.hidden_states.geometry import (
+    change_by_layer,
+    compare_word,
+    cosine_to_embedding,
+    cosine_to_previous,
+    first_tokens,
+    norms,
+)
+from bertviz_core.hidden_states.geometry import token_cosines as cosines_of
+from bertviz_core.hidden_states.geometry import token_paths as paths_of
+from bertviz_core.hidden_states.results import PoolerCheck, TokenPaths, WordComparison
+from bertviz_core.hidden_states.words import occurrences
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.text import escape_controls
+from bertviz_core.trace.results import Trace
+
+SHOWN_TOKENS, MOST_PATHS = 64, 16
+"""Tokens that the page draws of a long text, until its reader asks for others; most paths in one figure."""
+WINDOW, NARROW = 64, 32
+"""Dimensions that are drawn, of a wide and of a narrow model."""
+MEASURES = {"length": LENGTH, "change": CHANGE, "before": BEFORE, "input": INPUT}
+COMPUTED = {LENGTH: norms, CHANGE: change_by_layer, BEFORE: cosine_to_previous, INPUT: cosine_to_embedding}
+STATE = Param("layer", "layer", "entry of the hidden states, the last by default")
+FIRST = Param("first", "whole", "first dimension that is drawn")
+WIDTH = Param("window", "whole", "dimensions that are drawn")
+MEASURE = choice("map", tuple(MEASURES), "the number of each token and layer")
+TOKENS = Param("tokens", "span", "tokens that are drawn, FIRST:LAST")
+PICKED = Param("picked", "text", "positions of the tokens whose paths are drawn, with dots between them")
+WORD = Param("word", "text", "a word that is in both texts")
+
+
+@question()
+def run(opened: Opened, options: Options) -> Answer[Trace]:
+    """One run of a model on a text, or on a pair."""
+    read = tokens(opened, options)
+    made = opened.trace(read.result)
+    return read.of(made, made.notices)
+
+
+@question(figures=("hidden",), params=(STATE, FIRST, WIDTH))
+def hidden_states(opened: Opened, options: Options) -> Answer[Trace]:
+    """The hidden states of one entry, a vector per token."""
+    made = run(opened, options)
+    size: int = made.result.hidden_states.shape[-1]
+    first = options.whole(FIRST.key, 10**9, 0)
+    if first >= size:
+        what = f"There is no dimension {first} in {opened.name!r}; give "
+        raise TextError(what, Named(FIRST.key), f" 0 to {size - 1}.")
+    usual = next((width for width in (WINDOW, NARROW) if width < size), size)
+    window = min(options.whole(WIDTH.key, 10**9, 0) or usual, size - first)
+    drawn = {"trace": made.result, "state": _entry(opened, options, made.result)}
+    return made.of(made.result, first_dimension=first, window=window, **drawn)
+
+
+@question(figures=("norms",), params=(MEASURE,))
+def token_measures(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "rows seq"]]:
+    """One number per token and layer."""
+    made, given = run(opened, options), options.get(MEASURE.key, "length")
+    if given not in MEASURES:
+        what = f" {escape_controls(given[:20])!r}; choose {', '.join(MEASURES)}."
+        raise TextError("There is no ", Named(MEASURE.key), what)
+    measure = MEASURES[given]
+    numbers = COMPUTED[measure](made.result.hidden_states)
+    return made.of(numbers, token_measures=numbers, trace=made.result, measure=measure)
+
+
+@question(figures=("similarity",), params=(STATE, TOKENS))
+def token_cosines(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "states seq seq"]]:
+    """Every token drawn against every other, at every entry."""
+    made = run(opened, options)
+    part = options.span(TOKENS.key, len(made.result.tokens), SHOWN_TOKENS)
+    cosines = cosines_of(made.result.hidden_states[:, slice(*part)])
+    drawn = {"trace": made.result, "first_token": part[0], "state": _entry(opened, options, made.result)}
+    return made.of(cosines, token_cosines=cosines, **drawn)
+
+
+@question(figures=("input",), params=(TOKENS,))
+def input_lengths(opened: Opened, options: Options) -> Answer[Mapping[str, Float[np.ndarray, " seq"]]]:
+    """Lengths of the vectors that make the input of the tokens drawn."""
+    made = run(opened, options)
+    part = options.span(TOKENS.key, len(made.result.tokens), SHOWN_TOKENS)
+    parts = embedding_sum(opened.loaded, made.result)
+    lengths = embedding_lengths(parts, slice(*part))
+    notices = tuple(each for each in (parts.inexact, parts.note) if each)
+    return made.of(lengths, notices, input_lengths=lengths, trace=made.result, first_token=part[0])
+
+
+@question(figures=("paths",), params=(PICKED,))
+def token_paths(opened: Opened, options: Options) -> Answer[TokenPaths]:
+    """The ways of a few tokens through the layers."""
+    made = run(opened, options)
+    picked = _picked(options, made.result)
+    paths = paths_of(made.result.hidden_states[:, picked])
+    return made.of(paths, token_paths=paths, trace=made.result, picked_tokens=picked)
+
+
+@question()
+def recomputed_pooler(opened: Opened, options: Options) -> Answer[PoolerCheck | None]:
+    """The pooler's output beside that of its own weights; None for a model without a pooler of Linear and tanh."""
+    made = run(opened, options)
+    return made.of(checked_pooler(opened.loaded, made.result) if made.result.pooler_output is not None else None)
+
+
+@question(figures=("pooler",))
+def pooler_check(opened: Opened, options: Options) -> Answer[PoolerCheck]:
+    """The first token's vector, and what the pooler makes of it."""
+    made = recomputed_pooler(opened, options)
+    if made.result is None:
+        raise UnsupportedModelError(
+            f"{opened.name!r} has no pooler of Linear and tanh on its first token; draw hidden instead."
+        )
+    return made.of(made.result, pooler_check=made.result, trace=run(opened, options).result)
+
+
+@question(figures=("word",), params=(WORD,))
+def word_comparison(opened: Opened, options: Options) -> Answer[WordComparison]:
+    """One word in two texts, layer by layer."""
+    word = options.get(WORD.key).strip()
+    if len(options.texts) != 2 or not word:
+        raise TextError(
+            "This figure follows a word in two texts: give ",
+            Named(WORD.key),
+            "=WORD, and both texts in quotes.",
+        )
+    runs = [run(opened, Options((text,))) for text in options.texts]
+    places = [occurrences(each.result.tokens, word) for each in runs]
+    for text, found in zip(options.texts, places, strict=True):
+        if not found:
+            what = f"The word {escape_controls(word[:30])!r} was not found in {escape_controls(text[:60])!r}"
+            raise TextError(f"{what}; give a word that is in both texts.")
+    compared = compare_word(word, runs[0].result, places[0][0], runs[1].result, places[1][0])
+    drawn = {"word_comparison": compared, "word": word, "model_name": opened.source.name}
+    return Answer(compared, runs[0].models, options.texts, (), drawn)
+
+
+def _entry(opened: Opened, options: Options, made: Trace) -> int:
+    """The entry of the hidden states that is meant; the last where none was named."""
+    last = made.num_hidden_layers
+    return options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
+
+
+def _picked(options: Options, made: Trace) -> list[int]:
+    """Positions of the tokens whose paths are drawn."""
+    given, count = options.get(PICKED.key), len(made.tokens)
+    if not given:
+        return first_tokens(made.tokens)
+    places = given.split(".")
+    if not all(place in map(str, range(count)) for place in places) or len(set(places)) > MOST_PATHS:
+        what = f"={escape_controls(given[:20])} here; give up to {MOST_PATHS} positions from 0 to {count - 1} with "
+        raise TextError("There is no ", Named(PICKED.key), f"{what}dots between them.")
+    return sorted({int(place) for place in places})

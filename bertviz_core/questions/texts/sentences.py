@@ -1,0 +1,182 @@
+"""Sentences as vectors: how alike they are, blocks, a query, a map, pairs of tokens, poolings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.figures.sentences.similarity import BLOCKS, NEIGHBOURS
+from bertviz_core.figures.sentences.token_pairs import Unit
+from bertviz_core.questions.opened import Opened, answered
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.sentences.batches import prompt_tokens, sentence_tokens
+from bertviz_core.sentences.encoding import sentence_vectors as encoded
+from bertviz_core.sentences.plan import adapted, prompt_named, recommended
+from bertviz_core.sentences.pooling_comparison import pooling_comparison as compared_poolings
+from bertviz_core.sentences.projection import sentence_map as map_of
+from bertviz_core.sentences.projection import umap_available
+from bertviz_core.sentences.results import (
+    MEASURES,
+    POOLINGS,
+    BlockSummary,
+    MapMethod,
+    Neighbours,
+    PoolingComparison,
+    SentenceDtype,
+    SentenceMap,
+    SentencePlan,
+    SentenceVectors,
+    TokenPairShares,
+)
+from bertviz_core.sentences.similarity import block_summary, cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences.store.vectors import SentenceStore
+from bertviz_core.sentences.token_pairs import token_pair_shares
+from bertviz_core.text import escape_controls, repair_surrogates
+
+METHODS: tuple[MapMethod, ...] = ("pca", "umap")
+UNITS: tuple[Unit, ...] = ("tokens", "words")
+POOLING = Param("pooling", "choice", "how tokens become one vector, as the checkpoint says by default", POOLINGS)
+STATE = Param("layer", "layer", "entry of the hidden states that is pooled, the last by default")
+MEASURE = choice("measure", MEASURES, "what alike means")
+ORDER = choice("order", ("as typed", "clustered"), "the order of the sentences")
+QUERY = Param("query_sentence", "text", "the sentence whose nearest are looked for")
+PLACED = choice("placed", METHODS, "how vectors become points")
+FIRST_ROW = Param("first_row", "whole", "number of the first vector that is drawn, from 1")
+CELLS = choice("cells", UNITS, "whether a cell is a pair of tokens or of words")
+PROMPT = Param("prompt", "text", "name of the prompt in front of every sentence, none for none")
+PLAN = (POOLING, STATE, PROMPT)
+
+
+@question(params=PLAN)
+def sentence_vectors(opened: Opened, options: Options) -> Answer[SentenceVectors]:
+    """One vector for every sentence of a list."""
+    return encoded_sentences(opened, options, _sentences(options))
+
+
+def encoded_sentences(
+    opened: Opened,
+    options: Options,
+    sentences: Sequence[str],
+    dtype: SentenceDtype = "float32",
+    progress: Progress | None = None,
+    store: SentenceStore | None = None,
+) -> Answer[SentenceVectors]:
+    """The same for sentences that are not those of the options, such as a file's.
+
+    Args:
+        opened: the model.
+        options: pooling, layer and prompt.
+        sentences: what is encoded.
+        dtype: number format of the run.
+        progress: called with sentences done and their number.
+        store: vectors that are kept on disk; None to compute all.
+
+    Raises:
+        BertvizError: as sentence_plan, or as the encoding.
+    """
+    plan = sentence_plan(opened, options)
+    vectors = encoded(opened.loaded, opened.tokenizer, sentences, plan, dtype, progress, store)
+    return replace(answered(opened, vectors, (plan.reason, *vectors.notices)), texts=vectors.sentences)
+
+
+@question(figures=("sentences",), params=(*PLAN, MEASURE, ORDER))
+def similarity(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "sentences sentences"]]:
+    """Every sentence against every other."""
+    made, measure = sentence_vectors(opened, options), options.choice(MEASURE, MEASURES)
+    vectors = made.result.vectors
+    matrix = similarity_matrix(vectors, measure)
+    clustered = options.choice(ORDER) == "clustered" and len(matrix) > 1
+    clusters = cluster_order(similarity_matrix(vectors)) if clustered else None
+    drawn = {"vectors": made.result, "similarity_measure": measure, "clusters": clusters}
+    return made.of(matrix, similarity=matrix, **drawn)
+
+
+@question(figures=("blocks",), params=PLAN)
+def blocks(opened: Opened, options: Options) -> Answer[BlockSummary]:
+    """Many sentences, similar ones put into blocks."""
+    made = sentence_vectors(opened, options)
+    summary = block_summary(made.result.vectors, BLOCKS)
+    return made.of(summary, block_summary=summary, vectors=made.result)
+
+
+@question(figures=("query",), params=(*PLAN, QUERY, MEASURE))
+def neighbours(opened: Opened, options: Options) -> Answer[Neighbours]:
+    """The sentences that are nearest to a query."""
+    query = repair_surrogates(options.get(QUERY.key)).strip()
+    if not query:
+        what = "This figure shows what is nearest to a query and none was given; give "
+        raise TextError(what, Named(QUERY.key), "=TEXT.")
+    made, plan = sentence_vectors(opened, options), sentence_plan(opened, options)
+    vector = encoded(opened.loaded, opened.tokenizer, (query,), plan).vectors[0]
+    count = min(NEIGHBOURS, len(made.result.sentences))
+    found = nearest(vector, made.result.vectors, count, options.choice(MEASURE, MEASURES))
+    return made.of(found, neighbours=found, vectors=made.result, query=query)
+
+
+@question(figures=("map",), params=(*PLAN, PLACED))
+def sentence_map(opened: Opened, options: Options) -> Answer[SentenceMap]:
+    """Every sentence as a point of a plane."""
+    if len(options.texts) < 3:
+        raise TextError("A map needs at least three sentences; give more of them.")
+    method = options.choice(PLACED, METHODS if umap_available() else METHODS[:1])
+    made = sentence_vectors(opened, options)
+    points = map_of(made.result.vectors, method)
+    return made.of(points, sentence_map=points, vectors=made.result)
+
+
+@question(figures=("vectors",), params=(*PLAN, FIRST_ROW))
+def vector_rows(opened: Opened, options: Options) -> Answer[SentenceVectors]:
+    """The vectors themselves."""
+    made = sentence_vectors(opened, options)
+    first = max(options.whole(FIRST_ROW.key, len(made.result.sentences) + 1, 1) - 1, 0)
+    return made.of(made.result, vectors=made.result, first_row=first)
+
+
+@question(figures=("pair",), params=(*PLAN, CELLS))
+def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
+    """The cosine of two sentences as a sum over pairs of their tokens."""
+    given = _sentences(options)
+    if len(given) != 2:
+        raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
+    plan, tokenizer = sentence_plan(opened, options), opened.tokenizer
+    first, second = (opened.trace(sentence_tokens(tokenizer, each, plan)) for each in given)
+    shares = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))
+    drawn = {"pair_shares": shares, "unit": options.choice(CELLS, UNITS), "model_name": opened.source.name}
+    return replace(answered(opened, shares, (plan.reason, shares.note), **drawn), texts=given)
+
+
+@question(figures=("poolings", "pooling-maps"))
+def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
+    """Sentences under every pooling and layer."""
+    given = _sentences(options)
+    if len(given) < 2:
+        raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
+    longest = recommended(opened.source, opened.settings).max_seq_length
+    compared = compared_poolings(opened.loaded, opened.tokenizer, given, max_seq_length=longest)
+    drawn = {"pooling_comparison": compared, "model_name": opened.source.name}
+    return replace(answered(opened, compared, (compared.note,), **drawn), texts=compared.sentences)
+
+
+def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
+    """How sentences become vectors: the checkpoint's own way, but for what was chosen.
+
+    Raises:
+        TextError: there is no such pooling or layer.
+    """
+    given = options.get(POOLING.key)
+    chosen = next((each for each in POOLINGS if each == given), None)
+    if given and chosen is None:
+        raise TextError(f"There is no pooling {escape_controls(given[:20])!r}; choose {', '.join(POOLINGS)}.")
+    plan, last = recommended(opened.source, opened.settings), opened.loaded.num_hidden_layers
+    layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
+    prompt = prompt_named(plan, options.get(PROMPT.key)) if options.get(PROMPT.key) else None
+    return adapted(plan, chosen or plan.pooling, None if layer == last else layer, prompt)
+
+
+def _sentences(options: Options) -> tuple[str, ...]:
+    if not options.texts:
+        raise TextError("This figure compares sentences, and none was given; give some, each in quotes.")
+    return tuple(repair_surrogates(each) for each in options.texts)

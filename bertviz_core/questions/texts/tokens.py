@@ -1,0 +1,85 @@
+"""A text as a model reads it: its tokens, the same text under another tokenizer, rows near a token's embedding."""
+
+from bertviz_core.errors import Named, TextError
+from bertviz_core.figures.tokens.rows import BELOW
+from bertviz_core.hidden_states.embeddings import nearest_rows
+from bertviz_core.hidden_states.results import NearestRows
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.question import Answer, question
+from bertviz_core.trace.results import TextPieces, Tokens
+from bertviz_core.trace.subwords.made_tokenizers import MADE, made_tokenizer
+from bertviz_core.trace.subwords.pieces import text_pieces
+from bertviz_core.trace.tokenization import longest_piece, tokenize
+
+NEAREST = 10
+"""Rows of the embedding table that are listed."""
+BELOW_TOKENS = choice("below", BELOW, "what stands below each token")
+TOKEN = Param("token", "position", "the token that is looked at, the longest by default")
+TOKENIZER = Param("tokenizer", "text", "the second tokenizer: one that is made here, or that of another model")
+
+EDITED = Param("edited", "text", "the edited text; the text itself where only the second is edited")
+EDITED_PAIR = Param("edited_pair", "text", "the edited second text; the second text itself where it is not edited")
+
+
+@question()
+def tokens(opened: Opened, options: Options) -> Answer[Tokens]:
+    """The tokens of a text, or of a pair."""
+    read = opened.tokens(options.text(), options.pair)
+    return Answer(read, ((opened.source.name, opened.source.revision),), (read.text, read.pair), read.notices)
+
+
+@question(figures=("tokens",), params=(BELOW_TOKENS, TOKEN))
+def cut_text(opened: Opened, options: Options) -> Answer[TextPieces]:
+    """The text cut into its tokens."""
+    read = tokens(opened, options)
+    pieces, position = text_pieces(read.result), _position(read.result, options)
+    drawn = {"below": options.choice(BELOW_TOKENS), "position": position, "model_name": opened.source.name}
+    return read.of(pieces, text_pieces=pieces, **drawn)
+
+
+@question(figures=("tokenizers",), params=(TOKENIZER,))
+def second_tokenizer(opened: Opened, options: Options) -> Answer[TextPieces]:
+    """The same text cut by a second tokenizer."""
+    read, name = tokens(opened, options), options.get(TOKENIZER.key) or next(iter(MADE))
+    if name in MADE:
+        second = tokenize(made_tokenizer(name, opened.settings), options.text(), options.pair)
+    else:
+        second = opened.other(name).tokens(options.text(), options.pair)
+    pieces = text_pieces(second)
+    drawn = {"text_pieces": text_pieces(read.result), "model_name": opened.source.name, "second_name": name}
+    return read.of(pieces, second_pieces=pieces, **drawn)
+
+
+@question(figures=("nearest",), params=(TOKEN,))
+def nearest_embeddings(opened: Opened, options: Options) -> Answer[NearestRows]:
+    """The rows of the embedding table that are nearest to a token's row."""
+    read = tokens(opened, options)
+    position = _position(read.result, options)
+    rows = nearest_rows(opened.loaded, int(read.result.input_ids[position]), NEAREST)
+    spelled = opened.tokenizer.spelled(rows.ids.tolist())
+    drawn = {"spelled": spelled, "token": read.result.tokens[position], "model_name": opened.source.name}
+    return read.of(rows, nearest_rows=rows, **drawn)
+
+
+def _position(read: Tokens, options: Options) -> int:
+    return options.whole(TOKEN.key, len(read), longest_piece(read))
+
+
+def edited_texts(options: Options) -> tuple[str, str | None]:
+    """The edited text and its partner; what was not edited stays.
+
+    Raises:
+        TextError: neither was edited.
+    """
+    if not {EDITED.key, EDITED_PAIR.key} & set(options.values):
+        what = "This figure compares a text with its edited version; give "
+        raise TextError(what, Named(EDITED.key), "=TEXT.")
+    pair = options.values.get(EDITED_PAIR.key, options.pair)
+    return options.get(EDITED.key) if EDITED.key in options.values else options.text(), pair
+
+
+def edited_tokens(opened: Opened, options: Options) -> Answer[Tokens]:
+    """The edited version as the model reads it."""
+    edited, pair = edited_texts(options)
+    return tokens(opened, Options((edited,), pair))

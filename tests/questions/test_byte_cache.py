@@ -1,0 +1,137 @@
+"""The cache by bytes: never above its budget but for one value, the longest unused goes first, one made once."""
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bertviz_core.parameters.results import Parameter
+from bertviz_core.questions.byte_cache import ByteCache, held_nbytes
+
+
+def block(nbytes: int) -> bytes:
+    return bytes(nbytes)
+
+
+def test_the_values_used_longest_ago_make_room() -> None:
+    cache = ByteCache(100)
+    for key in "abc":
+        cache.made(key, lambda: block(30), len)
+    cache.made("a", lambda: pytest.fail("a is at hand"), len)
+    cache.made("d", lambda: block(30), len)
+    assert (len(cache), cache.nbytes) == (3, 90)
+    cache.made("a", lambda: pytest.fail("a was used after b"), len)
+    made: list[str] = []
+    cache.made("b", lambda: made.append("b") or block(30), len)
+    assert made == ["b"]
+
+
+def test_a_value_beyond_the_budget_is_kept_alone() -> None:
+    cache = ByteCache(100)
+    cache.made("small", lambda: block(60), len)
+    cache.made("large", lambda: block(500), len)
+    assert (len(cache), cache.nbytes) == (1, 500)
+    cache.made("next", lambda: block(60), len)
+    assert (len(cache), cache.nbytes) == (1, 60)
+
+
+def test_room_is_made_before_a_value_is() -> None:
+    cache = ByteCache(100)
+    cache.made("old", lambda: block(90), len)
+
+    def make() -> bytes:
+        cache.make_room(50)
+        assert len(cache) == 0
+        return block(50)
+
+    cache.made("new", make, len)
+    assert cache.nbytes == 50
+
+
+def test_several_who_ask_at_once_get_one() -> None:
+    cache, made, begun, go_on = ByteCache(100), [], threading.Event(), threading.Event()
+
+    def make() -> bytes:
+        made.append(1)
+        begun.set()
+        assert go_on.wait(20)
+        return block(10)
+
+    found: list[bytes] = []
+    threads = [threading.Thread(target=lambda: found.append(cache.made("key", make, len))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(20)
+    assert cache.made("other", lambda: block(1), len) == block(1), "another key does not wait"
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert len(made) == 1
+    assert len({id(each) for each in found}) == 1
+    assert len(found) == 4
+
+
+def test_what_fails_is_not_kept_and_is_tried_again() -> None:
+    cache = ByteCache(100)
+
+    def fail() -> bytes:
+        raise OSError("no disk")
+
+    with pytest.raises(OSError, match="no disk"):
+        cache.made("key", fail, len)
+    assert len(cache) == 0
+    assert cache.made("key", lambda: block(3), len) == block(3)
+
+
+def test_none_is_a_value() -> None:
+    cache = ByteCache(10_000)
+    assert cache.made("key", lambda: None) is None
+    assert cache.made("key", lambda: pytest.fail("made twice")) is None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    name: str
+    values: np.ndarray
+    parts: tuple[np.ndarray, ...]
+
+
+def test_arrays_are_counted_to_the_byte_wherever_they_are() -> None:
+    array = np.zeros((1000, 250), np.float32)
+    result = Result("name", array, (array[0].copy(), np.zeros(5000, np.uint8)))
+    arrays = 1_000_000 + 1_000 + 5_000
+    assert arrays < held_nbytes(result) < arrays + 2_000
+    assert held_nbytes({"a": result, "b": [result]}) > 2 * arrays
+
+
+def test_a_view_counts_what_it_keeps_alive() -> None:
+    assert held_nbytes(np.zeros((1000, 250), np.float32)[:1]) > 1_000_000
+
+
+def test_a_long_table_is_measured_by_a_sample_of_its_rows() -> None:
+    rows = tuple(
+        Parameter(f"layer.{i}.weight", None, (2, 3), 6, "float32", True, None, "encoder", i, "query")
+        for i in range(10_000)
+    )
+    one = held_nbytes(rows[5000])
+    assert 200 < one < 2_000
+    assert held_nbytes(rows) == pytest.approx(10_000 * (one + 8), rel=0.05)
+
+
+def test_a_budget_of_nothing_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="0"):
+        ByteCache(0)
+
+
+def test_every_long_text_is_counted_and_a_shared_one_once() -> None:
+    texts = ["x"] * 10_000
+    texts[3_333] = "y" * 10**6
+    assert 10**6 < held_nbytes(tuple(texts)) < 10**6 + 200_000
+    assert held_nbytes(("z" * 10**6,) * 100) < 10**6 + 10_000
+
+
+def test_a_table_counts_its_texts_once() -> None:
+    frame = pd.DataFrame({"a": pd.Series(["z" * 10**6] * 100, dtype=object), "b": pd.Series(["b"] * 100, dtype=object)})
+    assert 10**6 < held_nbytes(frame) < 10**6 + 10_000

@@ -1,0 +1,46 @@
+"""Opened models and corpora: parts are loaded once, errors are sentences, and both can be pickled."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.questions.opened import OpenedModel
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.hidden_states import run
+from bertviz_core.settings import DEFAULT_MODEL, Settings
+
+TEXT = "I love my pet python."
+SETTINGS = Settings.from_environment(any_folder=True)
+
+
+@pytest.fixture(scope="module")
+def opened() -> OpenedModel:
+    return OpenedModel(DEFAULT_MODEL, SETTINGS)
+
+
+def test_parts_are_loaded_once(opened: OpenedModel) -> None:
+    assert opened.loaded is opened.loaded
+    assert opened.tokenizer is opened.tokenizer
+    assert opened.other(DEFAULT_MODEL) is opened
+
+
+def test_a_text_runs_once(opened: OpenedModel) -> None:
+    first = run(opened, Options((TEXT,)))
+    assert run(opened, Options((TEXT,))) is first
+    assert first.texts == (TEXT, None)
+    assert first.models == ((opened.source.name, opened.source.revision),)
+    assert run(opened, Options((TEXT,), "A river.")).result.tokens.pair == "A river."
+
+
+def test_a_pickled_model_is_opened_again(opened: OpenedModel) -> None:
+    again = pickle.loads(pickle.dumps(opened))  # the test's own bytes
+    assert (again.name, again.task, again.device) == (opened.name, None, None)
+
+
+def test_what_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match="There is no device"):
+        _ = OpenedModel(DEFAULT_MODEL, SETTINGS, device="abacus").settings
+    with pytest.raises(BertvizError):
+        _ = OpenedModel(str(tmp_path / "nothing"), SETTINGS).source

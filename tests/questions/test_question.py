@@ -1,0 +1,95 @@
+"""Questions: every figure is drawn by one, and an answer is computed once for the same options.
+
+Covers `bertviz_core/questions/question.py`, `bertviz_core/questions/figures.py`.
+The questions themselves are tried by tests/cli/test_figure.py, which compares each figure with its page:
+`bertviz_core/questions/*/*.py`, `bertviz_core/questions/corpora.py`.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import pytest
+
+from bertviz_core.errors import TextError
+from bertviz_core.questions import question as declarations
+from bertviz_core.questions.figures import all_figures
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, figure_questions, question
+
+
+class Kept:
+    """A subject that keeps whatever was made, and counts."""
+
+    def __init__(self) -> None:
+        self.values: dict[Hashable, Any] = {}
+
+    def made(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        if key not in self.values:
+            self.values[key] = make()
+        return self.values[key]
+
+
+def test_every_figure_has_its_question() -> None:
+    assert set(figure_questions()) == set(all_figures())
+
+
+def test_no_figure_is_drawn_by_two_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declarations, "DECLARED", {})
+    declare = question(figures=("new",))
+    declare(doubled)
+    with pytest.raises(ValueError, match="two questions draw 'new'"):
+        declare(doubled)
+
+
+def doubled(opened: Kept, options: Options) -> Answer[str]:
+    """The text, twice."""
+    return Answer(2 * options.text(), (("m", "1"),), options.texts)
+
+
+def test_an_answer_is_computed_once_for_the_same_options() -> None:
+    computed: list[str] = []
+
+    def counted(opened: Kept, options: Options) -> Answer[str]:
+        """The text, twice, and note that it was asked."""
+        computed.append(options.text())
+        return doubled(opened, options)
+
+    asked, opened = question()(counted), Kept()
+    assert asked.__doc__ == counted.__doc__
+    assert asked(opened, Options(("a",))) is asked(opened, Options(("a",)))
+    assert asked(opened, Options(("b",))).result == "bb"
+    assert asked(Kept(), Options(("a",))).result == "aa"
+    assert computed == ["a", "b", "a"]
+
+
+def test_two_questions_of_one_name_keep_their_answers_apart() -> None:
+    def first() -> Callable[..., Answer[int]]:
+        def asked(opened: Kept, options: Options) -> Answer[int]:
+            return Answer(1)
+
+        return asked
+
+    def second() -> Callable[..., Answer[int]]:
+        def asked(opened: Kept, options: Options) -> Answer[int]:
+            return Answer(2)
+
+        return asked
+
+    opened = Kept()
+    assert question()(first())(opened, Options()).result == 1
+    assert question()(second())(opened, Options()).result == 2
+
+
+def test_a_refused_question_keeps_nothing() -> None:
+    opened = Kept()
+    with pytest.raises(TextError):
+        question()(doubled)(opened, Options())
+    assert not opened.values
+
+
+def test_what_follows_from_an_answer_keeps_models_texts_and_notices() -> None:
+    answer = Answer(1, (("m", "1"),), ("a", None), ("first",), {"one": 1})
+    following = answer.of("x", ("second", "first"), two=2)
+    assert (following.result, following.models, following.texts) == ("x", answer.models, answer.texts)
+    assert following.notices == ("first", "second")
+    assert following.drawn == {"two": 2}
