@@ -120,7 +120,7 @@ def asked(
     return model, Options(texts, pair, task, dict(settings))
 
 
-def drawn(name: str, model: str, options: Options) -> FigureSpec:
+def spec_of(name: str, model: str, options: Options) -> FigureSpec:
     """A figure; the models of all figures share what they keep."""
     subject = opened("corpus-map" if Path(model).is_absolute() else "tokens", model, options.task)
     return drawn_by(name, subject, options)[0]
@@ -151,7 +151,7 @@ def drawings(name: str, texts: Iterable[str], *more: tuple[str, str]) -> Iterato
             pair = TEXTS[text].replace(WORD, "river") if name.startswith("patched-") else pair
             model = SPLADE if text == LONG and name in BY_TINY_MODEL else MODELS.get(name, MODEL)
             given = asked(PAGE_TEXTS.get(name, words), settings, model, pair)
-        spec = drawn(name, *given)
+        spec = spec_of(name, *given)
         new = {
             (window, pixels, drawn)
             for window, pixels in PLACES.items()

@@ -221,7 +221,7 @@ def test_chosen_heads_are_removed_together_and_at_their_means() -> None:
     expected = cosine_without((0, 1), (5, 3)) - cosine_without()
     assert metrics(at)["Joint effect"].lstrip("+") == decimals(expected)
     assert "with nothing in their place" in told(at)
-    mean = opened("causes", view="Several heads", which="my choice", removed_for="its mean")
+    mean = shown(view="Several heads", which="my choice", removed_for="its mean")
     mean.multiselect(key="removed_heads").set_value(["layer 0, head 1", "layer 5, head 3"]).run()
     assert metrics(mean)["Joint effect"] != metrics(at)["Joint effect"]
     assert "at their means" in told(mean)
@@ -264,7 +264,7 @@ def test_a_gradient_that_needs_too_much_memory_is_told_and_left_out(monkeypatch:
 
 def test_a_model_without_heads_to_change_is_refused_in_a_sentence(models_dir: Path) -> None:
     save_tiny("fnet", models_dir / "fnet")
-    at = shown(model="fnet")
+    at = shown(model="fnet", pair=SECOND_TEXT)
     assert "no attention heads whose output could be changed" in said(at.error[0].value)
 
 

@@ -111,9 +111,9 @@ def test_integrated_gradients_add_up_and_say_by_how_much_they_do_not() -> None:
     assert missed < 1e-3 * abs(difference) + 1e-5
     title = charts(at)["words_shares"]["layout"]["title"]["text"].replace("<br>", " ")
     assert "(completeness error" in title
-    assert float(metrics(at)["Error of the sum"]) == pytest.approx(missed, abs=2e-5)
+    assert float(metrics(at)["Error of the sum"].replace("\N{MINUS SIGN}", "-")) == pytest.approx(missed, abs=2e-5)
     rough = shown(method="gradient x input")
-    assert float(metrics(rough)["Error of the sum"]) > 100 * missed
+    assert float(metrics(rough)["Error of the sum"].replace("\N{MINUS SIGN}", "-")) > 100 * missed
     assert not [each for each in rough.segmented_control if each.key == "in_place"]
 
 
@@ -159,7 +159,7 @@ def test_the_ledger_of_the_sidebars_two_texts_is_their_cosine() -> None:
         assert numbers["All pairs"] == decimals(float(np.sum(cells)))
         terms = float(str(numbers["Reference terms"]).replace("−", "-"))
         assert float(np.sum(cells)) + terms == pytest.approx(float(first @ second), abs=2e-4)
-        assert float(numbers["Error of the sum"]) <= 1e-5
+        assert float(numbers["Error of the sum"].replace("\N{MINUS SIGN}", "-")) <= 1e-5
 
 
 @pytest.mark.parametrize("measure", ["logit", "probability"])

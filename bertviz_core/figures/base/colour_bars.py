@@ -56,8 +56,8 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
         or 0 < min(abs(tick) for tick in ticks if tick or len(ticks) == 1) < 1e-4
     ):
         return [digits(tick, 3) for tick in ticks]
-    digits = max(len(f"{tick:.6f}".rstrip("0").partition(".")[2]) for tick in ticks)
-    return [f"{tick:,.{digits}f}".replace("-", "−") for tick in ticks]
+    places = max(len(f"{tick:.6f}".rstrip("0").partition(".")[2]) for tick in ticks)
+    return [f"{tick:,.{places}f}".replace("-", "−") for tick in ticks]
 
 
 def colour_bar(

@@ -38,12 +38,11 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
 def _changed(text: str, second: str) -> Iterator[str]:
     """The text with a word in the place of another, then with two letters of a word exchanged."""
     words = sorted(WORD.finditer(text), key=lambda found: -len(found[0]))
-    others = list(dict.fromkeys([*WORD.findall(second), *KNOWN]))
-    for found in words:
-        fitting = sorted(others, key=lambda other: abs(len(other) - len(found[0])))
-        for other in fitting:
-            if other.lower() != found[0].lower():
-                yield text[: found.start()] + _cased(other, found[0]) + text[found.end() :]
+    for others in (list(dict.fromkeys(WORD.findall(second))), KNOWN):
+        for found in words:
+            for other in sorted(others, key=lambda other: abs(len(other) - len(found[0]))):
+                if other.lower() != found[0].lower():
+                    yield text[: found.start()] + _cased(other, found[0]) + text[found.end() :]
     for found in words:
         turned = found[0][::-1]
         if turned != found[0]:
