@@ -124,7 +124,7 @@ def test_more_tensors_or_shards_than_any_checkpoint_has_are_refused_before_they_
     entry = b'"dtype":"U8","shape":[0],"data\\u005foffsets":[0,0]'
     for header, words in (
         (b"{" + b",".join(b'"%d":{%b}' % (place, entry) for place in range(200_001)) + b"}", "about 200,001 tensors"),
-        (b'{"a":{' * 250_001, "250,001 times the sign '{', at most 250,000"),
+        (b'{"a":{' * 250_001, "500,002 times the sign '{', at most 250,000"),
         (b'{"a":1,"b":' * 600_001, "1,200,002 times the sign ':'"),
         (b'{"a":{"shape":[' + b"0," * 2_000_001, "2,000,001 times the sign ','"),
     ):
