@@ -74,13 +74,24 @@ def token_axis(names: Sequence[str], pixels: int, first: int = 0, theme: Theme |
     }
 
 
+MOST_THINNED = 2
+"""Axes of a figure whose titles say so: one of each direction."""
+
+
 def name_thinned(figure: go.Figure) -> None:
-    """Titles of axes of names say where only every k-th is written; numbers that are left out can be counted."""
-    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
-        every = axis.ticklabelstep or 1
-        if every > 1 and any(tick_number(str(each)) is None for each in axis.ticktext):
-            said = f"every {ordinal(every)} is named"
-            axis.title.text = f"{axis.title.text}, {said}" if axis.title.text else said
+    """Titles of axes of names say where only every k-th is written; numbers that are left out can be counted.
+
+    Panels below each other have no room for a title each, and say nothing.
+    """
+    axes = (*figure.select_xaxes(), *figure.select_yaxes())
+    thinned = [
+        axis
+        for axis in axes
+        if (axis.ticklabelstep or 1) > 1 and any(tick_number(str(each)) is None for each in axis.ticktext)
+    ]
+    for axis in thinned if len(thinned) <= MOST_THINNED else ():
+        said = f"every {ordinal(axis.ticklabelstep)} is named"
+        axis.title.text = f"{axis.title.text}, {said}" if axis.title.text else said
 
 
 def names_lie(axis: Any, unit: float, size: float) -> bool:
