@@ -21,7 +21,7 @@ def test_another_method_draws_other_numbers(page: Page, server: str) -> None:
     page.get_by_role("radio", name="integrated gradients").click()
     expect(titles.filter(has_text="error")).to_have_count(1, timeout=60_000)
     until(page, 'new URLSearchParams(location.search).get("method") === "integrated gradients"')
-    expect(page.get_by_text("In its place")).to_have_count(0)
+    expect(page.get_by_text("In its place", exact=True)).to_have_count(0)
 
 
 @pytest.mark.parametrize("view", ["Words", "Curves", "Pairs"])

@@ -6,6 +6,7 @@ UI = Path(__file__).parents[2] / "ui"
 PLACES = {
     "arrival.py",
     "session.py",
+    "lessons/own_texts.py",
     "lessons/tour.py",
     "widgets/cell_controls.py",
     "widgets/controls.py",

@@ -9,7 +9,7 @@ from ui.cache import jobs
 from ui.cache.jobs import Job, JobBoard
 from ui.widgets.lists.progress import awaited
 
-jobs.DESERTED_S = 0.5
+jobs.DESERTED_S = 5.0  # a connection that a busy machine loses is there again before
 PAUSE_S = 0.05
 
 
