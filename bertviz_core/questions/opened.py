@@ -7,12 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from bertviz_core.causes.requests import named_probe
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.errors import TextError
 from bertviz_core.models.device import chosen_device
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, folder_source, resolve
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
 from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.question import Answer
@@ -66,6 +68,10 @@ class Opened(ABC):
     @abstractmethod
     def head(self, task: str | None) -> HeadModel:
         """The model with the head of a task; None for the one that it was saved with."""
+
+    @abstractmethod
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The probe that a target names behind "probe:", and the class that it names, "" for none."""
 
     @abstractmethod
     def tokens(self, text: str, pair: str | None) -> Tokens:
@@ -186,6 +192,10 @@ class OpenedModel(Opened):
         if known not in self._heads:
             self._heads[known] = load_head(self.source, self.settings, known, self.loaded)
         return self._heads[known]
+
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The probe of a file, and the class that is named behind it."""
+        return named_probe(argument)
 
     def tokens(self, text: str, pair: str | None) -> Tokens:
         """The tokens of a text, or of a pair."""

@@ -62,6 +62,19 @@ def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
     return cost
 
 
+def agreed_work(work: str, reason: str) -> None:
+    """End the page until the reader, or another one before, has agreed to work that takes long.
+
+    Args:
+        work: names it.
+        reason: why it takes long.
+    """
+    if not run_allowed(work):
+        st.info(reason, icon=":material/timer:")
+        st.button("Begin", type="primary", on_click=allow_run, args=(work,), key="start_work")
+        st.stop()
+
+
 def _run_key(model: LoadedModel, tokens: Tokens, runs: int = 1) -> str:
     facts = (model.name, model.revision, tokens.text, tokens.pair, *((runs,) if runs > 1 else ()))
     return sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -25,7 +25,7 @@ from ui.cache.sources import SourceKey, source_key
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, text
-from ui.widgets.target.opened import ChosenTarget, probe_digest
+from ui.widgets.target.opened import ChosenTarget
 
 MEASURE, CLASS, AT, WORD = "measure", "target_class", "target_at", "target_word"
 """Names in the address; the word is typed, so that a link carries it only when asked to."""
@@ -81,12 +81,12 @@ def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe 
     if probe is None:
         raise TextError("There is no probe; train one on the page Predictions, view Train a head.")
     label, measure = _label_and_measure(probed(name, probe), True)
-    return ChosenTarget(f"probe:{label}", measure, text(), None, probe_digest(probe))
+    return ChosenTarget(f"probe:{label}", measure, text(), None, probe.digest)
 
 
 def probed(name: str, probe: Probe) -> ClassPrediction:
     """What the session's probe answers for the text."""
-    return _probed(source_key(name), probe_digest(probe), text(), probe)
+    return _probed(source_key(name), probe.digest, text(), probe)
 
 
 def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
