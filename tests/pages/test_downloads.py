@@ -18,7 +18,6 @@ from bertviz_core.models.sources import resolve
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.opened import SHELL, opened
 from ui.session import settings
-from ui.views.corpus import cache
 from ui.widgets.lists import progress
 
 MODEL = "all-MiniLM-L6-v2"
@@ -253,7 +252,6 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _corpora(corpora: Path, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
     monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
 
 

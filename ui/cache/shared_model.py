@@ -39,6 +39,10 @@ SPINNERS = {
     "products": "Running the layer both ways",
     "layer_parts": "Running the layer",
     "classes_without": "Asking without the head",
+    "column_colours": "Reading the column",
+    "corpus_hits": "Searching",
+    "query": "Embedding the query",
+    "refusal": "Comparing the weights",
     "classes": "Asking the head",
     "tagged_tokens": "Asking the head",
     "answers": "Asking the head",
@@ -148,11 +152,11 @@ class SharedModel(Opened):
         new: list[T] = []
 
         def kept() -> Any:
-            with _spinning(key):
+            with spinning(key):
                 new.append(make())
             return _without_runs(new[0], self.source.name)
 
-        value = results().made(self.key(key), kept, _nbytes)
+        value = results().made(self.key(key), kept, answer_nbytes)
         return new[0] if new else cast(T, self._with_runs(value))
 
     def key(self, key: Hashable) -> Hashable:
@@ -185,7 +189,7 @@ def _without_runs(value: Any, model: str) -> Any:
     return replace(value, result=short(value.result), drawn={name: short(each) for name, each in value.drawn.items()})
 
 
-def _nbytes(value: Any) -> int:
+def answer_nbytes(value: Any) -> int:
     """Bytes of a kept value; a result that is drawn, too, is counted once."""
     if not isinstance(value, Answer):
         return held_nbytes(value)
@@ -198,7 +202,7 @@ def _same_text(first: Tokens, second: Tokens) -> bool:
     return first is second or (first.text, first.pair, len(first)) == (second.text, second.pair, len(second))
 
 
-def _spinning(key: Hashable) -> AbstractContextManager[None]:
+def spinning(key: Hashable) -> AbstractContextManager[None]:
     """Tells what is computed, by the name that stands second in the key of a question."""
     name = key[1] if isinstance(key, tuple) and len(key) > 1 else ""
     words = SPINNERS.get(name, "") if isinstance(name, str) else ""

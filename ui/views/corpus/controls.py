@@ -14,8 +14,6 @@ from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
 
 CORPUS, QUERY, WHERE, HITS, HIT = "corpus", "corpus_query", "where", "hits", "hit"
-ALLOWED = "corpus_work"
-"""Key of the session: the long work that the reader asked for."""
 THRESHOLDS = ("0.6", "0.7", "0.8", "0.9", "0.95", "0.97", "0.98", "0.99", "0.995")
 MAP_METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 LEAST_THRESHOLD = float(THRESHOLDS[0])
@@ -172,13 +170,3 @@ def part_select(names: Sequence[str]) -> int:
     """One of the parts of a sample by its place; 0 for all of it."""
     options = ["all", *names]
     return options.index(option("Part", options, "part", "all", width=PART_WIDTH, format_func=escape_controls))
-
-
-def work_allowed(work: str) -> bool:
-    """Whether the reader has asked for this long work."""
-    return bool(st.session_state.get(ALLOWED) == work)
-
-
-def allow_work(work: str) -> None:
-    """Remember that the reader asked for this long work."""
-    st.session_state[ALLOWED] = work

@@ -177,14 +177,14 @@ def classes_view() -> None:
         with st.container(key="words_no_classes"):
             st.info(texts.NO_CLASSES)
         return
-    chosen, answer, has_probability = found
-    likeliest = np.argsort(-answer.logits, kind="stable").tolist()
+    chosen, prediction, has_probability = found
+    likeliest = np.argsort(-prediction.logits, kind="stable").tolist()
     with row.folded:
         measure = controls.class_measure(has_probability)
         whole_words = controls.whole_words()
-        labels = controls.classes_choice([answer.labels[place] for place in likeliest])
+        labels = controls.classes_choice([prediction.labels[place] for place in likeliest])
     replacement = controls.replacement(name, chosen, row.folded)
-    row.words.markdown(_class_line(chosen, answer, labels, (measure, whole_words, replacement)), width="content")
+    row.words.markdown(_class_line(chosen, prediction, labels, (measure, whole_words, replacement)), width="content")
     options = _class_options(chosen, labels, measure, share_values("leave-one-out", replacement, not whole_words))
     result = answer(class_shares, asked_model(name), options).result
     words = figure_block(

@@ -10,6 +10,7 @@ import streamlit as st
 
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.question import Answer, Question
+from ui.cache.corpora import SharedCorpus
 from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
 from ui.cache.shared_model import SharedModel
@@ -25,7 +26,7 @@ Resume = Callable[[Any], None]
 
 def answer(
     question: Question[Any, T],
-    opened: SharedModel,
+    opened: SharedModel | SharedCorpus,
     options: Options,
     draw: Callable[[Answer[T]], None] | None = None,
 ) -> Answer[T]:
@@ -54,7 +55,7 @@ def answer(
         cost = question.cost(opened, options)
         if cost.slow:
             agreed_work(_digest(key), cost.slow)
-        if cost.tokens is not None:
+        if cost.tokens is not None and isinstance(opened, SharedModel):
             agreed_cost(opened.loaded, cost.tokens, cost.runs)
         work, turns = partial(question, opened, options), question.module.rpartition(".")[0]
         job = board().start(key, cost.steps, work, cost.nbytes, turns=turns, long=cost.short, kept=True)
