@@ -1,6 +1,6 @@
 """The page Corpus: its numbers are the library's, its code gives them again, bad folders get a sentence.
 
-Covers `ui/views/corpus/*.py`, `ui/widgets/lists/downloads.py`.
+Covers `ui/views/corpus/*.py`, `ui/cache/corpora.py`, `ui/widgets/lists/downloads.py`.
 """
 
 import json

@@ -1,13 +1,17 @@
 """A report opens what its instance may open, and nothing that its text names.
 
-Covers `ui/cache/report.py`; the page is tried in tests/browser/test_report.py.
+Covers `ui/cache/report.py`, `ui/cache/shared_model.py`; the page is tried in tests/browser/test_report.py.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.predictions.labelled.probe import probe_bytes
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.questions.models.architecture import layer
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.sections import REPORTED, USUAL
@@ -55,3 +59,21 @@ def test_what_is_offered_depends_on_the_length_of_the_text() -> None:
 def test_a_report_that_can_hold_nothing_is_one_sentence() -> None:
     with pytest.raises(BertvizError, match="head"):
         made(TEXT, "classes")
+
+
+def test_a_probe_is_the_session_s_and_no_file_of_the_server(tmp_path: Path) -> None:
+    source = SharedModel(MODEL).source
+    weight, bias = np.ones((2, 384), np.float32), np.zeros(2, np.float32)
+    probe = Probe(MODEL, source.revision, "mean", 6, ("no", "a@b"), weight, bias, "mine", 4, 0, 0.5, 0.1)
+    (tmp_path / "probe.zip").write_bytes(probe_bytes(probe))
+    shared = SharedModel(MODEL).with_probe(probe)
+    assert shared.probe(f"{probe.digest}@a@b") == (probe, "a@b")
+    assert shared.probe(probe.digest) == (probe, "")
+    other = replace(probe, bias=bias + 1)
+    for asked, argument in (
+        (shared, other.digest),
+        (SharedModel(MODEL), probe.digest),
+        (shared, f"{tmp_path}/probe.zip"),
+    ):
+        with pytest.raises(TextError, match="The probe has changed"):
+            asked.probe(argument)
