@@ -38,8 +38,8 @@ from bertviz_core.text import escape_controls, quoted, repair_surrogates
 
 T = TypeVar("T")
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
-THRESHOLD = 0.95
-"""Cosine from which two rows are near duplicates."""
+THRESHOLD, FIRST_HITS = 0.95, 10
+"""Cosine from which two rows are near duplicates, and rows that a search lists, where nothing is said of them."""
 HITS = Param("hits", "whole", "rows that are wanted")
 WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE")
 PLACED = choice("placed", METHODS, "how vectors become points")
@@ -63,7 +63,7 @@ ASKED_ABOVE = 20_000
 @question(figures=("corpus-search",), params=(HITS, WHERE))
 def corpus_hits(opened: OpenedCorpus, options: Options) -> Answer[CorpusHits]:
     """The rows nearest to a text; every row is compared."""
-    count = options.whole(HITS.key, MAX_HITS + 1, 10)
+    count = options.whole(HITS.key, MAX_HITS + 1, FIRST_HITS)
     return searched(opened, options.text(), count, options.get(WHERE.key), opened.index)
 
 

@@ -32,7 +32,7 @@ def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         method = controls.cluster_method()
         most = max(min(MAX_CLUSTERS, corpus.rows), 2)
         few = min(FEW_CLUSTERS, most)
-        count = controls.whole_number("Clusters", "clusters", 2, most, few) if method == "k-means" else few
+        count = controls.whole_number("Clusters", CLUSTERS.key, 2, most, few) if method == "k-means" else few
     asked = {CLUSTERING.key: method, CLUSTERS.key: str(count)}
     clusters, least = answer(corpus_clusters, named, Options(values=asked)).result, min(FEWEST_ROWS, corpus.rows)
     none = int((clusters.labels < 0).sum())

@@ -47,7 +47,7 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
         return
     with row:
         method = controls.map_method(umap_available())
-        column = controls.column_select("Colour", "coloured", corpus.columns, "number of rows")
+        column = controls.column_select("Colour", COLOURED.key, corpus.columns, "number of rows")
     placed = answer(placed_rows, named, Options(values={PLACED.key: method})).result
     coloured = Options(values={COLOURED.key: column})
     values = column_colours(named, coloured).result if column else None

@@ -31,8 +31,8 @@ def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     name, columns = shared.model_name(), named.corpus.columns
     first = next((each for each in LABELS if each in columns), "")
     with row:
-        column = controls.column_select("Labels", "probe_labels", columns, first=first)
-        count = controls.sample_select("Texts", "probe_sample", (200, 500, 1_000, MAX_TEXTS), 500)
+        column = controls.column_select("Labels", LABELS_OF.key, columns, first=first)
+        count = controls.sample_select("Texts", PROBE_TEXTS.key, (200, 500, 1_000, MAX_TEXTS), 500)
         pooling = controls.pooling_select(_poolings(name))
     if not column:
         st.info("No column of this corpus can be taken for labels.", icon=":material/info:")

@@ -31,9 +31,9 @@ def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     with row:
         measure = controls.measure_select(NAMES)
         column = controls.column_select(
-            "Group by", "part_column", named.corpus.columns, "no groups", width=controls.PART_WIDTH
+            "Group by", PART_COLUMN.key, named.corpus.columns, "no groups", width=controls.PART_WIDTH
         )
-        count = controls.sample_select("Sentences", "sample", (50, 200, 1_000, MAX_SENTENCES), 50)
+        count = controls.sample_select("Sentences", SAMPLE.key, (50, 200, 1_000, MAX_SENTENCES), 50)
     asked = {SAMPLE.key: str(count), PART_COLUMN.key: column, READER.key: name}
     profiles = answer(head_profiles, named, Options(values=asked)).result
     parts = (profiles.overall, *profiles.parts)
