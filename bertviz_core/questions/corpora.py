@@ -155,6 +155,7 @@ def corpus_clusters(opened: OpenedCorpus, options: Options, job: Job[Answer[Corp
 
 
 def _profiles_cost(opened: OpenedCorpus, options: Options) -> Cost:
+    _ = _reader(opened, options).loaded  # before the work begins
     return Cost(options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES))
 
 
@@ -174,6 +175,7 @@ def head_profiles(opened: OpenedCorpus, options: Options, job: Job[Answer[HeadPr
 
 
 def _probes_cost(opened: OpenedCorpus, options: Options) -> Cost:
+    _ = _reader(opened, options).loaded  # before the work begins
     return Cost(options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS))
 
 

@@ -179,7 +179,7 @@ def long_question(
     """Declares the function below as a question whose answer takes long: it reports to a job how far it is.
 
     Args:
-        cost: what the answer takes; known without a run.
+        cost: what the answer takes; known without a run, of a model that is loaded by then.
         figures: as `question`.
         params: as `question`.
         noun: what the job counts, in the plural.

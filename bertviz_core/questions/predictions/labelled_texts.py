@@ -85,6 +85,7 @@ def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
 
 
 def _texts_cost(opened: Opened, options: Options) -> Cost:
+    _ = opened.loaded if TARGET.key in options.values else opened.head(options.task)  # loaded before the work begins
     texts, _ = _texts_and_pairs(options)
     return Cost(len(texts), nbytes=held_nbytes(options.texts))
 
