@@ -49,6 +49,7 @@ S = TypeVar("S", bound=Subject)
 ShownT = TypeVar("ShownT", contravariant=True)
 
 
+@runtime_checkable
 class Job(Protocol[ShownT]):
     """Long work on an answer, for whoever waits for it; whatever is raised by either of the two ends the work."""
 

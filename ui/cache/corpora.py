@@ -72,7 +72,8 @@ class SharedCorpus(OpenedCorpus):
             with spinning(key):
                 return make()
 
-        return results().made(self.key(key), kept, answer_nbytes)
+        value: T = results().made(self.key(key), kept, answer_nbytes)
+        return value
 
 
 @cached_by_bytes("Opening the corpus")
