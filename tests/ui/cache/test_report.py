@@ -13,6 +13,7 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.sections import REPORTED, USUAL
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import report
+from ui.cache.shared_model import SharedModel
 from ui.session import settings
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
@@ -30,7 +31,7 @@ def test_a_text_that_names_a_folder_of_the_server_opens_nothing(figure: str, tmp
 
 
 def test_figures_are_made_under_the_limits_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = report.SharedModel(MODEL)
+    shared = SharedModel(MODEL)
     assert shared.settings == settings()
     assert not shared.settings.any_folder  # the command line opens every folder it is given
 
