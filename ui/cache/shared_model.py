@@ -34,6 +34,7 @@ SPINNERS = {
     "task_head": "Building the class",
     "tensor_values": "Reading the tensor",
     "tensor_change": "Reading the tensor",
+    "made_tokenizer": "Making the tokenizer",
     "products": "Running the layer both ways",
     "layer_parts": "Running the layer",
     "poolings": "Comparing the poolings",
@@ -122,8 +123,15 @@ class SharedModel(Opened):
                 new.append(make())
             return _without_runs(new[0], self.source.name)
 
-        value = results().made((source_key(self.name), models.attention_source(self.name), key), kept, _nbytes)
+        value = results().made(self._key(key), kept, _nbytes)
         return new[0] if new else cast(T, self._with_runs(value))
+
+    def has(self, key: Hashable) -> bool:
+        """Whether a value is at hand, so that it need not be made."""
+        return results().get(self._key(key)) is not None
+
+    def _key(self, key: Hashable) -> Hashable:
+        return source_key(self.name), models.attention_source(self.name), key
 
     def _with_runs(self, value: Any) -> Any:
         """A kept answer with the runs that it had."""
@@ -149,6 +157,8 @@ def _without_runs(value: Any, model: str) -> Any:
 
 def _nbytes(value: Any) -> int:
     """Bytes of a kept value; a result that is drawn, too, is counted once."""
+    if isinstance(value, TextTokenizer):
+        return models.tokenizer_nbytes(value)
     if not isinstance(value, Answer):
         return held_nbytes(value)
     parts = {id(each): each for each in (value.result, *value.drawn.values())}
