@@ -5,13 +5,16 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.hidden_states.lines import embedding_lengths, input_figure, pooler_figure, word_figure
-from bertviz_core.hidden_states.embeddings import embedding_sum, pooler_check
+from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.geometry import compare_word
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.hidden_states.words import occurrences
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.hidden_states import SHOWN_TOKENS, recomputed_pooler
 from bertviz_core.text import digits, isolated
 from bertviz_core.trace.results import Trace
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.views.representations import controls, texts
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
@@ -19,12 +22,10 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.reproduction import model_lines, reading
 
-LONG_TEXT_TOKENS = 64
-
 
 def embedding_view(trace: Trace) -> None:
     """How the embeddings are made: the vectors that are added, their sum, its normalisation."""
-    first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
+    first, last = controls.token_range(len(trace.tokens), SHOWN_TOKENS)
     shown = slice(first, last + 1)
     model = models.loaded(trace.model)
     parts = embedding_sum(model, trace)
@@ -54,7 +55,8 @@ def embedding_view(trace: Trace) -> None:
 
 def pooler_view(trace: Trace) -> None:
     """The first token's last vector, and what the pooler makes of it."""
-    check = pooler_check(models.loaded(trace.model), trace) if trace.pooler_output is not None else None
+    options = Options((trace.tokens.text,), trace.tokens.pair)
+    check = recomputed_pooler(SharedModel(trace.model, trace), options).result
     if check is None:
         st.info(
             "This model has no pooler that is Linear and tanh on the first token, so there is none to compute again. "
