@@ -22,6 +22,7 @@ from bertviz_core.sentences.results import (
     MEASURES,
     POOLINGS,
     BlockSummary,
+    ClusterOrder,
     MapMethod,
     Measure,
     Neighbours,
@@ -99,10 +100,7 @@ def encoded_by(
 def similarity(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "sentences sentences"]]:
     """Every sentence against every other."""
     made, measure = sentence_vectors(opened, options), options.choice(MEASURE, MEASURES)
-    vectors = made.result.vectors
-    matrix = similarity_matrix(vectors, measure)
-    clustered = options.choice(ORDER) == "clustered" and len(matrix) > 1
-    clusters = cluster_order(similarity_matrix(vectors)) if clustered else None
+    matrix, clusters = every_pair(made.result, measure, options.choice(ORDER) == ORDER.options[1])
     drawn = {"vectors": made.result, "similarity_measure": measure, "clusters": clusters}
     return made.of(matrix, similarity=matrix, **drawn)
 
@@ -172,6 +170,22 @@ def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
     )
     drawn = {"pooling_comparison": compared, "model_name": opened.source.name}
     return replace(answered(opened, compared, (compared.note,), **drawn), texts=compared.sentences)
+
+
+def every_pair(
+    vectors: SentenceVectors, measure: Measure, clustered: bool
+) -> tuple[Float[np.ndarray, "sentences sentences"], ClusterOrder | None]:
+    """Every vector against every other, and the order in which similar ones stand together by their cosine.
+
+    Args:
+        vectors: of the sentences.
+        measure: what alike means.
+        clustered: whether an order is wanted; a single sentence has none.
+    """
+    matrix = similarity_matrix(vectors.vectors, measure)
+    if not clustered or len(matrix) < 2:
+        return matrix, None
+    return matrix, cluster_order(matrix if measure == "cosine" else similarity_matrix(vectors.vectors))
 
 
 def pair_shares(opened: Opened, plan: SentencePlan, first: str, second: str) -> TokenPairShares:

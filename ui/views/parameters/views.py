@@ -11,6 +11,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.parameters.bars import components_figure, layers_figure, models_figure
 from bertviz_core.figures.parameters.tree import FORMS, ROOT_ID, TreeForm, tree_figure
 from bertviz_core.parameters.results import Ledger, Parameter
+from bertviz_core.questions.models.parameters import DEPTH, FIRST_DEPTH
 from bertviz_core.questions.tables.frames import parameters_frame, readable
 from ui.cache import ledgers as cache_ledgers
 from ui.cache import sources
@@ -123,7 +124,7 @@ def tree_controls(name: str, task: str | None) -> tuple[TreeForm, int]:
     form = controls.choice("Form", FORMS, "form")
     with st.container(width=DEPTH_WIDTH):
         depth = controls.level(
-            "Depth", cache_ledgers.depth(name, task), 3, "depth", "Levels of modules that are drawn."
+            "Depth", cache_ledgers.depth(name, task), FIRST_DEPTH, DEPTH.key, "Levels of modules that are drawn."
         )
     return form, depth
 

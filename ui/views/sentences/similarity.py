@@ -19,7 +19,7 @@ from bertviz_core.figures.sentences.similarity import (
     query_figure,
 )
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.questions.texts.sentences import closest, sentence_blocks
+from bertviz_core.questions.texts.sentences import closest, every_pair, sentence_blocks
 from bertviz_core.sentences.results import (
     BlockSummary,
     Measure,
@@ -29,7 +29,7 @@ from bertviz_core.sentences.results import (
     SentenceTable,
     SentenceVectors,
 )
-from bertviz_core.sentences.similarity import cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences.similarity import nearest
 from ui.cache import models
 from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
@@ -118,11 +118,7 @@ def similarity_view(asked: SentenceQuery) -> None:
 
 
 def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:
-    cells = similarity_matrix(vectors.vectors, asked.measure)
-    clusters = None
-    if asked.options.clustered and len(cells) > 1:
-        cosines = cells if asked.measure == "cosine" else similarity_matrix(vectors.vectors)
-        clusters = cluster_order(cosines)
+    cells, clusters = every_pair(vectors, asked.measure, asked.options.clustered)
     order = np.arange(len(cells)) if clusters is None else clusters.order
     word = MEASURE_WORDS[asked.measure]
     ordered = cells[np.ix_(order, order)]
