@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import streamlit as st
 
+from bertviz_core.errors import BertvizError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.loading import HeadModel, stored_task
@@ -18,7 +19,7 @@ from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import models
 from ui.cache.decorator import results
-from ui.cache.sources import source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 
 T = TypeVar("T")
@@ -51,6 +52,22 @@ class _Run:
     tokens: Tokens
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A value, and the other models that it depends on as their files were."""
+
+    value: Any
+    others: frozenset[SourceKey]
+
+    @property
+    def current(self) -> bool:
+        """Whether the files of the other models are what they were."""
+        try:
+            return all(source_key(each.name) == each for each in self.others)
+        except BertvizError:
+            return False  # to make it again says what is wrong
+
+
 class SharedModel(Opened):
     """A model of this instance, `Opened` for all readers: held in memory once, its answers kept with all others."""
 
@@ -62,6 +79,7 @@ class SharedModel(Opened):
             *runs: runs that the caller has, which are not made again even where there is no room to keep them.
         """
         self._name, self._runs = name, runs
+        self._others: frozenset[SourceKey] = frozenset()
 
     @property
     def name(self) -> str:
@@ -108,8 +126,11 @@ class SharedModel(Opened):
         return models.traces().trace(self.loaded, tokens, most_waiting=settings().max_queued_runs)
 
     def other(self, name: str) -> "SharedModel":
-        """Another model of this instance."""
-        return self if name == self.name else SharedModel(name, *self._runs)
+        """Another model of this instance; what is made with it is made again when its files have changed."""
+        if name == self.name:
+            return self
+        self._others |= {source_key(name)}
+        return SharedModel(name, *self._runs)
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
         """A value of this model by what it is made from.
@@ -118,13 +139,17 @@ class SharedModel(Opened):
         """
         new: list[T] = []
 
-        def kept() -> Any:
+        def made() -> _Kept:
             with _spinning(key):
                 new.append(make())
-            return _without_runs(new[0], self.source.name)
+            return _Kept(_without_runs(new[-1], self.source.name), self._others)
 
-        value = results().made(self._key(key), kept, _nbytes)
-        return new[0] if new else cast(T, self._with_runs(value))
+        kept = results().made(self._key(key), made, _nbytes)
+        if not kept.current:
+            results().pop(self._key(key))
+            kept = results().made(self._key(key), made, _nbytes)
+        self._others |= kept.others
+        return new[-1] if new else cast(T, self._with_runs(kept.value))
 
     def has(self, key: Hashable) -> bool:
         """Whether a value is at hand, so that it need not be made."""
@@ -155,8 +180,9 @@ def _without_runs(value: Any, model: str) -> Any:
     return replace(value, result=short(value.result), drawn={name: short(each) for name, each in value.drawn.items()})
 
 
-def _nbytes(value: Any) -> int:
+def _nbytes(kept: _Kept) -> int:
     """Bytes of a kept value; a result that is drawn, too, is counted once."""
+    value = kept.value
     if isinstance(value, TextTokenizer):
         return models.tokenizer_nbytes(value)
     if not isinstance(value, Answer):

@@ -1,16 +1,21 @@
 """What a question is answered with is made once for all sessions, counted in bytes, and holds no run a second time."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import streamlit as st
+from safetensors.numpy import load_file, save_file
 
 from bertviz_core.attention.results import MapOptions
 from bertviz_core.questions.byte_cache import held_nbytes
+from bertviz_core.questions.models.checkpoints import OTHER, checkpoint_comparison
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.texts.attention import atlas_of, attention_map
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.run import trace
+from tests.helpers.tiny_models import save_tiny
 from ui.cache import decorator, models
 from ui.cache.shared_model import SharedModel
 
@@ -47,6 +52,21 @@ def test_an_answer_is_kept_without_its_run_and_comes_back_with_it(made: Trace) -
     again = attention_map(SharedModel(MODEL, made), options)
     assert again.result is first.result
     assert again.drawn["trace"] is made
+
+
+def test_what_depends_on_another_model_follows_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(tmp_path))
+    st.cache_resource.clear()
+    for name in ("first", "second"):
+        save_tiny("bert", tmp_path / name)
+    shared, options = SharedModel("first"), Options(values={OTHER.key: "second"})
+    assert checkpoint_comparison(shared, options).result.relative_change == 0
+    kept = checkpoint_comparison(SharedModel("first"), options).result
+    assert checkpoint_comparison(SharedModel("first"), options).result is kept
+    weights = tmp_path / "second" / "model.safetensors"
+    save_file({name: tensor + 1 for name, tensor in load_file(weights).items()}, weights, {"format": "pt"})
+    assert checkpoint_comparison(SharedModel("first"), options).result.relative_change > 0
+    st.cache_resource.clear()
 
 
 def test_a_run_is_kept_with_the_runs_alone(made: Trace) -> None:
