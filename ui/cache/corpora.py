@@ -10,7 +10,7 @@ from bertviz_core.corpus.search.index import SearchIndex, open_index
 from bertviz_core.questions.opened import OpenedCorpus
 from bertviz_core.settings import Settings
 from ui.cache.decorator import cached_by_bytes, results
-from ui.cache.shared_model import SharedModel, answer_nbytes, spinning
+from ui.cache.shared_model import SharedModel, spinning, value_nbytes
 from ui.session import settings
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class SharedCorpus(OpenedCorpus):
             with spinning(key):
                 return make()
 
-        value: T = results().made(self.key(key), kept, answer_nbytes)
+        value: T = results().made(self.key(key), kept, value_nbytes)
         return value
 
 
