@@ -7,12 +7,15 @@ from typing import Any, Generic, ParamSpec
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.fitted import fitted
+from bertviz_core.figures.base.fitted import USUAL_HEIGHT, fitted
 from bertviz_core.figures.base.style import Theme
 
 P = ParamSpec("P")
 PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+FLATTEST, TALLEST = 0.85, 1.5
+"""How low and how high a figure is drawn that is to fill a place, as shares of its own height: rows keep their room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,16 +34,26 @@ class FigureSpec:
     """Key of its chart on its page."""
     key: tuple[object, ...] = ()
     """Name of the declared figure and what it was made of; empty for one that is not declared."""
-    kept: dict[tuple[str, int], go.Figure] = field(default_factory=dict, repr=False)
-    """Theme and width -> the figure, where it has been drawn."""
+    kept: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
+    """Theme, width and height of the place -> the figure, where it has been drawn."""
 
     def drawn(self, theme: Theme) -> go.Figure:
         """The figure in a theme and fitted to its width; in print without what only a screen can move."""
-        key = (theme.name, theme.pixels)
+        key = (theme.name, theme.pixels, theme.tall)
         if key not in self.kept:
             figure = fitted(self.draw(theme), theme)
+            if theme.tall:
+                figure = self._as_tall(theme, figure.layout.height or USUAL_HEIGHT)
             self.kept[key] = printed(figure, theme) if theme.name == "print" else figure
         return self.kept[key]
+
+    def _as_tall(self, theme: Theme, own: float) -> go.Figure:
+        """The figure with the height of its place; what is added below a plot, such as a legend, is a part of it."""
+        wanted = min(max(theme.tall, own * FLATTEST), own * TALLEST)
+        figure = self.draw(theme)
+        added = own - (figure.layout.height or USUAL_HEIGHT)
+        figure.layout.height = round(wanted - added)
+        return fitted(figure, theme)
 
 
 class DeclaredFigure(Generic[P]):
