@@ -14,7 +14,7 @@ from bertviz_core.figures.base.caption import Caption, caption_of, colour_range,
 from bertviz_core.figures.base.export import standalone_html
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
-from bertviz_core.text import formula_safe
+from bertviz_core.text import decimals, formula_safe
 from bertviz_core.trace.results import Tokens
 from ui import session
 from ui.cache.figures import cached_figure
@@ -34,6 +34,8 @@ SIDE_BY_SIDE = 860
 """Pixels of a page on which halves stand side by side."""
 TALLEST = 440
 """Pixels of a text on the page; a taller one is scrolled in its place."""
+MOST_WRITTEN = 20_000
+"""Cells of a table that are written one by one."""
 LONGEST_NAME = 150
 """Characters of a file's name; file systems allow 255 bytes."""
 
@@ -241,11 +243,13 @@ def numbers_table(
         **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
         **formats,
     }
+    signed = _signed(table, formats)
+    written = {name: each for name, each in written.items() if name not in signed}
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
     if first is not None:
         columns[table.columns[0]] = st.column_config.Column(width=first)
     st.dataframe(
-        table,
+        table.style.format(signed, na_rep="") if signed else table,
         hide_index=True,
         height=height,
         alt=alt,
@@ -254,6 +258,22 @@ def numbers_table(
         on_select=on_row or "ignore",
         selection_mode="single-row",
     )
+
+
+def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[str, Callable[[float], str]]:
+    """Column with numbers below 0 -> how its numbers are written, which Streamlit's own formats do with a hyphen.
+
+    None where the table is too large to be written cell by cell, or where two columns or rows have one name.
+    """
+    if table.size > MOST_WRITTEN or not (table.columns.is_unique and table.index.is_unique):
+        return {}
+    floats = table.select_dtypes(include="floating")
+    found = {str(name): formats.get(str(name), "%.4f") for name in floats if (floats[name] < 0).any()}
+    return {name: partial(_with_minus, how) for name, how in found.items() if how.startswith("%")}
+
+
+def _with_minus(how: str, value: float) -> str:
+    return decimals(value) if how == "%.4f" else (how % value).replace("-", "−")
 
 
 def _is_plain(column: pd.Series) -> bool:

@@ -1,5 +1,6 @@
 """A figure before it is drawn: how it is declared, what it is called, what is seen in it, how it is drawn."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -44,6 +45,7 @@ class FigureSpec:
             figure = fitted(self.draw(theme), theme)
             if theme.tall:
                 figure = self._as_tall(theme, figure.layout.height or USUAL_HEIGHT)
+            write_minus(figure)
             self.kept[key] = printed(figure, theme) if theme.name == "print" else figure
         return self.kept[key]
 
@@ -94,6 +96,25 @@ def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, Fig
         return spec
 
     return declared
+
+
+def write_minus(figure: go.Figure) -> None:
+    """Have numbers under the pointer written with a real minus, as those of axes are.
+
+    Plotly writes a number that the words under the pointer format themselves with a hyphen, and one that its axis or
+    trace formats with a minus; so the format moves there.
+    """
+    for trace in figure.data:
+        words = trace.hovertemplate if "hovertemplate" in trace else None
+        if not isinstance(words, str) or ("base" in trace and trace.base is not None):  # what is labelled is base + bar
+            continue
+        formats = {axis: set(re.findall(rf"%\{{{axis}:([^}}]*\.\d[^}}]*)\}}", words)) for axis in "xyz"}
+        for axis, found in formats.items():
+            if len(found) == 1 and f"{axis}hoverformat" in trace:
+                (how,) = found
+                trace[f"{axis}hoverformat"] = how
+                words = words.replace(f"%{{{axis}:{how}}}", f"%{{{axis}}}")
+        trace.hovertemplate = words
 
 
 def printed(figure: go.Figure, theme: Theme) -> go.Figure:
