@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bertviz_core.errors import BertvizError, Progress
+from bertviz_core.errors import BertvizError, Progress, TextError
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
@@ -22,6 +22,7 @@ from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 
 T = TypeVar("T")
+NOTHING = "This view shows no figure and no table yet."
 MOST_TOKENS = 64
 """Of a text for figures that take a run for each head or word; a longer one has them on their own pages."""
 
@@ -137,6 +138,8 @@ def view_report(asked: ReportRequest, view: ShownView, facts: Mapping[str, str],
     found = source(asked.name)
     first = view.sections(theme, [(found.name, found.revision)])
     names = [each for each in _names(asked) if each not in view.names]
+    if not first and not names:
+        raise TextError(f"{NOTHING} Choose other figures, or make the report once it shows one.")
     return html_file.report_file(SharedModel(asked.name), asked.text, asked.pair, names, theme, tell, first, facts)
 
 

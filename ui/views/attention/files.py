@@ -101,8 +101,18 @@ def note_view(trace: Trace, atlas: AttentionAtlas, maps: Sequence[AttentionMap |
             specs.append(long_figure(each, trace))
         else:
             specs.append((lines_figure if lines else attention_map_figure)(each, trace))
-    for place, spec in enumerate((*specs, atlas_figure(atlas, trace))):
-        note_figure(spec, f"{KEY}_{place}" if place else KEY, spec.title, SHORT[atlas.options.weights], trace.tokens)
+    specs.append(atlas_figure(atlas, trace))
+    for place, spec in enumerate(specs):
+        words = (
+            f"{'Lines from queries to keys' if lines and spec is not specs[-1] else 'Queries in rows, keys in columns'}"
+        )
+        note_figure(
+            spec,
+            f"{KEY}_{place}" if place else KEY,
+            spec.title,
+            f"{words}; {SHORT[atlas.options.weights]}",
+            trace.tokens,
+        )
 
 
 def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:

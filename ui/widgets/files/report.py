@@ -26,7 +26,6 @@ VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures
 WANTED, FILE = "report_wanted", "report_file"
 """Keys of the session: whether the next run of the page is to be noted; the word of the file that was made of one."""
 LONGEST_NAME = 80
-NOTHING = "This view has no figure and no table yet."
 
 
 class PageReport:
@@ -60,7 +59,7 @@ class PageReport:
     def _make(self, view: ShownView) -> None:
         if not self.wanted or self.place is None:
             return
-        from ui.cache.report import keep_file, view_report
+        from ui.cache.report import NOTHING, keep_file, view_report
 
         self.wanted = False  # by now; runs of the button alone go on from here
         asked, *_ = session.stored(MADE)
