@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, texts_words
 from bertviz_core.figures.base.export import standalone_html
+from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
 from bertviz_core.text import decimals, formula_safe
@@ -114,8 +115,10 @@ def chart(
         on_select: called when a part of it was clicked.
         share: of the page's width that the figure takes where parts of the page stand side by side.
     """
+    drawn = cached_figure(figure, page_theme(share))
     st.plotly_chart(
-        cached_figure(figure, page_theme(share)),
+        drawn,
+        height=round(drawn.layout.height or USUAL_HEIGHT),  # said, so that its place is there before it is drawn
         key=key,
         theme=None,
         alt=alt_of(figure) or alt,
