@@ -26,6 +26,7 @@ from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, said, views
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui.views.corpus import cache
+from ui.views.corpus.texts import SIDEBAR
 
 ROWS = 400
 VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]
@@ -228,6 +229,9 @@ def test_heads_and_probes_are_those_of_the_model_on_the_left(corpus: Corpus, tin
     more = {"part_column": "source", "sample": "50", "measure": "share on the previous token"}
     at = check_view("corpus", tiny, {"corpus_heads": heads}, view="Heads", **more)
     assert len(at.selectbox(key="part").options) == 4  # all, and the three sources
+    named = f"{corpus.manifest.model}: 400 rows, whose vectors this model made. Heads: {tiny}, which reads their texts"
+    assert named in said(at.markdown[0].value)
+    assert said(at.sidebar.caption[0].value) == SIDEBAR
     at = check_view("corpus", tiny, {"corpus_probe": probe}, view="Probes", probe_sample="200", probe_labels="topic")
     assert any("Best:" in said(each.value) for each in at.markdown)
 

@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.causes.results import Patches
+from bertviz_core.errors import NoDifferenceError
 from bertviz_core.figures.predictions.causes.maps import patched_heads_figure, patched_states_figure
 from bertviz_core.text import decimals, escape_controls
 from ui.views.causes import cache, controls, texts
@@ -17,7 +18,11 @@ from ui.widgets.target.row import TargetRow
 def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """What a copied state, or a copied head, brings back of the difference between two texts."""
     other = controls.other_text(name, chosen.text)
-    patches = cache.patched(name, chosen, other)
+    try:
+        patches = cache.patched(name, chosen, other)
+    except NoDifferenceError as error:
+        controls.offer_donor(name, chosen.text, other, str(error))
+        return
     with row.row:
         part = controls.patched_choice(patches.states is not None)
     spec = patched_states_figure(patches) if part == "hidden states" else patched_heads_figure(patches)
