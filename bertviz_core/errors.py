@@ -63,6 +63,10 @@ class TextError(BertvizError):
     """The text cannot be read by the model."""
 
 
+class NoDifferenceError(TextError):
+    """A target is the same for two texts, so that no patch can bring back a difference."""
+
+
 class OutOfMemoryError(TextError):
     """There is not memory enough for a run; one of fewer or shorter texts needs less."""
 

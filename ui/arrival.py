@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import streamlit as st
 
 from ui.components.navigation import ARRIVE, EXACT, LINK
-from ui.session import PAGE
+from ui.session import FIGURE, PAGE
 
 BEGUN, RETURNED, VISIT = "arrival_begun", "arrival_returned", "arrival_visit"
 """Keys of the session: how the run before said that the view is come to; whether the address says all of this run's
@@ -54,7 +54,7 @@ def left_query(carried: str) -> dict[str, list[str]]:
         names = parse_qs(carried.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_NAMES)
     except ValueError:  # too many
         return {}
-    return {name: values for name, values in names.items() if not name.lower().startswith("embed")}
+    return {name: values for name, values in names.items() if not name.lower().startswith("embed") and name != FIGURE}
 
 
 def visit() -> int:

@@ -37,6 +37,8 @@ PIXELS = "page_pixels"
 """Key of the session: how wide the page is."""
 WINDOW_WIDTH = "window_width"
 """Name of the cookie with the window's width in pixels, which is gone with the browser's session."""
+FIGURE, ONLY = "figure", "only"
+"""Name and value in the address of a frame that shows the figure of its view alone."""
 TEXT_STORE = "inside-bert-texts"
 """Name of what a tab keeps of the texts that its reader typed, in the browser's own store of that tab."""
 TEXTS_KEPT = "texts_kept"
@@ -59,6 +61,11 @@ def theme_name() -> str:
 def page_pixels() -> int:
     """Width of the reader's page, one of bertviz_core.figures.base.style.WIDTHS."""
     return int(stored(PIXELS, WIDE))
+
+
+def figure_only() -> bool:
+    """Whether this is a frame of another page, for the figure of the view and nothing else."""
+    return bool(st.context.is_embedded and st.query_params.get(FIGURE) == ONLY)
 
 
 def model_names() -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from bertviz_core.figures.base.style import theme_named
 from ui import address, arrival, session, share
-from ui.components.browser.page_width import page_width
+from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
 from ui.lessons import own_texts, tour
@@ -14,7 +14,7 @@ from ui.server.unknown_pages import ABSENT, FIRST, absent_words, nearest_page
 from ui.views.corpus.texts import SIDEBAR
 from ui.widgets import controls
 from ui.widgets.errors import no_such_page, shown_to_user
-from ui.widgets.files.report import report_button
+from ui.widgets.files.report import PageReport
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.models.select import model_select
 from ui.widgets.view_and_layer import reads_text
@@ -59,6 +59,7 @@ again = arrival.arrive(here)
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 tour.follow_address(here, pages)
 share.take_from_address()
+report = PageReport(here, page.title)
 
 
 def model_and_text() -> None:
@@ -69,7 +70,10 @@ def model_and_text() -> None:
     controls.text_inputs(reads_text(here))
 
 
-if st.context.is_embedded:  # another site's page shows this one in a frame: the view, and the way to all of it
+if session.figure_only():  # another site's page shows the figure: its model and text are in the address
+    with st.container(key="figure_only"), shown_to_user():
+        model_and_text()
+elif st.context.is_embedded:  # another site's page shows this one in a frame: the view, and the way to all of it
     with st.container(horizontal=True, gap="xsmall", key="frame_bar"), shown_to_user():
         with st.popover("Model and text" if reads_text(here) else "Model", type="tertiary"):
             model_and_text()
@@ -90,12 +94,14 @@ else:
             with st.container(width="content"):  # a fragment alone would take all the room that its row has left
                 share.share_button(here, page.title)
             with st.container(width="content"):
-                report_button()
+                report.button()
             tour.lessons_button()
             glossary(here)
         model_and_text()
         own_texts.keep_texts()
-session.store(session.PIXELS, page_width())
+session.store(session.PIXELS, page_width(session.figure_only()))
+if session.figure_only() and not window_height():
+    st.stop()  # the browser says it at once
 if again:
     st.stop()  # the browser opens the whole address now
 tour.step_bar(here, pages)
@@ -104,6 +110,7 @@ if absent and here == FIRST:
     near = titles.get(nearest_page(absent, titles))
     link = None if near is None else PageLink(f"Open {near.title}", near.url_path, near.icon[10:-1])
     no_such_page(absent_words(absent, titles), link)
-page.run()
+with report.of_page():
+    page.run()
 controls.text_in_place("Your text, which every page reads")
 session.first_page_sent.set()

@@ -11,7 +11,7 @@ import numpy as np
 from bertviz_core.causes.inside.interventions import Intervention
 from bertviz_core.causes.results import Patches
 from bertviz_core.causes.runs import InterventionRuns
-from bertviz_core.errors import Progress, TextError
+from bertviz_core.errors import NoDifferenceError, Progress, TextError
 from bertviz_core.text import counted, decimals
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.run import RUN_LOCK
@@ -90,7 +90,8 @@ def patches(runs: InterventionRuns, corrupt: Tokens, tell: Progress | None = Non
         tell: called as tell(layers done, layers); what it raises (SupersededError) ends the work.
 
     Raises:
-        TextError: the texts differ in their count of tokens, or the target is the same for both.
+        TextError: the texts differ in their count of tokens.
+        NoDifferenceError: the target is the same for both.
     """
     import torch
 
@@ -101,7 +102,7 @@ def patches(runs: InterventionRuns, corrupt: Tokens, tell: Progress | None = Non
         clean = float(runs.run(donor, clean_tokens, 1)[0])
         other = float(runs.run(Intervention(), corrupt, 1)[0])
     if abs(clean - other) < LEAST_DIFFERENCE:
-        raise TextError(
+        raise NoDifferenceError(
             f"The {runs.target.title} is {decimals(clean)} for the one text and {decimals(other)} for the other: there "
             "is no difference that a patch could bring back. Take texts that the target tells apart."
         )

@@ -10,6 +10,8 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.questions.tables.lines import json_bytes
 from bertviz_core.text import escape_controls
 
+MINUS = "−"
+
 
 def print_notices(notices: Sequence[str]) -> None:
     """A line on stderr for each notice."""
@@ -18,9 +20,24 @@ def print_notices(notices: Sequence[str]) -> None:
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """The lines as UTF-8, whatever the terminal's own encoding: a vocabulary has letters of all scripts."""
-    sys.stdout.buffer.write("".join(f"{line.rstrip()}\n" for line in lines).encode())
+    """The lines as UTF-8, whatever the terminal's own encoding: a vocabulary has letters of all scripts.
+
+    A minus is a hyphen on a terminal that could not show one.
+    """
+    text = "".join(f"{line.rstrip()}\n" for line in lines)
+    if sys.stdout.isatty() and not _shows(MINUS):
+        text = text.replace(MINUS, "-")
+    sys.stdout.buffer.write(text.encode())
     sys.stdout.flush()
+
+
+def _shows(sign: str) -> bool:
+    """Whether the terminal's encoding has a sign."""
+    try:
+        sign.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def print_json(value: dict[str, Any]) -> None:

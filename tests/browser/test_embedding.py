@@ -78,9 +78,10 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def code_of(page: Page) -> str:
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
-    field = page.get_by_role("textbox", name="Code of a frame with this view")
+def code_of(page: Page, of: str = "this view") -> str:
+    field = page.get_by_role("textbox", name=f"Code of a frame with {of}")
+    if not field.is_visible():
+        page.get_by_test_id("stSidebar").get_by_role("button", name="Share").click()
     expect(field).to_have_value(re.compile("^<iframe "))
     return field.input_value()
 
@@ -117,7 +118,13 @@ def test_the_code_is_one_frame_whatever_is_typed(page: Page, embedded: str, host
 def test_a_frame_shows_the_view_with_its_controls_and_a_way_to_all_of_it(page: Page, embedded: str, host: Host) -> None:
     page.goto(f"{embedded}/attention?layer=2&head=5")
     expect(page.locator(".stage[data-shown='2.5']")).to_be_visible()
-    frame = shown(page, host, code_of(page))
+    code, alone = code_of(page), code_of(page, "the figure alone")
+    frame = shown(page, host, alone)
+    expect(frame.locator(".stage[data-shown='2.5']")).to_be_visible()
+    expect(frame.get_by_role("button")).to_have_count(0)
+    expect(frame.locator("h1")).to_be_hidden()
+    assert query(page.frames[1].url) == {"embed": ["true"], "figure": ["only"], "layer": ["2"], "head": ["5"]}
+    frame = shown(page, host, code)
     expect(frame.locator(".stage[data-shown='2.5']")).to_be_visible()
     expect(frame.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
     expect(frame.get_by_test_id("stSidebar")).to_have_count(0)
@@ -160,6 +167,20 @@ def test_every_page_stands_in_a_frame(page: Page, embedded: str, host: Host, nam
     expect(frame.locator("h1")).to_be_visible()
     expect(frame.get_by_test_id("stSidebar")).to_have_count(0)
     expect(frame.get_by_test_id("stException")).to_have_count(0)
+    assert page.frames[1].evaluate("document.documentElement.scrollWidth <= innerWidth")
+    code = f'<iframe src="{embedded}/{place}?embed=true&amp;figure=only&amp;pair=A+river." width="900" height="560">'
+    frame = shown(page, host, code)
+    figure = frame.locator(".stPlotlyChart, .st-key-attention_heads, .st-key-architecture_tree, .stAlert").first
+    expect(figure).to_be_visible()
+    expect(frame.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+    box, around = figure.bounding_box(), page.locator("iframe").bounding_box()
+    assert box is not None
+    assert around is not None
+    assert box["y"] - around["y"] < 10
+    if name in ("overview", "parameters"):  # figures without rows of words have the whole height
+        assert box["height"] == pytest.approx(560, abs=2)
+    expect(frame.locator("h1")).to_be_hidden()
+    expect(frame.get_by_role("combobox").filter(visible=True)).to_have_count(0)
     assert page.frames[1].evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -41,6 +41,7 @@ def test_a_report_of_the_text_opens_without_a_network(
         expect(alone.locator("section .main-svg").first).to_be_visible()
         sections = alone.locator("section").count()
         assert sections >= 10
+        assert (alone.locator("section").first.get_attribute("id") or "").startswith("view-tokens")
         assert alone.locator("section:not(:has(.main-svg))").count() == 0
         expect(alone.locator("dd", has_text=TEXT)).to_be_visible()
         assert alone.locator("b").count() == 0
@@ -55,7 +56,9 @@ def test_a_model_without_weights_has_a_report_of_its_config(page: Page, server: 
     panel(page)
     page.get_by_role("button", name="Make the report").click()
     expect(page.get_by_role("button", name="Save the report")).to_be_visible(timeout=4 * WAIT_MS)
-    page.get_by_role("combobox", name="Figures").fill("what one head")
+    page.get_by_text("This view, as it stands").click()
+    page.get_by_text("The usual figures of this model and text").click()
+    page.get_by_role("combobox", name="Further figures").fill("what one head")
     page.get_by_role("option", name="what one head looks at", exact=True).click()
     expect(page.get_by_role("button", name="Save the report")).to_have_count(0)
     page.get_by_role("button", name="Make the report").click()

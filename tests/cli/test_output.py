@@ -50,6 +50,18 @@ def test_a_full_device_is_one_sentence() -> None:
     assert (done.returncode, done.stderr) == (2, "The output cannot be written (No space left on device).\n")
 
 
+@pytest.mark.parametrize(("encoding", "sign"), [("ascii", "-"), ("utf-8", "−"), ("latin-1", "-")])
+def test_a_terminal_that_has_no_minus_gets_a_hyphen(encoding: str, sign: str) -> None:
+    reader, terminal = os.openpty()
+    code = "from bertviz_core.cli.output import print_lines; print_lines(['−0.5'])"
+    subprocess.run(
+        [sys.executable, "-c", code], stdout=terminal, env={**os.environ, "PYTHONIOENCODING": encoding}, check=True
+    )
+    os.close(terminal)
+    assert os.read(reader, 100).decode().strip() == f"{sign}0.5"
+    os.close(reader)
+
+
 def test_a_folder_in_the_way_is_one_sentence(tmp_path: Path) -> None:
     out = tmp_path / "a.svg"
     out.mkdir()

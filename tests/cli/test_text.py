@@ -62,6 +62,9 @@ def test_the_table_of_hidden_states_has_norms(command: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "shape (3, 384)" in done.stdout
     assert "max |pooler(CLS) - pooler_output| = " in done.stdout
+    numbers = [word for line in done.stdout.splitlines()[3:] for word in line.split() if word[-1:].isdigit()]
+    assert any(word.startswith("−0.") for word in numbers)
+    assert not any(word.startswith("-") for word in numbers)
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,15 @@ def test_a_patch_offers_a_second_text_of_as_many_tokens() -> None:
     assert "write a second text in the sidebar" in said(alone.info[0].value)
 
 
+def test_a_patch_of_texts_that_the_target_does_not_tell_apart_offers_another_one() -> None:
+    at = shown(view="Patch", pair=TEXT)
+    assert not at.error
+    assert "there is no difference that a patch could bring back" in said(at.info[0].value)
+    at.button(key="put_example").click().run()
+    assert not at.info
+    assert cells(at, "causes_states").shape == (LAYERS, 8)
+
+
 def test_a_gradient_that_needs_too_much_memory_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MAX_GRADIENT_BYTES", "1000000")
     at = shown(text="One more python, please.")

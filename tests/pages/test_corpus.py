@@ -32,6 +32,7 @@ from tests.pages.opened import opened, said, views
 from tests.pages.snippets import Printed, chart, check_view, close
 from ui.cache.corpora import SharedCorpus
 from ui.views.corpus import duplicates
+from ui.views.corpus.texts import SIDEBAR
 from ui.widgets.lists import progress
 
 ROWS = 400
@@ -240,6 +241,9 @@ def test_heads_and_probes_are_those_of_the_model_on_the_left(corpus: Corpus, tin
     more = {"part_column": "source", "sample": "50", "measure": "share on the previous token"}
     at = check_view("corpus", tiny, {"corpus_heads": heads}, view="Heads", **more)
     assert len(at.selectbox(key="part").options) == 4  # all, and the three sources
+    named = f"{corpus.manifest.model}: 400 rows, whose vectors this model made. Heads: {tiny}, which reads their texts"
+    assert named in said(at.markdown[0].value)
+    assert said(at.sidebar.caption[0].value) == SIDEBAR
     at = check_view("corpus", tiny, {"corpus_probe": probe}, view="Probes", probe_sample="200", probe_labels="topic")
     assert any("Best:" in said(each.value) for each in at.markdown)
 

@@ -27,6 +27,7 @@ from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
 from ui.views.words.controls import EXAMPLE
+from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists import progress
 
 TEXT = "I love my pet python."
@@ -84,6 +85,7 @@ def test_each_word_has_the_difference_of_two_runs() -> None:
     np.testing.assert_allclose(bars["x"], sorted(expected, reverse=True), atol=1e-5)
     assert metrics(at)["Clean"] == decimals(clean)
     assert metrics(at)["Without any word"] == decimals(float(vector(TEXT, tuple(range(1, 7))) @ other))
+    assert [each.value for each in at.caption].count(escape_markdown(f"Text: “{TEXT}”")) == 2  # below each figure
     assert "**python** adds most" in told(at)
     weakest = int(np.argmin(expected))
     assert expected[weakest] < 0

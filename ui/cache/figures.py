@@ -25,7 +25,7 @@ def cached_figure(figure: Any, theme: Theme) -> Any:
     """The figure of a specification in a theme and width, the one drawn before for the same; a figure as it is."""
     if not isinstance(figure, FigureSpec):
         return figure
-    look = (theme.name, theme.pixels)
+    look = (theme.name, theme.pixels, theme.tall)
     if look not in figure.kept:
         digest = key_digest(figure.key) if figure.key else None
         if digest is None:

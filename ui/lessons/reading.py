@@ -92,7 +92,7 @@ TITLE, VALUE, NOTE, TEXT = 120, 200, 2_000, 20_000
 """Most characters of a title, of a value in the address, of a note, of a text."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}")
-RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options"})
+RESERVED = frozenset({"lesson", "step", "try", "text", "pair", "sentences", "embed", "embed_options", "figure"})
 """Names in the address that a step's query cannot set: they have a field of their own, or are not the lesson's."""
 LESSON_FIELDS = ("title", "author", "steps", "summary", "next")
 VIEW_FIELDS = ("page", "query", "text", "pair", "sentences")

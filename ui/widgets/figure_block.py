@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -9,18 +10,18 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.caption import Caption, caption_of, colour_range, texts_words
 from bertviz_core.figures.base.export import standalone_html
+from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import Theme, theme_named, width_class
-from bertviz_core.text import formula_safe
+from bertviz_core.text import decimals, formula_safe
 from bertviz_core.trace.results import Tokens
 from ui import session
-from ui.cache import sources
 from ui.cache.figures import cached_figure
+from ui.components.browser.page_width import window_height
 from ui.components.figure_download import figure_download
-from ui.widgets import controls
+from ui.widgets.files.shown import alt_of, note_code, note_figure, note_table, read_texts, shown_models
 from ui.widgets.files.theme import chosen_theme, theme_select
 from ui.widgets.formatting import escape_markdown
 
@@ -34,6 +35,8 @@ SIDE_BY_SIDE = 860
 """Pixels of a page on which halves stand side by side."""
 TALLEST = 440
 """Pixels of a text on the page; a taller one is scrolled in its place."""
+MOST_WRITTEN = 20_000
+"""Cells of a table that are written one by one."""
 LONGEST_NAME = 150
 """Characters of a file's name; file systems allow 255 bytes."""
 
@@ -94,6 +97,8 @@ def figure_block(
 def page_theme(share: float = 1.0) -> Theme:
     """Colours and width for a figure that takes this share of the page, all of it where a row would be too narrow."""
     pixels = session.page_pixels()
+    if session.figure_only():
+        return replace(theme_named(session.theme_name(), width_class(pixels)), tall=window_height())
     side_by_side = pixels >= SIDE_BY_SIDE
     return theme_named(session.theme_name(), width_class(pixels * share) if side_by_side else pixels)
 
@@ -110,11 +115,13 @@ def chart(
         on_select: called when a part of it was clicked.
         share: of the page's width that the figure takes where parts of the page stand side by side.
     """
+    drawn = cached_figure(figure, page_theme(share))
     st.plotly_chart(
-        cached_figure(figure, page_theme(share)),
+        drawn,
+        height=round(drawn.layout.height or USUAL_HEIGHT),  # said, so that its place is there before it is drawn
         key=key,
         theme=None,
-        alt=_alt(figure) or alt,
+        alt=alt_of(figure) or alt,
         config=CHART_CONFIG,
         on_select=on_select or "ignore",
         selection_mode="points",
@@ -128,7 +135,7 @@ def scrolled_chart(spec: FigureSpec, on_select: Callable[[], None] | None = None
         spec: the figure.
         on_select: called when a part of it was clicked.
     """
-    tall = cached_figure(spec, page_theme()).layout.height > TALLEST
+    tall = not session.figure_only() and cached_figure(spec, page_theme()).layout.height > TALLEST
     with st.container(height=TALLEST if tall else "content", border=False):
         chart(spec, spec.chart, on_select=on_select)
 
@@ -166,6 +173,7 @@ def _downloads(
     texts: Tokens | Sequence[str | None],
     models: Sequence[str],
 ) -> None:
+    note_figure(figure, key, filename, caption, texts, models)
     name = file_name(key, filename)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         redrawn = isinstance(figure, FigureSpec)
@@ -175,7 +183,7 @@ def _downloads(
         words = _caption(figure, theme, caption, models, texts)
         on_page = not chosen and session.page_pixels() >= theme.pixels  # a phone's figure is no file
         again = None if on_page or not redrawn else cached_figure(figure, theme)
-        figure_download(key, name, title, words, theme, _alt(figure), again)
+        figure_download(key, name, title, words, theme, alt_of(figure), again)
         st.download_button(
             "HTML",
             partial(_page, figure, theme, title, words),
@@ -203,36 +211,17 @@ def _caption(
     figure: Any, theme: Theme, words: str, models: Sequence[str], texts: Tokens | Sequence[str | None]
 ) -> Caption:
     """The caption of what is shown; every page's goes through here."""
-    revisions = [_named(name) for name in models or (controls.model_name(),)]
-    return caption_of(cached_figure(figure, theme), words, revisions, _read(texts))
-
-
-def _read(texts: Tokens | Sequence[str | None]) -> tuple[str, ...]:
-    """The texts that a figure depends on, without empty ones."""
-    return tuple(text for text in ((texts.text, texts.pair) if isinstance(texts, Tokens) else texts) if text)
+    return caption_of(cached_figure(figure, theme), words, shown_models(models), read_texts(texts))
 
 
 def _name_texts(texts: Tokens | Sequence[str | None]) -> None:
     """Below a figure on the page: the texts that it is of, in the words of the caption of its files."""
-    if words := texts_words(_read(texts)):
+    if words := texts_words(read_texts(texts)):
         st.caption(escape_markdown(words))
 
 
-def _named(name: str) -> tuple[str, str]:
-    """A model's name and revision; the name alone where its files have gone since what is shown was computed."""
-    try:
-        source = sources.source(name)
-    except BertvizError:
-        return name, ""
-    return source.name, source.revision
-
-
 def _page(figure: Any, theme: Theme, title: str, caption: Caption) -> str:
-    return standalone_html(cached_figure(figure, theme), title, caption, theme, _alt(figure))
-
-
-def _alt(figure: Any) -> str:
-    return figure.alt if isinstance(figure, FigureSpec) else ""
+    return standalone_html(cached_figure(figure, theme), title, caption, theme, alt_of(figure))
 
 
 def numbers_table(
@@ -251,16 +240,19 @@ def numbers_table(
     A number is never written as text, which would sort by its letters: `formats` says how a column is written
     (st.column_config.NumberColumn: "percent", "%.2f ×", "%.1f MiB").
     """
+    note_table(alt, table)
     written = {
         **dict.fromkeys(map(str, table.select_dtypes(include="integer")), "localized"),
         **{str(name): "%.4f" for name, column in table.items() if _is_plain(column)},
         **formats,
     }
+    signed = _signed(table, formats)
+    written = {name: each for name, each in written.items() if name not in signed}
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=each) for name, each in written.items()}
     if first is not None:
         columns[table.columns[0]] = st.column_config.Column(width=first)
     st.dataframe(
-        table,
+        table.style.format(signed, na_rep="") if signed else table,
         hide_index=True,
         height=height,
         alt=alt,
@@ -269,6 +261,22 @@ def numbers_table(
         on_select=on_row or "ignore",
         selection_mode="single-row",
     )
+
+
+def _signed(table: pd.DataFrame, formats: Mapping[str, str]) -> dict[str, Callable[[float], str]]:
+    """Column with numbers below 0 -> how its numbers are written, which Streamlit's own formats do with a hyphen.
+
+    None where the table is too large to be written cell by cell, or where two columns or rows have one name.
+    """
+    if table.size > MOST_WRITTEN or not (table.columns.is_unique and table.index.is_unique):
+        return {}
+    floats = table.select_dtypes(include="floating")
+    found = {str(name): formats.get(str(name), "%.4f") for name in floats if (floats[name] < 0).any()}
+    return {name: partial(_with_minus, how) for name, how in found.items() if how.startswith("%")}
+
+
+def _with_minus(how: str, value: float) -> str:
+    return decimals(value) if how == "%.4f" else (how % value).replace("-", "−")
 
 
 def _is_plain(column: pd.Series) -> bool:
@@ -288,6 +296,7 @@ def folded_table(
     key: str, table: pd.DataFrame, alt: str, formats: Mapping[str, str] = NO_FORMATS, scale: str = ""
 ) -> None:
     """A table that stands folded below its figure, sent when it is opened; `scale` says what its colours mean."""
+    note_table(alt, table)
     with folded("The numbers as a table", f"{key}_table") as place:
         if place.open:
             if scale:
@@ -300,6 +309,7 @@ def explained(key: str, words: str, code: str) -> None:
 
     Filled when it is opened: the browser's module that colours code is large.
     """
+    note_code(key, code)
     with folded("How this is computed", f"{key}_explained") as place:
         if place.open:
             st.markdown(words)

@@ -10,6 +10,7 @@ from typing import TypeVar
 import streamlit as st
 
 from ui.arrival import returned, visit
+from ui.cache.shown import view_in_sight
 from ui.components.navigation import view_links
 from ui.session import PAGE
 from ui.widgets.controls import BOUND
@@ -64,6 +65,8 @@ def view_choice(options: Sequence[T]) -> T:
         del st.query_params[VIEW]
     st.session_state[VIEW] = st.session_state[held] = view
     view_links(options, view, VIEW, "views")
+    if (shown := view_in_sight()) is not None:
+        shown.name = view
     return view
 
 

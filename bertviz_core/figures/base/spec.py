@@ -1,5 +1,6 @@
 """A figure before it is drawn: how it is declared, what it is called, what is seen in it, how it is drawn."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -7,12 +8,15 @@ from typing import Any, Generic, ParamSpec
 
 import plotly.graph_objects as go
 
-from bertviz_core.figures.base.fitted import fitted
+from bertviz_core.figures.base.fitted import USUAL_HEIGHT, fitted
 from bertviz_core.figures.base.style import Theme
 
 P = ParamSpec("P")
 PATTERNS = ("", "/", ".", "x", "-", "\\", "+", "|")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+FLATTEST, TALLEST = 0.85, 1.5
+"""How low and how high a figure is drawn that is to fill a place, as shares of its own height: rows keep their room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,16 +35,27 @@ class FigureSpec:
     """Key of its chart on its page."""
     key: tuple[object, ...] = ()
     """Name of the declared figure and what it was made of; empty for one that is not declared."""
-    kept: dict[tuple[str, int], go.Figure] = field(default_factory=dict, repr=False)
-    """Theme and width -> the figure, where it has been drawn."""
+    kept: dict[tuple[str, int, int], go.Figure] = field(default_factory=dict, repr=False)
+    """Theme, width and height of the place -> the figure, where it has been drawn."""
 
     def drawn(self, theme: Theme) -> go.Figure:
         """The figure in a theme and fitted to its width; in print without what only a screen can move."""
-        key = (theme.name, theme.pixels)
+        key = (theme.name, theme.pixels, theme.tall)
         if key not in self.kept:
             figure = fitted(self.draw(theme), theme)
+            if theme.tall:
+                figure = self._as_tall(theme, figure.layout.height or USUAL_HEIGHT)
+            write_minus(figure)
             self.kept[key] = printed(figure, theme) if theme.name == "print" else figure
         return self.kept[key]
+
+    def _as_tall(self, theme: Theme, own: float) -> go.Figure:
+        """The figure with the height of its place; what is added below a plot, such as a legend, is a part of it."""
+        wanted = min(max(theme.tall, own * FLATTEST), own * TALLEST)
+        figure = self.draw(theme)
+        added = own - (figure.layout.height or USUAL_HEIGHT)
+        figure.layout.height = round(wanted - added)
+        return fitted(figure, theme)
 
 
 class DeclaredFigure(Generic[P]):
@@ -81,6 +96,25 @@ def figure(name: str, chart: str, description: str) -> Callable[[Callable[P, Fig
         return spec
 
     return declared
+
+
+def write_minus(figure: go.Figure) -> None:
+    """Have numbers under the pointer written with a real minus, as those of axes are.
+
+    Plotly writes a number that the words under the pointer format themselves with a hyphen, and one that its axis or
+    trace formats with a minus; so the format moves there.
+    """
+    for trace in figure.data:
+        words = trace.hovertemplate if "hovertemplate" in trace else None
+        if not isinstance(words, str) or ("base" in trace and trace.base is not None):  # what is labelled is base + bar
+            continue
+        formats = {axis: set(re.findall(rf"%\{{{axis}:([^}}]*\.\d[^}}]*)\}}", words)) for axis in "xyz"}
+        for axis, found in formats.items():
+            if len(found) == 1 and f"{axis}hoverformat" in trace:
+                (how,) = found
+                trace[f"{axis}hoverformat"] = how
+                words = words.replace(f"%{{{axis}:{how}}}", f"%{{{axis}}}")
+        trace.hovertemplate = words
 
 
 def printed(figure: go.Figure, theme: Theme) -> go.Figure:

@@ -51,6 +51,8 @@ class Theme:
     """Colour of every component and part."""
     pixels: int = WIDE
     """Width for which the figure is drawn, one of WIDTHS: its place is as wide or wider."""
+    tall: int = 0
+    """Height of the place that it is to fill, as far as it can be drawn so; 0 where it has the height of its own."""
 
     @property
     def narrow(self) -> bool:

@@ -1,6 +1,7 @@
 """A report of an opened model: chosen figures of it and of a text in one HTML file that opens without a network."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bertviz_core.errors import Progress
 from bertviz_core.figures.base.style import Theme
@@ -8,9 +9,10 @@ from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.page import report_page
-from bertviz_core.questions.report.sections import MANY_RUNS, REPORTED, USUAL, known_figures, report_of
+from bertviz_core.questions.report.sections import MANY_RUNS, REPORTED, USUAL, ReportSection, known_figures, report_of
 
 __all__ = ["USUAL", "report_figures", "report_file"]
+NO_FACTS: Mapping[str, str] = {}
 
 
 def report_figures(quick: bool) -> dict[str, str]:
@@ -30,6 +32,8 @@ def report_file(
     figures: Sequence[str],
     theme: Theme,
     tell: Progress | None = None,
+    first: Sequence[ReportSection] = (),
+    facts: Mapping[str, str] = NO_FACTS,
 ) -> bytes:
     """The report as an HTML file.
 
@@ -40,11 +44,13 @@ def report_file(
         figures: by their names, in this order.
         theme: colours, and the width for which figures are drawn.
         tell: called with figures drawn and their number.
+        first: what stands in front of these figures.
+        facts: what the report says of itself besides.
 
     Raises:
         BertvizError: there is no such figure, or none of them can be drawn.
     """
     options = Options((text,) if text.strip() else (), pair, values={"map": "change"})
-    return report_page(report_of(opened, options, known_figures(figures), theme, tell), theme).encode(
-        "utf-8", "replace"
-    )
+    names = known_figures(figures) if figures or not first else ()
+    report = report_of(opened, options, names, theme, tell, first)
+    return report_page(replace(report, facts={**report.facts, **facts}), theme).encode("utf-8", "replace")

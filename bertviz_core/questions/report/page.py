@@ -1,13 +1,17 @@
 """A report as one HTML file: nothing in it asks a network for anything, and nothing that a user wrote is a tag."""
 
 import html
+from numbers import Integral, Real
 
+import numpy as np
+import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from bertviz_core.figures.base.caption import spelled
 from bertviz_core.figures.base.export import description, font_face
 from bertviz_core.figures.base.style import FONT, Theme
 from bertviz_core.questions.report.sections import Report, ReportSection
+from bertviz_core.text import digits
 
 # In a narrower window a figure is moved sideways in its place: drawn smaller, its words would lie on each other.
 STYLE = """
@@ -18,11 +22,16 @@ section h2{{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip
 a{{color:inherit}} p,figcaption,dt,summary{{color:{muted}}}
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:1rem 0}}
 dd{{margin:0;overflow-wrap:anywhere}} figure{{margin:0;break-inside:avoid}}
+h3{{font-size:1.25rem;margin:0 0 .5rem}}
 .drawing{{overflow-x:auto}} .drawing>div{{min-width:{narrowest}px}}
+table{{border-collapse:collapse;font-size:.875rem;margin-bottom:.5rem}} td.number{{text-align:right}}
+th,td{{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid {grid};vertical-align:top}}
 code{{font-size:.85rem;overflow-wrap:anywhere;white-space:pre-wrap}}
 @media (max-width:500px){{body{{padding:1rem}}dl{{grid-template-columns:1fr;gap:0}}dd{{margin-bottom:.5rem}}}}
 @media print{{nav,details{{display:none}}.drawing{{overflow:visible;zoom:.68}}}}
 """
+MOST_ROWS = 200
+"""Of a table; its own file has all."""
 
 
 def report_page(report: Report, theme: Theme) -> str:
@@ -39,6 +48,7 @@ def report_page(report: Report, theme: Theme) -> str:
         font=FONT,
         width=theme.pixels + 40,
         narrowest=theme.pixels,
+        grid=theme.grid,
     )
     title = f"{_text(report.model)}: a report"
     facts = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts.items())
@@ -60,15 +70,38 @@ def report_page(report: Report, theme: Theme) -> str:
 def _section(section: ReportSection, theme: Theme) -> str:
     config = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
     config |= {"staticPlot": True, "displayModeBar": False} if theme.name == "print" else {}
-    drawing = section.figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
     label = html.escape(description(section.alt, section.caption))
+    drawing = f"<h3>{_text(section.title)}</h3>" if section.figure is None else ""  # a figure has its title inside
+    if section.figure is not None:
+        plot = section.figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
+        drawing += f'<div class="drawing" role="img" aria-label="{label}">{plot}</div>'
+    if section.table is not None:
+        drawing += f'<div class="drawing">{_table(section.table)}</div>'
+    code = f"<details><summary>{_text(section.code_title)}</summary><code>{html.escape(section.code)}</code></details>"
     return (
-        f'<section id="{section.name}"><h2>{_text(section.title)}</h2>'
-        f'<figure><div class="drawing" role="img" aria-label="{label}">{drawing}</div>'
-        f"<figcaption>{html.escape(section.caption.line)}</figcaption></figure>"
-        f"<details><summary>The command that draws it</summary><code>{_text(section.command)}</code></details>"
-        "</section>"
+        f'<section id="{section.name}"><h2>{_text(section.title)}</h2><figure>{drawing}'
+        f"<figcaption>{html.escape(section.caption.line)}</figcaption></figure>{code if section.code else ''}</section>"
     )
+
+
+def _table(table: pd.DataFrame) -> str:
+    """The first rows of a table, numbers as a page writes them."""
+    head = "".join(f"<th>{_text(str(name))}</th>" for name in table.columns)
+    rows = "".join(
+        f"<tr>{''.join(_cell(cell) for cell in row)}</tr>"
+        for row in table.head(MOST_ROWS).itertuples(index=False, name=None)
+    )
+    more = len(table) - MOST_ROWS
+    left = f"<p>{more:,} more rows are in the table's own file.</p>" if more > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{left}"
+
+
+def _cell(cell: object) -> str:
+    if isinstance(cell, Integral) and not isinstance(cell, bool | np.bool_):
+        return f'<td class="number">{int(cell):,}</td>'.replace("-", "−")
+    if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
+        return f'<td class="number">{digits(float(cell))}</td>'
+    return f"<td>{_text('' if cell is None else str(cell))}</td>"
 
 
 def _notices(report: Report) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from bertviz_core.errors import BertvizError, Progress, TextError
@@ -73,18 +74,21 @@ lists where these read a text, or take minutes; a new figure is no part of a rep
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportSection:
-    """One figure of a report."""
+    """One figure of a report, or one table."""
 
     name: str
-    """As `figure --list` has it."""
+    """As `figure --list` has it; any other word for what is no figure of that list."""
     title: str
     alt: str
     """What is seen, for a reader who does not see it."""
-    figure: go.Figure
-    """Drawn in the report's theme."""
+    figure: go.Figure | None
+    """Drawn in the report's theme; None where there is a table alone."""
     caption: Caption
-    command: str
-    """What writes the same figure."""
+    code: str
+    """What makes the same figure; may be empty."""
+    code_title: str = "The command that draws it"
+    table: pd.DataFrame | None = None
+    """Numbers that stand where there is no figure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +118,12 @@ def known_figures(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def report_of(
-    opened: Opened, options: Options, names: Sequence[str], theme: Theme, tell: Progress | None = None
+    opened: Opened,
+    options: Options,
+    names: Sequence[str],
+    theme: Theme,
+    tell: Progress | None = None,
+    first: Sequence[ReportSection] = (),
 ) -> Report:
     """A report of these figures; the model runs once, whatever the number of figures.
 
@@ -127,11 +136,12 @@ def report_of(
         names: as `figure --list` has them.
         theme: colours, and the width for which figures are drawn.
         tell: called with figures drawn and their number.
+        first: what stands in front of these figures, such as those of the view that a reader is on.
 
     Raises:
-        TextError: not one figure can be drawn, with the reason of the first.
+        TextError: there is nothing in front, and not one figure can be drawn, with the reason of the first.
     """
-    sections: list[ReportSection] = []
+    sections = list(first)
     notices: list[str] = []
     left_out: dict[str, tuple[str, ...]] = {}
     for place, name in enumerate(names):
@@ -145,7 +155,7 @@ def report_of(
             sections.append(section)
             notices += said
     if not sections:
-        raise TextError(next(iter(left_out)))
+        raise TextError(next(iter(left_out), "A report of no figure was asked for; choose one at least."))
     if tell is not None:
         tell(len(names), len(names))
     return Report(

@@ -74,7 +74,7 @@ def similarity_lines(vectors: SentenceVectors, matrix: np.ndarray) -> list[str]:
     """Similarities as a table, the columns by number."""
     numbers = [str(index) for index in range(len(matrix))]
     rows = [
-        (number, printable_token(text), *(f"{value:.4f}" for value in row.tolist()))
+        (number, printable_token(text), *map(number, row.tolist()))
         for number, text, row in zip(numbers, vectors.sentences, matrix, strict=True)
     ]
     return [

@@ -23,6 +23,11 @@ def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     ]
 
 
+def number(value: float, places: int = 4) -> str:
+    """A number with its decimals and a real minus, as it is read; `print_lines` knows what a terminal can show."""
+    return f"{value:.{places}f}".replace("-", "−")
+
+
 def printable_token(token: str) -> str:
     """A token as a terminal may show it."""
     return shortened(escape_controls(token), MAX_TOKEN_CHARACTERS)

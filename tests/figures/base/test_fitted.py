@@ -1,5 +1,7 @@
 """A figure fitted to its place: words have room by reckoning, plots keep their size, a desk changes little."""
 
+from dataclasses import replace
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -9,6 +11,7 @@ from bertviz_core.figures.base.caption import colour_range
 from bertviz_core.figures.base.colour_bars import colour_bar
 from bertviz_core.figures.base.fitted import EDGE, SMALLEST, TOOLS, fitted, legend_height, plot_width
 from bertviz_core.figures.base.letters import label_width, plain
+from bertviz_core.figures.base.spec import FigureSpec, write_minus
 from bertviz_core.figures.base.style import (
     LIGHT,
     TEXT_SIZE,
@@ -238,3 +241,27 @@ def test_axes_and_bars_that_count_powers_of_ten_say_so() -> None:
     assert figure.layout.yaxis.title.text == "columns"
     assert figure.data[0].colorbar.title.text == "points, logarithmic"
     assert colour_range(figure) == "points, 1 to 100, logarithmic"
+
+
+def test_numbers_under_the_pointer_are_formatted_by_their_axis_or_trace_which_write_a_minus() -> None:
+    figure = go.Figure()
+    figure.add_heatmap(z=[[-1.0]], hovertemplate="%{customdata}: %{z:.4f}<extra>%{x:,}</extra>")
+    figure.add_bar(x=[-1.0], y=["a"], hovertemplate="%{x:.2f}, again %{x:.2f} of %{y}")
+    figure.add_bar(x=[-1.0], y=["a"], base=[2.0], hovertemplate="%{x:.2f}")
+    figure.add_sunburst(labels=["a"], hovertemplate="%{value:.1f}")
+    write_minus(figure)
+    cells, bars, based, rings = figure.data
+    assert (cells.zhoverformat, cells.hovertemplate) == (".4f", "%{customdata}: %{z}<extra>%{x:,}</extra>")
+    assert (bars.xhoverformat, bars.hovertemplate) == (".2f", "%{x}, again %{x} of %{y}")
+    assert based.hovertemplate == "%{x:.2f}"  # by itself its label would be the end of the bar
+    assert rings.hovertemplate == "%{value:.1f}"
+
+
+def test_a_figure_fills_its_place_as_far_as_its_rows_allow() -> None:
+    def drawn(theme: Theme) -> go.Figure:
+        return go.Figure(layout=layout(theme, TITLE, height=500))
+
+    own = FigureSpec(TITLE, "", drawn).drawn(LIGHT).layout.height
+    for place, expected in ((own + 50, own + 50), (200, 0.85 * own), (2_000, 1.5 * own)):
+        figure = FigureSpec(TITLE, "", drawn).drawn(replace(LIGHT, tall=place))
+        assert figure.layout.height == pytest.approx(expected, abs=1)

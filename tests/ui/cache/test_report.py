@@ -1,6 +1,7 @@
 """A report opens what its instance may open, and nothing that its text names.
 
-Covers `ui/cache/report.py`, `ui/cache/shared_model.py`; the page is tried in tests/browser/test_report.py.
+Covers `ui/cache/report.py`, `ui/cache/shown.py`, `ui/widgets/files/shown.py`; the report of a view is tried in
+tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
 """
 
 from dataclasses import replace
@@ -24,7 +25,8 @@ MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 
 
 def made(text: str, *figures: str) -> bytes:
-    return report.report_file(MODEL, text, None, figures, "light", 980, lambda done, total: None)
+    asked = report.ReportRequest(MODEL, text, None, not figures, figures, "light")
+    return report.report_file(asked, 980, lambda done, total: None)
 
 
 @pytest.mark.parametrize("figure", ["models", "changes", "cosines", "corpus-search"])

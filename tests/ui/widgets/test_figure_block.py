@@ -51,6 +51,19 @@ def test_numbers_of_a_column_have_four_digits_behind_the_point_where_these_show_
     }
 
 
+def test_numbers_below_zero_are_written_with_a_minus_and_stay_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(figure_block.st, "dataframe", lambda data, **how: sent.update(how, data=data))
+    table = pd.DataFrame({"cosine": [-0.5, 0.25, np.nan], "share": [-0.125, 0.5, 1], "tokens": [1, 2, 3]})
+    figure_block.numbers_table(table, "words", formats={"share": "%.1f ×"})
+    pd.testing.assert_frame_equal(sent["data"].data, table)
+    written = sent["data"].to_html()
+    for cell in ("−0.5000", "0.2500", "−0.1 ×"):
+        assert f">{cell}</td>" in written
+    assert "nan" not in written
+    assert list(sent["column_config"]) == ["tokens"]  # a format of the column would win over what is written
+
+
 @pytest.mark.parametrize("cell", FORMULAS)
 def test_a_formula_becomes_text(cell: str) -> None:
     rows = read(csv_text(pd.DataFrame({"name": [cell], "count": [7]})))

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import TextError
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer, Cost, Job, Question, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, long_question
 from ui.cache.decorator import results
 from ui.cache.jobs import board
 from ui.widgets.lists import progress
@@ -36,11 +36,11 @@ class Thing:
         return results().made(self.key(key), make)
 
 
-def cost(opened: Thing, options: Options) -> Cost:
-    return Cost(len(options.text()), slow=SLOW if "slow" in options.text() else "")
+def cost(opened: Thing, options: Options) -> AnswerCost:
+    return AnswerCost(len(options.text()), slow=SLOW if "slow" in options.text() else "")
 
 
-def spelled(opened: Thing, options: Options, job: Job[Answer[str]]) -> Answer[str]:
+def spelled(opened: Thing, options: Options, job: AnswerJob[Answer[str]]) -> Answer[str]:
     """The text in capitals."""
     COMPUTED.append(options.text())
     job(1, len(options.text()))

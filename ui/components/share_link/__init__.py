@@ -12,7 +12,9 @@ _FIELDS = (
     '<div class="share"><label>Link to this view<input readonly spellcheck="false"></label>'
     '<button type="button">Copy</button></div>'
     '<div class="share"><label>Code of a frame with this view<input readonly spellcheck="false"></label>'
-    '<button type="button" aria-label="Copy the code">Copy</button></div><p role="status"></p>'
+    '<button type="button" aria-label="Copy the code">Copy</button></div>'
+    '<div class="share"><label>Code of a frame with the figure alone<input readonly spellcheck="false"></label>'
+    '<button type="button" aria-label="Copy the code of the figure">Copy</button></div><p role="status"></p>'
 )
 _CSS = """
 .share { display: grid; grid-template-columns: 1fr auto; gap: 0.4rem 0.5rem; align-items: end; }
@@ -48,7 +50,7 @@ _link = st.components.v2.component(
 
 
 def share_link(carried: Sequence[tuple[str, str]], title: str, key: str) -> None:
-    """The link and the code of a frame, each with its button.
+    """The link, the code of a frame with the view, and that of its figure alone, each with its button.
 
     Args:
         carried: what they hold besides the address of the page.

@@ -1,10 +1,11 @@
-// The link to what the page shows now, and the code of a frame with it. Controls change the address without a word to
+// The link to what the page shows now, and the codes of a frame with it and with its figure alone. Controls change the address without a word to
 // these fields, so it is read again whenever a field or a button is used.
 export default function ({ data, parentElement }) {
-  const [linkPart, framePart] = parentElement.querySelectorAll(".share");
+  const [linkPart, framePart, alonePart] = parentElement.querySelectorAll(".share");
   const status = parentElement.querySelector("[role=status]");
   offer(linkPart, status, "The link is", () => addressOf(data.carried, false));
-  offer(framePart, status, "The code is", () => frameCode(addressOf(data.carried, true), data.title));
+  offer(framePart, status, "The code is", () => frameCode(addressOf(data.carried, true), data.title, 700, 700));
+  offer(alonePart, status, "The code is", () => frameCode(addressOf(data.carried, true, true), data.title, 900, 560));
 }
 
 function offer(part, status, subject, words) {
@@ -29,9 +30,9 @@ function offer(part, status, subject, words) {
 }
 
 // The browser writes the code itself, so that whatever stands in an address is escaped.
-function frameCode(address, title) {
+function frameCode(address, title, width, height) {
   const frame = document.createElement("iframe");
-  const said = { src: address, width: 700, height: 700, title, loading: "lazy", style: "border: 0" };
+  const said = { src: address, width, height, title, loading: "lazy", style: "border: 0" };
   for (const [name, value] of Object.entries(said)) frame.setAttribute(name, value);
   return frame.outerHTML;
 }

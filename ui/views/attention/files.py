@@ -1,5 +1,6 @@
 """What is taken away from the attention page: the picture as it stands, the view as a page, one head, all heads."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -8,11 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.attention.export import MOST_CELLS, npz_bytes, parquet_bytes
-from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions
-from bertviz_core.figures.attention.atlas import LIFTED
+from bertviz_core.attention.results import AttentionAtlas, AttentionMap, MapOptions, PooledMap
+from bertviz_core.figures.attention.atlas import LIFTED, atlas_figure
+from bertviz_core.figures.attention.heatmap import attention_map_figure, long_figure
+from bertviz_core.figures.attention.lines import lines_figure
 from bertviz_core.figures.attention.reading import UNITS, all_heads_title, attention_title
 from bertviz_core.figures.base.caption import Caption
 from bertviz_core.figures.base.colour_bars import scale_words
+from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.base.style import theme_named
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Trace
@@ -25,6 +29,7 @@ from ui.components.figure_download import figure_download
 from ui.views.attention import cache
 from ui.views.attention.texts import SECOND_TEXT, SHORT
 from ui.widgets.figure_block import csv_text, file_name
+from ui.widgets.files.shown import note_figure
 from ui.widgets.files.theme import chosen_theme, theme_select
 
 KEY = "attention_heads"
@@ -79,6 +84,35 @@ def head_files(
             on_click="ignore",
         )
         theme_select(KEY)
+
+
+def note_view(trace: Trace, atlas: AttentionAtlas, maps: Sequence[AttentionMap | PooledMap], lines: bool) -> None:
+    """Note the opened heads and the small maps of all heads for a report of the view, where one was asked for.
+
+    Args:
+        trace: the run.
+        atlas: all heads.
+        maps: those of the opened heads, the chosen one first.
+        lines: whether they are drawn as lines.
+    """
+    specs: list[FigureSpec] = []
+    for each in maps:
+        if isinstance(each, PooledMap):
+            specs.append(long_figure(each, trace))
+        else:
+            specs.append((lines_figure if lines else attention_map_figure)(each, trace))
+    specs.append(atlas_figure(atlas, trace))
+    for place, spec in enumerate(specs):
+        words = (
+            f"{'Lines from queries to keys' if lines and spec is not specs[-1] else 'Queries in rows, keys in columns'}"
+        )
+        note_figure(
+            spec,
+            f"{KEY}_{place}" if place else KEY,
+            spec.title,
+            f"{words}; {SHORT[atlas.options.weights]}",
+            trace.tokens,
+        )
 
 
 def atlas_files(trace: Trace, atlas: AttentionAtlas, look: ViewOptions) -> None:

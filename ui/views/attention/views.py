@@ -19,6 +19,7 @@ from bertviz_core.figures.base.style import theme_named
 from bertviz_core.trace.results import Trace
 from ui import session
 from ui.cache import models
+from ui.cache.shown import view_in_sight
 from ui.components.attention.payload import identity
 from ui.components.attention.view import ViewState, attention_state, attention_view, last_serial, opened_head
 from ui.views.attention import cache
@@ -32,7 +33,7 @@ from ui.views.attention.controls import (
     store_options,
     weights_choice,
 )
-from ui.views.attention.files import KEY, atlas_files, frame_of, head_files, scale_sentence
+from ui.views.attention.files import KEY, atlas_files, frame_of, head_files, note_view, scale_sentence
 from ui.views.attention.folded_below import folded_measures, folded_readings
 from ui.views.attention.reproduction import attention_code
 from ui.views.attention.texts import FORMULAS, LABELS, explanation
@@ -127,6 +128,8 @@ def _heads(trace: Trace) -> None:
         on_change=partial(_follow, weights not in OF_LAYERS),
     )
     st.caption(LABELS[weights])
+    if view_in_sight() is not None:
+        note_view(trace, atlas, [_map(trace, *each, reading, state, long) for each in state.heads], state.look.lines)
     place = st.empty()
     if long:
         _receipt(place, trace)

@@ -20,6 +20,7 @@ from bertviz_core.trace.results import Tokens
 from ui.cache import models
 from ui.views.causes.donor import same_length_text
 from ui.widgets.controls import BOUND, choice, level, needs_pair, pair, put_text_button
+from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.files import within_upload
 
 HEAD, WHICH, PATCHED, LIST, TYPED = "changed_head", "which", "patched", "effect_list", "effect_sentences"
@@ -111,28 +112,42 @@ def other_text(name: str, text: str) -> str:
         name: name of the model.
         text: the first text.
     """
-
-    def read(words: str) -> Tokens:
-        return models.tokens(name, words, None)
-
-    second, first = pair(), read(text)
+    second, first = pair(), models.tokens(name, text, None)
     if second is None:
         what = "Parts of the text's run are copied into that of a second one of as many tokens"
-        donor = same_length_text(first, "", read)
+        donor = _donor(name, first, "")
         needs_pair(what, *([] if donor is None else [(None, donor)]))
         st.stop()
-    if len(read(second)) != len(first):
-        donor = same_length_text(first, second, read)
-        st.info(
-            f"The texts have {counted(len(first), 'token')} and {counted(len(read(second)), 'token')}. What is copied "
-            "goes from a position to the same position, so both need equally many: change words of the second text in "
-            f"the sidebar{'.' if donor is None else ', or take this one.'}",
-            icon=":material/info:",
+    count = len(models.tokens(name, second, None))
+    if count != len(first):
+        words = (
+            f"The texts have {counted(len(first), 'token')} and {counted(count, 'token')}. What is copied goes from a "
+            "position to the same position, so both need equally many."
         )
-        if donor is not None:
-            put_text_button(donor)
+        offer_donor(name, text, second, words)
         st.stop()
     return second
+
+
+def offer_donor(name: str, text: str, second: str, words: str) -> None:
+    """Say why nothing can be copied into a second text, and offer another one.
+
+    Args:
+        name: name of the model.
+        text: the first text.
+        second: the second one.
+        words: why.
+    """
+    donor = _donor(name, models.tokens(name, text, None), second)
+    way = "Change words of the second text in the sidebar" + ("." if donor is None else ", or take this one.")
+    st.info(escape_markdown(f"{words} {way}"), icon=":material/info:")
+    if donor is not None:
+        put_text_button(donor)
+
+
+def _donor(name: str, first: Tokens, second: str) -> str | None:
+    """A text of as many tokens as the first that is not the second one; None where none was found."""
+    return same_length_text(first, second, lambda words: models.tokens(name, words, None))
 
 
 def answers_level(most: int) -> int:

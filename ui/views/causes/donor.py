@@ -18,6 +18,8 @@ MOST_TRIED = 200
 def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens]) -> str | None:
     """The text with one word changed so that it has as many tokens and some other; None where none was found.
 
+    It is never the second text itself.
+
     The word is taken from the second text where one fits, else from a list; the text's longest words go first.
 
     Args:
@@ -25,12 +27,12 @@ def same_length_text(tokens: Tokens, second: str, read: Callable[[str], Tokens])
         second: the text that the reader wanted beside it; "" for none.
         read: tokenizes a text as the model does.
     """
-    ids = tokens.input_ids.tolist()
+    ids, taken = tokens.input_ids.tolist(), read(second).input_ids.tolist() if second else []
     for tried, candidate in enumerate(_changed(tokens.text, second)):
         if tried >= MOST_TRIED:
             break
         found = read(candidate).input_ids.tolist()
-        if len(found) == len(ids) and found != ids:
+        if len(found) == len(ids) and found not in (ids, taken):
             return candidate
     return None
 

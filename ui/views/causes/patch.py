@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.causes.results import Patches
+from bertviz_core.errors import NoDifferenceError
 from bertviz_core.figures.predictions.causes.maps import patched_heads_figure, patched_states_figure
 from bertviz_core.questions.causes.interventions import patches as ask_patches
 from bertviz_core.text import decimals, escape_controls
@@ -19,7 +20,11 @@ from ui.widgets.target.row import TargetRow
 def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """What a copied state, or a copied head, brings back of the difference between two texts."""
     other = controls.other_text(name, chosen.text)
-    patches = answer(ask_patches, asked_model(name), target_options(chosen, pair=other)).result
+    try:
+        patches = answer(ask_patches, asked_model(name), target_options(chosen, pair=other)).result
+    except NoDifferenceError as error:
+        controls.offer_donor(name, chosen.text, other, str(error))
+        return
     with row.row:
         part = controls.patched_choice(patches.states is not None)
     spec = patched_states_figure(patches) if part == "hidden states" else patched_heads_figure(patches)

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.corpus.analysis.density import MAX_POINTS, map_density, map_points, rows_in_outline, whole_window
-from bertviz_core.corpus.analysis.results import CorpusMap, MapWindow
+from bertviz_core.corpus.analysis.results import CorpusMap, MapDensity, MapWindow
 from bertviz_core.corpus.analysis.values import ColumnValues
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.figures.corpus.density import corpus_map_figure
@@ -19,11 +19,13 @@ from bertviz_core.questions.parameters import Options
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.text import counted
 from ui.cache.corpora import SharedCorpus
+from ui.cache.shown import view_in_sight
 from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
 from ui.components.corpus_map.payload import MapScene
 from ui.views.corpus import controls, texts
 from ui.views.corpus.about import row_table
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme
+from ui.widgets.files.shown import note_figure
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.progress import answer
@@ -52,7 +54,7 @@ def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     coloured = Options(values={COLOURED.key: column})
     values = column_colours(named, coloured).result if column else None
     _explore(named, placed, column, values)
-    st.caption(_note(placed))
+    st.caption(_variance_words(placed))
     with folded("As a figure, with its files", f"{KEY}_figure") as place:
         if place.open:
             density = map_density(placed.points, whole_window(placed.points), values=values)
@@ -74,6 +76,8 @@ def _explore(named: SharedCorpus, placed: CorpusMap, column: str, values: Column
     window = state.window or (_in_address() if not state.serial else None) or whole
     _into_address(window, whole)
     corpus_map(_scene(named, placed, column, values, window, identity), state, page_theme(), KEY, _nothing)
+    if view_in_sight() is not None:
+        _note(named, placed, column, map_density(placed.points, window, values=values))
     if state.region:
         _selected(named, placed, state)
 
@@ -151,7 +155,13 @@ def _cells(counts: np.ndarray, window: MapWindow) -> pd.DataFrame:
     )
 
 
-def _note(placed: CorpusMap) -> str:
+def _note(named: SharedCorpus, placed: CorpusMap, column: str, density: MapDensity) -> None:
+    """Note the part of the map that is looked at for a report of the view."""
+    spec = corpus_map_figure(placed, density, column, named.name)
+    note_figure(spec, KEY, spec.title, spec.caption or spec.title, models=(named.corpus.manifest.model,))
+
+
+def _variance_words(placed: CorpusMap) -> str:
     if placed.explained is None:
         return escape_markdown(placed.note)
     return f"The plane holds **{float(placed.explained.sum()):.1%}** of the variance. {escape_markdown(placed.note)}"

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
 from bertviz_core.questions.texts.sentences import sentence_points
 from bertviz_core.sentences.projection import umap_available
@@ -57,6 +58,7 @@ def map_view(asked: SentenceQuery) -> None:
     figure = picture.drawn(theme)
     event = st.plotly_chart(
         figure,
+        height=round(figure.layout.height or USUAL_HEIGHT),  # as chart has it
         key=KEY,
         theme=None,
         config=MAP_CONFIG,

@@ -1,60 +1,160 @@
-"""The report that a reader takes away: chosen figures of the model and text at hand in one HTML file."""
+"""The report that a reader takes away: the view at hand, and figures of its model and text, in one HTML file.
+
+A report of the view is made at the end of a run of the whole page, which notes what the view shows; figures of the
+model and text alone need no such run.
+"""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from secrets import token_urlsafe
+from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import StopException
 
-from bertviz_core.errors import BertvizError
+from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.figures.base.style import WIDE
-from ui import session
+from ui import session, share
+from ui.cache.shown import ShownView, noted
 from ui.widgets import controls
 from ui.widgets.files.theme import chosen_theme
 from ui.widgets.formatting import escape_markdown
 
-FIGURES, MADE = "report_figures", "report_made"
+VIEW, USUAL_ONES, FIGURES, MADE = "report_view", "report_usual", "report_figures", "report_made"
+WANTED, FILE = "report_wanted", "report_file"
+"""Keys of the session: whether the next run of the page is to be noted; the word of the file that was made of one."""
 LONGEST_NAME = 80
 
 
+class PageReport:
+    """The report of one run of the page: its button, and the file where this run was asked for one.
+
+    Args:
+        page: name of the page in the address.
+        title: what it is called.
+    """
+
+    def __init__(self, page: str, title: str) -> None:
+        self.page, self.title = page, title
+        self.place: DeltaGenerator | None = None
+        self.wanted = bool(st.session_state.pop(WANTED, False))
+
+    def button(self) -> None:
+        """The button; behind it what the report is to hold, and the file once it is made."""
+        _button(self)
+
+    @contextmanager
+    def of_page(self) -> Iterator[None]:
+        """Run the page inside; where a report of the view was asked for, it is made when the page stands."""
+        with noted(self.wanted) as view:
+            try:
+                yield
+            except StopException:  # a page ends early where something is missing, and the report says the rest
+                self._make(view)
+                raise
+            self._make(view)
+
+    def _make(self, view: ShownView) -> None:
+        if not self.wanted or self.place is None:
+            return
+        from ui.cache.report import NOTHING, keep_file, view_report
+
+        self.wanted = False  # by now; runs of the button alone go on from here
+        asked, *_ = session.stored(MADE)
+        named = f"{self.title}: {view.name}" if view.name else self.title
+        query = urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
+        facts = {"This view": named, "Its address": f"/{self.page}{f'?{query}' if query else ''}"}
+        token = token_urlsafe()
+        with self.place, _said():
+            if not view.figures and not view.tables:
+                st.caption(NOTHING)
+            file = view_report(asked, view, facts, WIDE, _telling())
+            keep_file(token, file)
+            session.store(FILE, token)
+            _save(file, asked.name)
+
+
 @st.fragment
-def report_button() -> None:
-    """The button; behind it the choice of figures, and the file once it is made."""
+def _button(report: PageReport) -> None:
     with st.popover("Report", type="tertiary", key="report_open", on_change="rerun") as place:
         if place.open:
-            _panel()
+            with _said():
+                _panel(report)
 
 
-def _panel() -> None:
+def _panel(report: PageReport) -> None:
     # Here, since it imports every figure and what they are made of, which the first page must not wait for.
-    from ui.cache.report import offered, report_file
+    from ui.cache.report import ReportRequest, kept_file, offered, report_file
 
-    st.markdown("Figures of this model and text in one HTML file, which opens without a network.")
+    st.markdown("One HTML file, which opens without a network.")
     name, text, pair = controls.model_name(), controls.text(), controls.pair()
-    place = st.empty()
+    titles = offered(name, text, pair)
+    with_view = st.checkbox("This view, as it stands", value=True, key=VIEW)
+    usual = st.checkbox(
+        "The usual figures of this model and text",
+        value=True,
+        key=USUAL_ONES,
+        help="From the parameters to the heads, as far as the model and the text have them.",
+    )
+    figures = st.multiselect(
+        "Further figures", list(titles), key=FIGURES, format_func=titles.__getitem__, placeholder="none"
+    )
+    theme = chosen_theme() or session.theme_name()
+    asked = ReportRequest(name, text, pair, usual, tuple(figures), theme)
+    made = (asked, report.page, _settings()) if with_view else (asked,)
+    pressed = st.button(
+        "Make the report",
+        key="report_make",
+        icon=":material/description:",
+        disabled=not (with_view or usual or figures),
+    )
+    if pressed:
+        session.store(MADE, made)
+        session.store(FILE, "")
+        if with_view:
+            session.store(WANTED, True)
+            st.rerun()
+    if session.stored(MADE) != made:
+        return
+    report.place = st.container()
+    if not with_view:
+        with report.place:
+            _save(report_file(asked, WIDE, _telling()), name)
+    elif not report.wanted and (file := kept_file(session.stored(FILE, ""))):
+        with report.place:
+            _save(file, name)
+
+
+def _settings() -> tuple[object, ...]:
+    """What a view is shown with: the address, and what was typed."""
+    address = [(key, tuple(st.query_params.get_all(key))) for key in sorted(st.query_params)]
+    return (*address, *((key, session.stored(key)) for key in share.KEPT))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """Show a refusal as one sentence where the file would stand."""
     try:
-        titles = offered(name, text, pair)
-        given = st.multiselect(
-            "Figures",
-            list(titles),
-            key=FIGURES,
-            format_func=titles.__getitem__,
-            placeholder="the usual ones",
-            help="Without a choice: from the parameters to the heads, as far as the model and the text have them.",
-        )
-        asked = (name, text, pair, tuple(given), chosen_theme() or session.theme_name())
-        if st.button("Make the report", key="report_make", icon=":material/description:"):
-            session.store(MADE, asked)
-        if session.stored(MADE) != asked:
-            return
-
-        def tell(done: int, total: int) -> None:
-            place.progress(done / total, text=f"{done} of {total} figures")
-
-        file = report_file(*asked, pixels=WIDE, tell=tell)
+        yield
     except BertvizError as error:
         st.error(escape_markdown(str(error)), icon=":material/block:")
-        return
-    finally:
-        place.empty()
+
+
+def _telling() -> Progress:
+    place = st.empty()
+
+    def tell(done: int, total: int) -> None:
+        if done < total:
+            place.progress(done / total, text=f"{done} of {total} figures")
+        else:
+            place.empty()
+
+    return tell
+
+
+def _save(file: bytes, name: str) -> None:
     named = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
     st.download_button(
         f"Save the report, {len(file) / 2**20:.1f} MiB",

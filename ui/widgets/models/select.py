@@ -6,10 +6,12 @@ from bertviz_core.models.sources import Offer, offers
 from bertviz_core.settings import DEFAULT_MODEL
 from ui import arrival
 from ui.session import settings
-from ui.widgets.formatting import short_count
+from ui.widgets.formatting import escape_markdown, short_count
 
 MODEL, KNOWN = "model", "model_in_address"
 """Key of the choice and its name in the address; key of the session: what the address said when it was read last."""
+LONGEST_IN_BOX = 22
+"""Letters of a name that the box of the list shows; a longer one stands below it in full."""
 WORDS = {"ready": "ready", "hub": "Hub", "structure": "structure"}
 HEADS = {
     "masked-lm": "masked words",
@@ -44,6 +46,9 @@ def model_select() -> None:
         persist_state="session",
     )
     _name_in_address(first)
+    held = str(st.session_state.get(MODEL) or first)
+    if len(held) > LONGEST_IN_BOX:
+        st.caption(escape_markdown(held))
 
 
 def choose_model(name: str) -> None:

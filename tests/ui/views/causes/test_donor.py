@@ -49,6 +49,11 @@ def test_a_word_of_the_second_text_is_taken_first() -> None:
     assert same_length_text(tokens, "We see rabbit holes", by_letters) == "I love my pet rabbit."
 
 
+def test_the_second_text_itself_is_never_offered() -> None:
+    first, second = "I love my pet python.", "I love my pet rabbit."
+    assert same_length_text(by_letters(first), second, by_letters) not in (None, first, second)
+
+
 def test_where_no_word_fits_two_letters_are_turned_or_nothing_is_offered() -> None:
     assert same_length_text(by_letters("abcdefghijklmnopqrst"), "", by_letters) == "tsrqponmlkjihgfedcba"
     tries: list[str] = []

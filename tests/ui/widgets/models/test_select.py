@@ -26,6 +26,9 @@ def test_what_can_be_run_stands_first_and_each_line_says_what_it_is(models_dir: 
     assert all(" · structure" in line for line in lines[3:])
     at = opened("overview", model="mine")
     assert at.query_params["model"] == "mine"
+    assert not at.sidebar.caption
+    name = "team/" + "a-name-longer-than-the-box-" * 3
+    assert said(opened("overview", model=name).sidebar.caption[0].value) == name
 
 
 def test_where_the_hub_may_be_asked_the_list_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,15 @@
-// How wide the page is, by steps: said to the server once it is not what it takes for granted, and at each change.
+// How wide the page is, by steps: said to the server once it is not what it takes for granted, and at each change. Where
+// it is to say so, how high the window is, which a figure alone in a frame fills.
 const SLACK = 24; // pixels above a step that are needed to climb it: a scroll bar that comes and goes is none
 
 export default function ({ data, parentElement, setStateValue }) {
   const line = parentElement.querySelector("div");
   const step = (pixels) => data.widths.filter((each) => each <= pixels).at(-1) ?? data.widths[0];
   const look = () => {
+    if (data.tall && line.tall !== window.innerHeight) {
+      line.tall = window.innerHeight;
+      setStateValue("height", line.tall);
+    }
     const pixels = line.getBoundingClientRect().width;
     const said = line.said ?? data.usual;
     const now = pixels < said ? step(pixels) : Math.max(said, step(pixels - SLACK));
@@ -15,6 +20,12 @@ export default function ({ data, parentElement, setStateValue }) {
   line.watch?.disconnect();
   line.watch = new ResizeObserver(look);
   line.watch.observe(line);
+  if (line.heard) window.removeEventListener("resize", line.heard);
+  if (data.tall) window.addEventListener("resize", look);
+  line.heard = look;
   look();
-  return () => line.watch.disconnect();
+  return () => {
+    line.watch.disconnect();
+    window.removeEventListener("resize", look);
+  };
 }

@@ -1,0 +1,64 @@
+"""A report begins with the view that its reader is on, as it stands, whatever page and view that is.
+
+Covers `ui/widgets/files/report.py` without a browser.
+"""
+
+import re
+from html import unescape
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bertviz_core.questions.figures import PAGES
+from tests.pages.opened import opened, said, views
+from ui.cache.report import NOTHING, kept_file
+
+
+def report_of(page: str, usual: bool = False, **query: str) -> tuple[AppTest, str]:
+    """The page with its report, and the report's HTML; "" where the page says why there is none."""
+    at = opened(page, **query)
+    at.session_state["report_open"] = True
+    at.run()
+    if not usual:
+        at.checkbox(key="report_usual").uncheck().run()
+    at.button(key="report_make").click().run()
+    assert not at.exception
+    file = kept_file(at.session_state["report_file"])
+    return at, "" if file is None else file.decode()
+
+
+def sections(report: str) -> list[tuple[str, str]]:
+    """(id, title) of each section."""
+    found = re.findall(r'<section id="([^"]+)"><h2>([^<]*)</h2>', report)
+    return [(name, unescape(title)) for name, title in found]
+
+
+def test_the_opened_head_comes_first_and_is_not_drawn_again() -> None:
+    _, report = report_of("attention", usual=True, layer="2", head="5")
+    titles = [title for _, title in sections(report)]
+    assert titles[:2] == [
+        "Attention of layer 2, head 5 — all-MiniLM-L6-v2",
+        "Attention of all heads — all-MiniLM-L6-v2",
+    ]
+    assert sum("Attention of layer" in title for title in titles) == 1
+    assert sum("Attention of all heads" in title for title in titles) == 1
+    assert any("22,713,216 parameters" in title for title in titles)
+    assert "<dd>/attention?layer=2&amp;head=5</dd>" in report
+
+
+def test_a_view_without_a_figure_has_its_table_and_one_without_either_says_so() -> None:
+    _, tree = report_of("architecture", view="Module tree")
+    assert sections(tree) == [("view-table-0", "Modules of all-MiniLM-L6-v2")]
+    assert '<td class="number">11,720,448</td>' in tree
+    at, nothing = report_of("words", pair="")
+    assert not nothing
+    assert any(NOTHING in said(each.value) for each in at.error)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "corpus"])
+@pytest.mark.sample(2)
+def test_every_view_of_every_page_is_in_its_report(page: str) -> None:
+    names = views(opened(page)) if page not in ("overview", "attention") else [""]
+    for view in names:
+        at, report = report_of(page, pair="I love coding in python.", **({"view": view} if view else {}))
+        assert (sections(report) and sections(report)[0][0].startswith("view-")) or at.info or at.error, view
