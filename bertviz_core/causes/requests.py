@@ -1,5 +1,6 @@
 """A target by its name, as the command line and an address write it: cosine, class:NAME, word:WORD@POSITION, ..."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -173,6 +174,7 @@ def open_target(
     measure: str = "logit",
     base: LoadedModel | None = None,
     head: HeadModel | None = None,
+    probe_of: Callable[[str], tuple[Probe, str]] | None = None,
 ) -> Target:
     """The target of a name, its model loaded.
 
@@ -185,6 +187,7 @@ def open_target(
         measure: of a class or a tag "logit", "probability" or "margin".
         base: the base model where it is in memory already; None to load it.
         head: the model with the head of the target's task where it is in memory already; None to load it.
+        probe_of: gives the probe and the class of what a probe's target names; named_probe by default.
 
     Raises:
         TextError: the name or the measure is none, or as the target's own function.
@@ -204,7 +207,8 @@ def open_target(
     if head is not None:
         return _of_head(request, head, tokenizer, (text, pair), known)
     if request.kind == "probe":
-        return _of_probe(request, loaded, tokenizer, text, known)
+        probe, label = (probe_of or named_probe)(request.argument)
+        return _of_probe(probe, label, loaded, tokenizer, text, known)
     if request.kind == "cosine":
         return cosine_target(loaded, tokenizer, text, pair or "", recommended(source, settings))
     if request.kind == "state":
@@ -239,10 +243,9 @@ def _measure(name: str) -> Measure:
 
 
 def _of_probe(
-    request: TargetRequest, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, measure: Measure
+    probe: Probe, label: str, loaded: LoadedModel, tokenizer: TextTokenizer, text: str, measure: Measure
 ) -> Target:
     """The target of a probe's class; without a class that which the probe gives to the text."""
-    probe, label = named_probe(request.argument)
     if not label:
         prediction = probe_predictions(probe, loaded, tokenizer, [text])[0]
         label = prediction.labels[int(prediction.logits.argmax())]

@@ -119,6 +119,8 @@ def held_nbytes(value: object) -> int:
         owner = _owner(value)
         texts = _texts_nbytes(owner.ravel().tolist()) if owner.dtype.hasobject else 0
         return max(owner.nbytes, sys.getsizeof(owner)) + texts
+    if hasattr(value, "data_ptr"):  # of a tensor of torch, which is not imported here
+        return int(cast(Any, value).nbytes)
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         return _frame_nbytes(value)
     if isinstance(value, Mapping):

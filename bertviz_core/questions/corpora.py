@@ -3,6 +3,7 @@
 from typing import TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from bertviz_core.attention.measures import PROFILE_MEASURES
 from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX_CLUSTERS
@@ -22,23 +23,23 @@ from bertviz_core.corpus.analysis.results import (
     HeadProfiles,
 )
 from bertviz_core.corpus.analysis.rows import texts_of
-from bertviz_core.corpus.analysis.values import column_values
+from bertviz_core.corpus.analysis.values import ColumnValues, column_values
 from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.corpus.search.query import MAX_HITS, query_vector, search
 from bertviz_core.corpus.search.results import CorpusHits
 from bertviz_core.errors import Named, TextError
 from bertviz_core.predictions.labelled.reading import MAX_TEXTS
 from bertviz_core.predictions.labelled.results import ProbeScores
-from bertviz_core.questions.opened import OpenedFolder
+from bertviz_core.questions.opened import Opened, OpenedCorpus
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.question import Answer, Cost, Job, long_question, question
 from bertviz_core.sentences.results import POOLINGS, MapMethod
 from bertviz_core.text import escape_controls, quoted, repair_surrogates
 
 T = TypeVar("T")
 METHODS: tuple[MapMethod, ...] = ("pca", "umap")
-THRESHOLD = 0.95
-"""Cosine from which two rows are near duplicates."""
+THRESHOLD, FIRST_HITS = 0.95, 10
+"""Cosine from which two rows are near duplicates, and rows that a search lists, where nothing is said of them."""
 HITS = Param("hits", "whole", "rows that are wanted")
 WHERE = Param("where", "text", "only rows with this value of a column, COLUMN=VALUE")
 PLACED = choice("placed", METHODS, "how vectors become points")
@@ -54,16 +55,20 @@ MEASURE = choice("measure", PROFILE_MEASURES, "the number of every head")
 LABELS = Param("probe_labels", "text", "the column with the labels")
 PROBE_TEXTS = Param("probe_sample", "whole", "texts that are read")
 POOLING = choice("corpus_pooling", POOLINGS, "how tokens become one vector")
+READER = Param("reader", "text", "the model that reads the texts anew, by default the one that made the vectors")
+ASKED_ABOVE = 20_000
+"""Rows above which what takes minutes is not begun unasked."""
 
 
 @question(figures=("corpus-search",), params=(HITS, WHERE))
-def corpus_hits(opened: OpenedFolder, options: Options) -> Answer[CorpusHits]:
+def corpus_hits(opened: OpenedCorpus, options: Options) -> Answer[CorpusHits]:
     """The rows nearest to a text; every row is compared."""
-    return searched(opened, options.text(), options.whole(HITS.key, MAX_HITS + 1, 10), options.get(WHERE.key))
+    count = options.whole(HITS.key, MAX_HITS + 1, FIRST_HITS)
+    return searched(opened, options.text(), count, options.get(WHERE.key), opened.index)
 
 
 def searched(
-    opened: OpenedFolder, text: str, count: int, where: str = "", index: SearchIndex | None = None
+    opened: OpenedCorpus, text: str, count: int, where: str = "", index: SearchIndex | None = None
 ) -> Answer[CorpusHits]:
     """The rows nearest to a text.
 
@@ -77,68 +82,128 @@ def searched(
     Raises:
         BertvizError: the corpus' model is not here, there is no such column, or the count is out of range.
     """
-    text, model = repair_surrogates(text), opened.model
-    vector = query_vector(opened.corpus, model.loaded, model.tokenizer, model.source, opened.settings, text)
-    hits = search(opened.corpus, text, vector, count, where, index)
+    text, model, corpus = repair_surrogates(text), opened.model, opened.corpus
+
+    def vector_of() -> Float[np.ndarray, " dimensions"]:
+        return query_vector(corpus, model.loaded, model.tokenizer, model.source, opened.settings, text)
+
+    vector = model.made((__name__, "query", corpus.fingerprint, text), vector_of)
+    hits = search(corpus, text, vector, count, where, index)
     return Answer(hits, _models(opened), (text,), hits.notices, {"corpus_hits": hits})
 
 
-@question(figures=("corpus-map",), params=(PLACED, COLOURED))
-def corpus_map(opened: OpenedFolder, options: Options) -> Answer[CorpusMap]:
+@question(params=(COLOURED,))
+def column_colours(opened: OpenedCorpus, options: Options) -> Answer[ColumnValues]:
+    """What a column says of each row, as places in a list of few values."""
+    return _answered(opened, column_values(opened.corpus.column(options.get(COLOURED.key))))
+
+
+def _map_cost(opened: OpenedCorpus, options: Options) -> Cost:
+    rows, slow = opened.corpus.rows, ""
+    if options.choice(PLACED, METHODS) == "umap" and rows > ASKED_ABOVE:
+        slow = (
+            f"UMAP learns from a sample and then places the other rows, one after the other: of {rows:,} that takes "
+            "long. You see how far it is, and can cancel."
+        )
+    return Cost(2 * rows, slow=slow)
+
+
+@long_question(_map_cost, figures=("corpus-map",), params=(PLACED, COLOURED), noun="rows")
+def corpus_map(opened: OpenedCorpus, options: Options, job: Job[Answer[CorpusMap]]) -> Answer[CorpusMap]:
     """Every row as a point of a plane, as density or coloured by a column."""
-    placed, column = map_of(opened.corpus.vectors(), options.choice(PLACED, METHODS)), options.get(COLOURED.key)
-    values = column_values(opened.corpus.column(column)) if column else None
+    method, column = options.choice(PLACED, METHODS), options.get(COLOURED.key)
+    placed = map_of(opened.corpus.vectors(), method, tell=job)
+    values = column_colours(opened, Options(values={COLOURED.key: column})).result if column else None
     density = map_density(placed.points, whole_window(placed.points), values)
     return _answered(opened, placed, corpus_map=placed, map_density=density, map_column=column)
 
 
-@question(figures=("corpus-duplicates",), params=(ALIKE,))
-def duplicate_groups(opened: OpenedFolder, options: Options) -> Answer[DuplicateGroups]:
+def _groups_cost(opened: OpenedCorpus, options: Options) -> Cost:
+    rows, slow = opened.corpus.rows, ""
+    if rows > ASKED_ABOVE:
+        pairs = rows * (rows - 1) // 2
+        slow = (
+            f"Every one of {rows:,} rows is compared with every other: {pairs:,} pairs. You see how far it is, and can "
+            "cancel."
+        )
+    return Cost(rows, slow=slow)
+
+
+@long_question(_groups_cost, figures=("corpus-duplicates",), params=(ALIKE,), noun="blocks")
+def duplicate_groups(
+    opened: OpenedCorpus, options: Options, job: Job[Answer[DuplicateGroups]]
+) -> Answer[DuplicateGroups]:
     """Rows that are alike."""
-    groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD))
+    groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD), job)
     return _answered(opened, groups, duplicate_groups=groups)
 
 
-@question(figures=("corpus-clusters",), params=(CLUSTERING, CLUSTERS, LEAST))
-def corpus_clusters(opened: OpenedFolder, options: Options) -> Answer[CorpusClusters]:
+def _rows_cost(opened: OpenedCorpus, options: Options) -> Cost:
+    return Cost(opened.corpus.rows)
+
+
+@long_question(_rows_cost, figures=("corpus-clusters",), params=(CLUSTERING, CLUSTERS, LEAST), noun="rows")
+def corpus_clusters(opened: OpenedCorpus, options: Options, job: Job[Answer[CorpusClusters]]) -> Answer[CorpusClusters]:
     """Rows in clusters, with the most typical text of each where the corpus keeps texts."""
     corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
     least = options.whole(LEAST.key, corpus.rows + 1, min(FEWEST_ROWS, corpus.rows))
-    clusters = clusters_of(corpus.vectors(), method, count, least)
+    clusters = clusters_of(corpus.vectors(), method, count, least, tell=job)
     typical = clusters.typical[:, 0]
     texts = tuple(texts_of(corpus, typical)) if corpus.manifest.text_column else ("",) * len(typical)
     return _answered(opened, clusters, corpus_clusters=clusters, typical_texts=texts)
 
 
-@question(figures=("corpus-heads",), params=(SAMPLE, PART_COLUMN, PART, MEASURE))
-def head_profiles(opened: OpenedFolder, options: Options) -> Answer[HeadProfiles]:
+def _profiles_cost(opened: OpenedCorpus, options: Options) -> Cost:
+    _ = _reader(opened, options).loaded  # before the work begins
+    return Cost(options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES))
+
+
+@long_question(
+    _profiles_cost,
+    figures=("corpus-heads",),
+    params=(SAMPLE, PART_COLUMN, PART, MEASURE, READER),
+    noun="sentences",
+)
+def head_profiles(opened: OpenedCorpus, options: Options, job: Job[Answer[HeadProfiles]]) -> Answer[HeadProfiles]:
     """What every head does over a sample of the texts."""
-    model, sentences = opened.model, options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
-    profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, options.get(PART_COLUMN.key))
+    model, sentences = _reader(opened, options), options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
+    column = options.get(PART_COLUMN.key)
+    profiles = profiles_of(opened.corpus, model.loaded, model.tokenizer, sentences, column, tell=job)
     drawn = {"profile_part": _part(options, profiles), "profile_measure": options.choice(MEASURE, PROFILE_MEASURES)}
     return _answered(opened, profiles, profiles.notices, head_profiles=profiles, **drawn)
 
 
-@question(figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING))
-def probe_scores(opened: OpenedFolder, options: Options) -> Answer[ProbeScores]:
+def _probes_cost(opened: OpenedCorpus, options: Options) -> Cost:
+    _ = _reader(opened, options).loaded  # before the work begins
+    return Cost(options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS))
+
+
+@long_question(_probes_cost, figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING, READER))
+def probe_scores(opened: OpenedCorpus, options: Options, job: Job[Answer[ProbeScores]]) -> Answer[ProbeScores]:
     """How well a column can be read off every layer."""
-    column, model = options.get(LABELS.key), opened.model
+    column, model = options.get(LABELS.key), _reader(opened, options)
     if not column:
         what = "This figure reads labels from a column and none was named; give "
         raise TextError(what, Named(LABELS.key), "=COLUMN.")
     pooling, texts = options.choice(POOLING, POOLINGS), options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS)
-    scores = corpus_probe_scores(opened.corpus, model.loaded, model.tokenizer, column, pooling, texts)
+    scores = corpus_probe_scores(opened.corpus, model.loaded, model.tokenizer, column, pooling, texts, tell=job)
     best = scores.layers[scores.best]
     return _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
 
 
-def _models(opened: OpenedFolder) -> tuple[tuple[str, str], ...]:
+def _reader(opened: OpenedCorpus, options: Options) -> Opened:
+    """The model that reads the texts anew."""
+    name = options.get(READER.key)
+    return opened.model.other(name) if name else opened.model
+
+
+def _models(opened: OpenedCorpus) -> tuple[tuple[str, str], ...]:
     manifest = opened.corpus.manifest
     return ((manifest.model, manifest.revision),)
 
 
-def _answered(opened: OpenedFolder, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
+def _answered(opened: OpenedCorpus, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
     return Answer(result, _models(opened), (), notices, {"corpus_name": opened.name, **drawn})
 
 

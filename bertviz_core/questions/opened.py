@@ -7,12 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from bertviz_core.causes.requests import named_probe
 from bertviz_core.corpus.folder import Corpus, open_corpus
+from bertviz_core.corpus.search.index import SearchIndex
 from bertviz_core.errors import TextError
 from bertviz_core.models.device import chosen_device
 from bertviz_core.models.loading import LoadedModel, load_model
 from bertviz_core.models.skeleton import quietly
 from bertviz_core.models.sources import ModelSource, folder_source, resolve
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.loading import HeadModel, load_head, stored_task
 from bertviz_core.questions.byte_cache import ByteCache
 from bertviz_core.questions.question import Answer
@@ -66,6 +69,10 @@ class Opened(ABC):
     @abstractmethod
     def head(self, task: str | None) -> HeadModel:
         """The model with the head of a task; None for the one that it was saved with."""
+
+    @abstractmethod
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The probe that a target names behind "probe:", and the class that it names, "" for none."""
 
     @abstractmethod
     def tokens(self, text: str, pair: str | None) -> Tokens:
@@ -187,6 +194,10 @@ class OpenedModel(Opened):
             self._heads[known] = load_head(self.source, self.settings, known, self.loaded)
         return self._heads[known]
 
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The probe of a file, and the class that is named behind it."""
+        return named_probe(argument)
+
     def tokens(self, text: str, pair: str | None) -> Tokens:
         """The tokens of a text, or of a pair."""
         with quietly():
@@ -205,8 +216,41 @@ class OpenedModel(Opened):
         return self._store.made(key, make)
 
 
-class OpenedFolder:
-    """A corpus folder and the model that made its vectors."""
+class OpenedCorpus(ABC):
+    """A corpus that questions are asked about, and the model that made its vectors."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of its folder."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """What may be opened, and how much."""
+
+    @property
+    @abstractmethod
+    def corpus(self) -> Corpus:
+        """The corpus."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Opened:
+        """The model that made the vectors; whether it is here is known when something of it is asked for."""
+
+    @property
+    @abstractmethod
+    def index(self) -> SearchIndex | None:
+        """The index by which it is searched; None to compare every row."""
+
+    @abstractmethod
+    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+        """A value of this corpus by what it is made from; one that is kept, or a new one."""
+
+
+class OpenedFolder(OpenedCorpus):
+    """A corpus in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         """The corpus in a folder.
@@ -214,8 +258,7 @@ class OpenedFolder:
         Raises:
             CorpusError: there is none, or it is damaged.
         """
-        self.settings = settings
-        self.corpus: Corpus = open_corpus(folder)
+        self._settings, self._corpus = settings, open_corpus(folder)
         self._store: Store = ByteCache(ANSWERS_NBYTES)
 
     def __reduce__(self) -> tuple[type["OpenedFolder"], tuple[Path, Settings]]:
@@ -227,14 +270,25 @@ class OpenedFolder:
         """Name of the folder."""
         return self.corpus.path.name
 
+    @property
+    def settings(self) -> Settings:
+        """What may be opened, and how much."""
+        return self._settings
+
+    @property
+    def corpus(self) -> Corpus:
+        """The corpus."""
+        return self._corpus
+
     @cached_property
     def model(self) -> OpenedModel:
-        """The model that made the vectors.
-
-        Raises:
-            BertvizError: it is not here, or may not be opened.
-        """
+        """The model that made the vectors."""
         return OpenedModel(self.corpus.manifest.model, self.settings)
+
+    @property
+    def index(self) -> SearchIndex | None:
+        """None: every row is compared."""
+        return None
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
         """A value by what it is made from."""

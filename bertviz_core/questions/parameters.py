@@ -1,6 +1,8 @@
 """Parameters of questions: how each is declared, and what was chosen, parsed with the refusals a wrong value gets."""
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, overload
 
@@ -13,6 +15,8 @@ COMMON = ("layer", "head", "form", "depth", "first", "window", "map", "words", "
 """Parameters that any figure may be given; those that its question does not have change nothing."""
 MOST_DIGITS = 9
 """Of a whole number."""
+MOST_NAMED = 100_000
+"""Characters of names with commas between them; csv takes a third more."""
 EMBEDDING_OUTPUT = " (the embedding output)"
 """Behind entry 0 in the range of a parameter that counts hidden states."""
 
@@ -96,6 +100,11 @@ class Options:
             )
         return given
 
+    def names(self, key: str) -> list[str]:
+        """Names with commas between them; one with a comma in it stands in quotation marks."""
+        line = io.StringIO(self.get(key)[:MOST_NAMED], newline="")
+        return [name for name in next(csv.reader(line), []) if name]
+
     def flag(self, param: Param) -> bool:
         """Whether something is switched on."""
         return self.choice(param) == "true"
@@ -146,6 +155,13 @@ class Options:
             what = f"={escape_controls(given[:20])} here; give FIRST:LAST, from 0 to {count - 1}."
             raise TextError("There is no ", Named(key), what)
         return int(first), int(last) + 1
+
+
+def joined_names(names: Iterable[str]) -> str:
+    """Names as `Options.names` takes them."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def numbered(key: str, typed: str, count: int, model: str, first: str = "") -> int:

@@ -7,7 +7,9 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any, Generic, Protocol, TypeVar, get_type_hints, runtime_checkable
 
+from bertviz_core.errors import Progress
 from bertviz_core.questions.parameters import Options, Param
+from bertviz_core.trace.results import Tokens
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -44,32 +46,109 @@ class Subject(Protocol):
 
 
 S = TypeVar("S", bound=Subject)
+ShownT = TypeVar("ShownT", contravariant=True)
+
+
+@runtime_checkable
+class Job(Protocol[ShownT]):
+    """Long work on an answer, for whoever waits for it; whatever is raised by either of the two ends the work."""
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """How far the work is, as a Progress."""
+
+    def show(self, so_far: ShownT, /) -> None:
+        """The answer as far as it is known."""
+
+
+class Silent:
+    """A job for which nobody waits."""
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Nobody learns how far the work is."""
+
+    def show(self, so_far: object, /) -> None:
+        """Nobody sees what is known."""
+
+
+SILENT = Silent()
+
+
+def after(tell: Progress, before: int, total: int) -> Progress:
+    """How far a part of the work is, told as how far the whole is.
+
+    Args:
+        tell: learns how far the whole is.
+        before: steps before this part.
+        total: steps of the whole.
+    """
+    return lambda done, _: tell(before + done, total)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a long answer takes, known before the work begins."""
+
+    steps: int
+    """That the job counts, about."""
+    tokens: Tokens | None = None
+    """The longest text that the model is run on; None where no model is run, or on a list whose length says enough."""
+    runs: int = 1
+    """About as many runs on these tokens take as long as the work."""
+    slow: str = ""
+    """Why the work takes long, where it does whatever the machine; "" where the runs say it."""
+    nbytes: int = 0
+    """Bytes of what is worked on."""
+    short: int = 512
+    """Work of more steps waits for its turn."""
 
 
 class Question(Generic[S, T]):
     """A question under its name; an answer is computed once for the same options while there is room to keep it."""
 
     def __init__(
-        self, compute: Callable[[S, Options], Answer[T]], figures: tuple[str, ...], params: tuple[Param, ...]
+        self,
+        declaration: Callable[..., Answer[T]],
+        compute: Callable[[S, Options, Job[Answer[T]]], Answer[T]],
+        figures: Sequence[str],
+        params: Sequence[Param],
+        cost: Callable[[S, Options], Cost] | None = None,
+        noun: str = "steps",
     ) -> None:
-        """A question as `question` declares it."""
-        self.name, self.figures, self.params = compute.__qualname__, figures, params
-        self.__doc__ = compute.__doc__
-        self._module, self._compute = compute.__module__, compute
+        """A question as `question` or `long_question` declares it."""
+        self.name, self.figures, self.params = declaration.__qualname__, tuple(figures), tuple(params)
+        self.cost = cost
+        """What the answer takes; None for a question that is answered at once."""
+        self.noun = noun
+        """What its job counts."""
+        self.__doc__ = declaration.__doc__
+        self._declaration, self._compute = declaration, compute
 
     @property
     def subject(self) -> Any:
-        """The class that it is asked about: `Opened` of a model, or `OpenedFolder`."""
-        return get_type_hints(self._compute)["opened"]
+        """The class that it is asked about: `Opened` of a model, or `OpenedCorpus`."""
+        return get_type_hints(self._declaration)["opened"]
 
-    def __call__(self, opened: S, options: Options) -> Answer[T]:
+    @property
+    def module(self) -> str:
+        """The module that declares it."""
+        return self._declaration.__module__
+
+    def key(self, options: Options) -> Hashable:
+        """What an answer is kept by, besides what it is about."""
+        return self.module, self.name, options.key()
+
+    def __call__(self, opened: S, options: Options, job: Job[Answer[T]] = SILENT) -> Answer[T]:
         """The answer.
+
+        Args:
+            opened: what it is about.
+            options: what is asked for.
+            job: learns how far a long answer is.
 
         Raises:
             BertvizError: an option is none, or as the computation.
         """
-        key = (self._module, self.name, options.key())
-        return opened.made(key, lambda: self._compute(opened, options))
+        return opened.made(self.key(options), lambda: self._compute(opened, options, job))
 
 
 DECLARED: dict[str, Question[Any, Any]] = {}
@@ -87,14 +166,38 @@ def question(
     """
 
     def declared(compute: Callable[[S, Options], Answer[T]]) -> Question[S, T]:
-        asked = Question(compute, tuple(figures), tuple(params))
-        for name in figures:
-            if name in DECLARED:
-                raise ValueError(f"two questions draw {name!r}")
-            DECLARED[name] = asked
-        return asked
+        return _declared(Question(compute, lambda opened, options, _: compute(opened, options), figures, params))
 
     return declared
+
+
+def long_question(
+    cost: Callable[[S, Options], Cost],
+    figures: Sequence[str] = (),
+    params: Sequence[Param] = (),
+    noun: str = "steps",
+) -> Callable[[Callable[[S, Options, Job[Answer[T]]], Answer[T]]], Question[S, T]]:
+    """Declares the function below as a question whose answer takes long: it reports to a job how far it is.
+
+    Args:
+        cost: what the answer takes; known without a run, of a model that is loaded by then.
+        figures: as `question`.
+        params: as `question`.
+        noun: what the job counts, in the plural.
+    """
+
+    def declared(compute: Callable[[S, Options, Job[Answer[T]]], Answer[T]]) -> Question[S, T]:
+        return _declared(Question(compute, compute, figures, params, cost, noun))
+
+    return declared
+
+
+def _declared(asked: Question[S, T]) -> Question[S, T]:
+    for name in asked.figures:
+        if name in DECLARED:
+            raise ValueError(f"two questions draw {name!r}")
+        DECLARED[name] = asked
+    return asked
 
 
 @cache

@@ -42,10 +42,9 @@ from tests.pages.labels import FIGURES
 from tests.pages.opened import _decoded, opened
 from ui.session import TEACHING_SIZES
 from ui.views.attention import cache
-from ui.views.causes import cache as causes_cache
 from ui.views.sentences import similarity
-from ui.views.words import cache as words_cache
 from ui.widgets import figure_block
+from ui.widgets.lists import progress
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
 EVIL = "<img src=x onerror=alert(1)></svg> & python"
@@ -247,8 +246,7 @@ def test_a_file_has_the_picture_of_the_page(
     for theme in (theme_named("light", pixels) for pixels in (WIDTHS[0], WIDTHS[-1])):
         assert not scale_faults(taken[0].drawn(theme), said[1] if said else "")
     more = {"sentences": "\n".join(given)} if page == "sentences" else {}
-    monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
-    monkeypatch.setattr(words_cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     monkeypatch.setattr(figure_block, "SIDE_BY_SIDE", 10_000)  # half a page is narrower than a file
     if name == "blocks":
         monkeypatch.setattr(similarity, "EVERY_PAIR", 2)

@@ -21,8 +21,7 @@ from tests.helpers.tiny_models import HIDDEN
 from tests.pages.labels import CONTEXT, FIGURES, LABELLED, NAMES, QUESTION, TEXT, save_heads
 from tests.pages.opened import SHELL, _decoded, opened
 from ui.session import TRAINED_PROBE, settings
-from ui.views.causes import cache as causes_cache
-from ui.views.words import cache as words_cache
+from ui.widgets.lists import progress
 
 
 @pytest.fixture(scope="session")
@@ -90,8 +89,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[FigureSpec]:
         return b"kept"
 
     monkeypatch.setattr(figure_command, "file_content", keep)
-    for cache in (causes_cache, words_cache):
-        monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     return taken
 
 

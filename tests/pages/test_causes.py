@@ -24,7 +24,7 @@ from tests.pages.labels import NAMES, save_heads
 from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
 from ui.cache.jobs import Job
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.views.causes import cache
+from ui.widgets.lists import progress
 
 TEXT = "I love my pet python."
 LAYERS, HEADS, SIZE = 6, 12, 32
@@ -33,7 +33,7 @@ WAIT_S = 60
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
 
 
 def shown(**address: str) -> AppTest:
@@ -120,7 +120,7 @@ class Gate:
         assert self.reached.wait(WAIT_S)
         partly = shown(**address)
         self.go.set()
-        monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+        monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
         return partly, shown(**address)
 
 
@@ -137,7 +137,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
             assert held.go.wait(WAIT_S)
 
     monkeypatch.setattr(Job, "show", shown_and_held)
-    monkeypatch.setattr(cache, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
     return held
 
 

@@ -1,6 +1,6 @@
 """The page Corpus: its numbers are the library's, its code gives them again, bad folders get a sentence.
 
-Covers `ui/views/corpus/*.py`, `ui/widgets/lists/downloads.py`.
+Covers `ui/views/corpus/*.py`, `ui/cache/corpora.py`, `ui/widgets/lists/downloads.py`.
 """
 
 import json
@@ -16,17 +16,24 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.corpus.analysis.duplicates import duplicate_groups
+from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.manifest import write_manifest
 from bertviz_core.corpus.places import example_folder, make_example
+from bertviz_core.corpus.search.query import query_vector
+from bertviz_core.questions.corpora import corpus_hits
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.settings import Settings
 from tests.helpers.made_corpora import made_corpus
 from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, said, views
 from tests.pages.snippets import Printed, chart, check_view, close
-from ui.views.corpus import cache
+from ui.cache.corpora import SharedCorpus
+from ui.views.corpus import duplicates
 from ui.views.corpus.texts import SIDEBAR
+from ui.widgets.lists import progress
 
 ROWS = 400
 VIEWS = ["Search", "Map", "Near duplicates", "Clusters", "Heads", "Probes", "About"]
@@ -43,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def corpus(made: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(made))
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     return open_corpus(made / "made")
 
 
@@ -99,11 +106,12 @@ def test_a_search_is_brute_force_and_opens_its_hits_elsewhere(corpus: Corpus) ->
     table = at.dataframe[0].value
     assert len(table) == 7
     assert set(table["source"]) == {"news"}
-    named = cache.NamedCorpus("made", corpus)
-    given = cache.hits(named, "A storm.", "", 100)
+    named = SharedCorpus("made")
+    given = corpus_hits(named, Options(("A storm.",), values={"hits": "100"})).result
     vector = np.asarray(corpus.vectors(), float)
     unit = vector / np.linalg.norm(vector, axis=1, keepdims=True)
-    query = cache._vector(corpus.fingerprint, cache.source_key("all-MiniLM-L6-v2"), "A storm.", corpus)
+    model = named.model
+    query = query_vector(corpus, model.loaded, model.tokenizer, model.source, named.settings, "A storm.")
     scores = unit @ (query / np.linalg.norm(query))
     assert [hit.row for hit in given.hits] == np.argsort(-scores, kind="stable")[:100].tolist()
     sources, order = corpus.column("source").to_pylist(), np.argsort(-scores, kind="stable").tolist()
@@ -194,7 +202,11 @@ def test_near_duplicates_are_those_of_a_quadratic_loop(corpus: Corpus) -> None:
 
 def test_where_no_rows_are_alike_the_page_says_so(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     apart = duplicate_groups(np.eye(5, dtype=np.float32), 0.6)
-    monkeypatch.setattr(cache, "duplicates", lambda _, threshold: replace(apart, threshold=threshold))
+
+    def answered(_: Any, named: SharedCorpus, options: Options) -> Answer[DuplicateGroups]:
+        return Answer(replace(apart, threshold=float(options.get("alike"))))
+
+    monkeypatch.setattr(duplicates, "answer", answered)
     for alike, advised in (("0.6", False), ("0.99", True)):
         at = opened("corpus", view="Near duplicates", alike=alike)
         assert not sentences(at)
@@ -245,7 +257,7 @@ def test_without_a_corpus_the_page_says_how_to_make_one_and_offers_the_example(t
 
 def test_the_example_is_made_once_and_then_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_VECTOR_STORE_DIR", str(tmp_path / "store"))
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     at = opened("corpus")
     at.button(key="start_work").click().run(timeout=200)
     assert not sentences(at)
@@ -311,7 +323,7 @@ def test_another_models_corpus_is_shown_but_not_searched(broken: Path, changes: 
 def test_a_corpus_without_texts_says_so_where_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_corpus(tmp_path / "own" / "bare", text_column=None)
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(tmp_path / "own"))
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
     for view in ("Map", "Near duplicates", "Clusters", "About"):
         assert not sentences(opened("corpus", view=view)), view
     for view in ("Heads", "Probes"):

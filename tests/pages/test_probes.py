@@ -22,8 +22,7 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import opened, said, views
 from tests.pages.snippets import chart, check_view, close
-from ui.views.predictions.many import cache as many_cache
-from ui.views.predictions.probes import cache as probes_cache
+from ui.widgets.lists import progress
 
 TEXTS = ("my pet python", "the river bank", "love the bank", "my python", "the river", "pet love", "a bank", "pets")
 LABELS = ("a", "b") * 4
@@ -42,8 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSIDE_BERT_MODELS_DIR", str(folder))
-    for cache in (probes_cache, many_cache):
-        monkeypatch.setattr(cache, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 60.0)
     import streamlit as st
 
     st.cache_resource.clear()

@@ -26,16 +26,16 @@ from tests.helpers.tiny_heads import save_tiny_head
 from tests.pages.opened import SHELL, _decoded, metrics, opened, said, views
 from tests.pages.snippets import save_models
 from ui.session import SECOND_TEXT, TRAINED_PROBE, settings
-from ui.views.words import cache
 from ui.views.words.controls import EXAMPLE
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists import progress
 
 TEXT = "I love my pet python."
 
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
 
 
 def shown(**address: str) -> AppTest:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertviz_core.errors import TextError
-from bertviz_core.questions.parameters import Options, choice, flag
+from bertviz_core.questions.parameters import Options, choice, flag, joined_names
 from bertviz_core.questions.question import figure_questions
 
 CUT = choice("cut", ("none", "heads", "apart"), "how it is drawn")
@@ -89,3 +89,14 @@ def test_parameters_have_few_kinds_and_one_meaning_in_a_question() -> None:
         for param in asked.params:
             assert param.help
             assert not param.help.endswith(".")
+
+
+@given(st.lists(st.text(min_size=1, max_size=20), max_size=5))
+def test_names_come_back_as_they_were_whatever_is_in_them(names: list[str]) -> None:
+    assert Options(values={"classes": joined_names(names)}).names("classes") == names
+
+
+def test_names_are_typed_with_commas_between_them() -> None:
+    assert Options(values={"classes": "joy,anger"}).names("classes") == ["joy", "anger"]
+    assert Options(values={"classes": '"joy, or so",anger'}).names("classes") == ["joy, or so", "anger"]
+    assert Options().names("classes") == []

@@ -14,7 +14,7 @@ from bertviz_core.errors import TextError
 from bertviz_core.questions import question as declarations
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer, figure_questions, question
+from bertviz_core.questions.question import Answer, Cost, Job, after, figure_questions, long_question, question
 
 
 class Kept:
@@ -93,3 +93,45 @@ def test_what_follows_from_an_answer_keeps_models_texts_and_notices() -> None:
     assert (following.result, following.models, following.texts) == ("x", answer.models, answer.texts)
     assert following.notices == ("first", "second")
     assert following.drawn == {"two": 2}
+
+
+class Told:
+    """A job that notes what it learns."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int]] = []
+        self.shown: list[str] = []
+
+    def __call__(self, done: int, total: int, /) -> None:
+        self.steps.append((done, total))
+
+    def show(self, so_far: Answer[str], /) -> None:
+        self.shown.append(so_far.result)
+
+
+def spelled(opened: Kept, options: Options, job: Job[Answer[str]]) -> Answer[str]:
+    """The text, letter by letter."""
+    text = options.text()
+    for place, _ in enumerate(text, start=1):
+        job.show(Answer(text[:place]))
+        job(place, len(text))
+    return Answer(text)
+
+
+def test_a_long_question_tells_a_job_how_far_it_is_and_is_asked_without_one_as_any_other() -> None:
+    asked, told = long_question(lambda opened, options: Cost(len(options.text())), noun="letters")(spelled), Told()
+    assert asked(Kept(), Options(("abc",))).result == "abc"
+    assert asked(Kept(), Options(("abc",)), told).result == "abc"
+    assert told.steps == [(1, 3), (2, 3), (3, 3)]
+    assert told.shown == ["a", "ab", "abc"]
+    assert asked.noun == "letters"
+    assert asked.cost is not None
+    assert asked.cost(Kept(), Options(("abc",))).steps == 3
+    assert question()(doubled).cost is None
+
+
+def test_a_part_of_the_work_tells_how_far_the_whole_is() -> None:
+    told = Told()
+    for done in (0, 3):
+        after(told, 7, 10)(done, 3)
+    assert told.steps == [(7, 10), (10, 10)]

@@ -16,9 +16,7 @@ from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import opened, said
 from ui import session, share
 from ui.address import NUMBERS
-from ui.views.causes import cache as causes_cache
-from ui.views.corpus import cache
-from ui.views.words import cache as words_cache
+from ui.widgets.lists import progress
 
 KINDS = (
     "selectbox",
@@ -150,9 +148,7 @@ def _corpora(corpora: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
     save_tiny_head("bert", "sequence-classification", models / "classes", num_labels=3)
     save_tiny_head("bert", "token-classification", models / "tags", num_labels=3)
     monkeypatch.setenv("INSIDE_BERT_CORPORA_DIR", str(corpora))
-    monkeypatch.setattr(cache, "PATIENCE_S", 120.0)
-    monkeypatch.setattr(causes_cache, "PATIENCE_S", 120.0)
-    monkeypatch.setattr(words_cache, "PATIENCE_S", 120.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 120.0)
 
 
 BY_POSITION = {

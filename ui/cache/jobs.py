@@ -4,19 +4,25 @@ A job runs in a thread of its own and is found again by its key, from any page a
 want is computed once. Long jobs take turns; short ones do not wait for them. One whose readers have all left ends.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Hashable
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import streamlit as st
 
 from bertviz_core.errors import BertvizError, BusyError, SupersededError
-from bertviz_core.questions.byte_cache import ByteCache
+from bertviz_core.questions.byte_cache import ByteCache, held_nbytes
+from ui.cache.decorator import results
 
 State = Literal["waiting", "running", "done", "stopped", "left", "failed"]
 """Stopped is one that a reader has cancelled, left one that nobody waited for any longer."""
 T = TypeVar("T")
 TURN_S = 0.1
 """How often a job that waits for its turn looks whether it was stopped."""
+SHORT = 512
+"""A job of more steps waits for its turn, where nothing else is said of it."""
 DESERTED_S = 10.0
 """How long a job goes on after its last reader has left: who reloads a page is there again before."""
 
@@ -156,27 +162,39 @@ class Job(Generic[T]):
 class JobBoard(Generic[T]):
     """All jobs of a server by their keys; may be used from many threads.
 
-    Jobs that are done are held by the cache that other results share, where those used longest ago make room.
+    Jobs that are done are held by the cache that other results share, where those used longest ago make room; those
+    whose results are kept there by themselves are let go.
     """
 
     def __init__(self, long: int, nbytes: Callable[[T], int], finished: ByteCache) -> None:
         """A board without jobs.
 
         Args:
-            long: a job of more sentences waits for its turn.
+            long: a job of more steps waits for its turn.
             nbytes: bytes that a result takes, with all that it holds.
             finished: holds the jobs that are done; what others work on must fit into its budget too.
         """
         self._long, self._nbytes, self._finished = long, nbytes, finished
-        self._jobs: dict[str, Job[T]] = {}
-        self._lock, self._turn = Lock(), Lock()
+        self._jobs: dict[Hashable, Job[T]] = {}
+        self._lock = Lock()
+        self._turns: defaultdict[str, Lock] = defaultdict(Lock)
 
-    def find(self, key: str) -> Job[T] | None:
+    def find(self, key: Hashable) -> Job[T] | None:
         """The job of this key; None where there is none."""
         with self._lock:
             return self._find(key)
 
-    def start(self, key: str, total: int, work: Callable[[Job[T]], T], given_nbytes: int = 0) -> Job[T]:
+    def start(
+        self,
+        key: Hashable,
+        total: int,
+        work: Callable[[Job[T]], T],
+        given_nbytes: int = 0,
+        *,
+        turns: str = "",
+        long: int | None = None,
+        kept: bool = False,
+    ) -> Job[T]:
         """The job of this key, begun if there is none.
 
         Args:
@@ -184,6 +202,9 @@ class JobBoard(Generic[T]):
             total: steps in all.
             work: as Job.
             given_nbytes: bytes of what it works on, held until it ends.
+            turns: with which others a long job takes turns.
+            long: a job of more steps is one; that of the board by default.
+            kept: whether the work itself keeps its result where others find it, so that the job need not.
 
         Raises:
             BusyError: what other jobs still work on leaves no room for it.
@@ -192,7 +213,8 @@ class JobBoard(Generic[T]):
         def work_and_keep(job: Job[T]) -> T:
             result = work(job)
             with self._lock:
-                self._finished.put((self, key), started, self._nbytes(result))
+                if not kept:
+                    self._finished.put((self, key), started, self._nbytes(result))
                 if self._jobs.get(key) is started:
                     del self._jobs[key]
             return result
@@ -202,18 +224,19 @@ class JobBoard(Generic[T]):
             if job is not None:
                 return job
             self._make_room(given_nbytes)
-            started = Job(total, work_and_keep, self._turn if total > self._long else None, given_nbytes)
+            is_long = total > (self._long if long is None else long)
+            started = Job(total, work_and_keep, self._turns[turns] if is_long else None, given_nbytes)
             self._jobs[key] = started
             started.start()
             return started
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         """Let the next one who asks begin anew."""
         with self._lock:
             self._jobs.pop(key, None)
             self._finished.pop((self, key))
 
-    def _find(self, key: str) -> Job[T] | None:
+    def _find(self, key: Hashable) -> Job[T] | None:
         job: Job[T] | None = self._jobs.get(key)
         if job is not None and job.state == "left":
             del self._jobs[key]
@@ -226,3 +249,9 @@ class JobBoard(Generic[T]):
         if going_on and going_on + nbytes > self._finished.max_nbytes:
             raise BusyError("This server works on other long lists of sentences; try again when they are done.")
         self._finished.make_room(going_on + nbytes)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def board() -> JobBoard[Any]:
+    """All long work of this server."""
+    return JobBoard(SHORT, held_nbytes, results())

@@ -32,6 +32,16 @@ def loaded(name: str) -> LoadedModel:
     return _loaded(source(name))
 
 
+def attention_source(name: str) -> str:
+    """Where the attention of a model in memory comes from if not from what was recorded; "" for all other models.
+
+    What is known of a model's attention is made anew once its recorded attention has failed its comparison.
+    """
+    origin = source(name)
+    held: LoadedModel | None = loaded_models().get((origin.name, origin.kind, origin.revision))
+    return "" if held is None or held.attention_source == "recorded" else held.attention_source
+
+
 def rounded(name: str, rounding: Rounding) -> LoadedModel:
     """A model in memory with its weights rounded to a format, beside the model as it is."""
     origin, held = source(name), loaded_models()

@@ -56,10 +56,28 @@ def agreed_cost(model: LoadedModel, tokens: Tokens, runs: int = 1) -> RunCost:
         runs: how often the model is run.
     """
     cost = run_cost(model, len(tokens), runs)
-    run = _run_key(model, tokens, runs)
-    if cost.seconds > CONFIRM_ABOVE_SECONDS and not run_allowed(run):
-        _confirm(cost, run)
+    if cost.seconds > CONFIRM_ABOVE_SECONDS:
+        words = f"This run needs {cost_words(cost)} on this machine. It can be stopped."
+        _agreed(_run_key(model, tokens, runs), words, "Run the model", "start_run")
     return cost
+
+
+def agreed_work(work: str, reason: str) -> None:
+    """End the page until the reader, or another one before, has agreed to work that takes long.
+
+    Args:
+        work: names it.
+        reason: why it takes long.
+    """
+    _agreed(work, reason, "Begin", "start_work")
+
+
+def _agreed(work: str, words: str, label: str, key: str) -> None:
+    """End the page with words and a button until somebody on this server has pressed it for this work."""
+    if not run_allowed(work):
+        st.info(words, icon=":material/timer:")
+        st.button(label, type="primary", on_click=allow_run, args=(work,), key=key)
+        st.stop()
 
 
 def _run_key(model: LoadedModel, tokens: Tokens, runs: int = 1) -> str:
@@ -71,13 +89,6 @@ def cost_words(cost: RunCost) -> str:
     """What a run needs, in a line."""
     time = f", about {duration(cost.seconds)}, longer on a busy machine" if cost.seconds >= 1 else ""
     return f"{cost.tokens:,} tokens, {bytes_text(cost.nbytes)} of memory{time}"
-
-
-def _confirm(cost: RunCost, run: str) -> None:
-    """Say what a long run needs and wait for the reader."""
-    st.info(f"This run needs {cost_words(cost)} on this machine. It can be stopped.", icon=":material/timer:")
-    st.button("Run the model", type="primary", on_click=allow_run, args=(run,), key="start_run")
-    st.stop()
 
 
 def _run(model: LoadedModel, tokens: Tokens, cost: RunCost, place: DeltaGenerator) -> Trace:

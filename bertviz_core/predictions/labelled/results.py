@@ -1,6 +1,7 @@
 """Results about many texts: their labels, their predictions, how often these are right, probes and their scores."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -101,6 +102,12 @@ class Probe:
     """Mean accuracy on held-out parts, 0 to 1."""
     spread: float
     """Standard deviation of that accuracy over the parts."""
+
+    @property
+    def digest(self) -> str:
+        """What tells one probe from another, as hexadecimal digits."""
+        facts = (self.model, self.revision, self.classes, self.pooling, self.layer, self.texts)
+        return sha256(self.weight.tobytes() + self.bias.tobytes() + repr(facts).encode()).hexdigest()
 
     @property
     def hidden_size(self) -> int:

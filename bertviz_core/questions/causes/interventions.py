@@ -1,52 +1,90 @@
-"""What changes without a part of the model: effects of heads and blocks, heads removed one by one, patches."""
+"""What changes without a part of the model: effects of heads and blocks, heads removed together, patches."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from bertviz_core.causes.effects import all_effects
-from bertviz_core.causes.effects import effect_spread as spread_of
+from bertviz_core.causes.effects import all_effects, gradient_nbytes
 from bertviz_core.causes.effects import part_effects as effects_of
+from bertviz_core.causes.gates import head_gates
 from bertviz_core.causes.means import part_means as means_of
+from bertviz_core.causes.means import reference_texts
 from bertviz_core.causes.patches import patches as patches_of
-from bertviz_core.causes.removal import accuracy_curves as accuracies_of
+from bertviz_core.causes.removal import RANDOM_ORDERS
+from bertviz_core.causes.removal import joint_removal as joint_of
 from bertviz_core.causes.removal import removal_curves as curves_of
-from bertviz_core.causes.requests import target_request
 from bertviz_core.causes.results import (
     EFFECT_KINDS,
     EffectComparison,
     EffectKind,
-    EffectSpread,
+    JointRemoval,
     PartEffects,
     PartMeans,
     Patches,
     RemovalCurve,
 )
 from bertviz_core.causes.runs import InterventionRuns
-from bertviz_core.causes.targets import Target, class_target, probe_target
-from bertviz_core.errors import Named, TextError
-from bertviz_core.predictions.classes import class_predictions
-from bertviz_core.predictions.labelled.probe import probe_predictions
-from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
-from bertviz_core.predictions.labelled.results import LabelledTexts, Probe
-from bertviz_core.questions.causes.targets import MEASURE, TARGET, chosen_probe, target, target_of
+from bertviz_core.errors import Named, Progress, TextError
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.causes.targets import (
+    MEASURE,
+    TARGET,
+    all_classes,
+    layers_and_heads,
+    read_tokens,
+    target,
+    target_of,
+)
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, question
-from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.questions.question import SILENT, Answer, Cost, Job, after, long_question, question
+from bertviz_core.text import escape_controls
 
 FIRST_REMOVED, MOST_REMOVED = 6, 16
 """Heads that are removed one after the other where no count is given, and at most."""
+SHORT = 60
+"""Work of more layers, each of which has many runs, waits for its turn."""
 MEAN = "its mean"
 KIND = choice("kind", EFFECT_KINDS, "what stands in the place of a part")
 COUNT = Param("count", "whole", "heads that are removed one after the other")
+REMOVED = Param("removed_heads", "text", "heads that are removed together, each LAYER.HEAD, with commas between them")
 REMOVED_FOR = choice("removed_for", ("nothing", MEAN), "what stands in the place of a removed head")
-TEXTS_DRAWN = choice("effect_count", ("10", "25", "50"), "texts that are drawn from the example set")
+IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", MEAN: "mean"}
+"""What REMOVED_FOR says, as results have it."""
+NO_GRADIENTS = "is left out: its run needs more memory than is allowed (INSIDE_BERT_MAX_GRADIENT_BYTES)."
+Place = tuple[int, int]
+"""Layer and head."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Removal:
+    """Heads removed one after the other."""
+
+    curves: tuple[RemovalCurve, ...]
+    """The target at each step, in each order."""
+    greedy: JointRemoval
+    """The heads of the greedy order, removed together."""
 
 
 @question()
 def part_means(opened: Opened, options: Options) -> Answer[PartMeans]:
     """Means of the model's parts over the default reference set."""
-    return answered(opened, means_of(opened.loaded, opened.tokenizer))
+    return answered(opened, kept_means(opened, SILENT))
+
+
+def kept_means(opened: Opened, tell: Progress) -> PartMeans:
+    """These means, made once for a model.
+
+    Args:
+        opened: the model.
+        tell: learns how far they are.
+    """
+    return opened.made((__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, tell=tell))
+
+
+def _effects_cost(opened: Opened, options: Options) -> Cost:
+    kinds, steps = allowed_kinds(opened, options), len(reference_texts())
+    steps += opened.loaded.num_hidden_layers * len(kinds)
+    return Cost(steps, read_tokens(opened, options), effect_runs(opened, len(kinds)), short=SHORT)
 
 
 @question(params=(TARGET, MEASURE, KIND))
@@ -54,33 +92,129 @@ def part_effects(opened: Opened, options: Options) -> Answer[PartEffects]:
     """How much a number of the model changes without each head, feed-forward block and layer."""
     kind: EffectKind = options.choice(KIND, EFFECT_KINDS)
     number, limits = target(opened, options), opened.settings
-    means = part_means(opened, Options()).result if kind == "mean" else None
+    means = kept_means(opened, SILENT) if kind == "mean" else None
     effects = effects_of(number.result, kind, means, None, limits.max_batch_bytes, limits.max_gradient_bytes)
     return number.of(effects, effects.notices)
 
 
-@question(figures=("effects",), params=(TARGET, MEASURE))
-def effects(opened: Opened, options: Options) -> Answer[EffectComparison]:
-    """The effects of every part, measured twice and estimated."""
-    number, limits = target(opened, options), opened.settings
-    means = part_means(opened, Options()).result
+@long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
+def effects(opened: Opened, options: Options, job: Job[Answer[EffectComparison]]) -> Answer[EffectComparison]:
+    """The effects of every part, measured twice and, where there is memory for it, estimated."""
+    number, limits, kinds = target(opened, options), opened.settings, allowed_kinds(opened, options)
+    before = len(reference_texts())
+    total = before + opened.loaded.num_hidden_layers * len(kinds)
+    means = kept_means(opened, after(job, 0, total))
+
+    def seen(compared: EffectComparison) -> None:
+        job.show(number.of(compared, effect_comparison=compared))
+
     bounds = limits.max_batch_bytes, limits.max_gradient_bytes
-    compared = all_effects(number.result, EFFECT_KINDS, means, None, *bounds)
-    return number.of(compared, effect_comparison=compared)
+    compared = all_effects(number.result, kinds, means, after(job, before, total), *bounds, seen)
+    left_out = () if "gradient" in kinds else (f"The gradient estimate {NO_GRADIENTS}",)
+    return number.of(compared, left_out, effect_comparison=compared)
 
 
-@question(figures=("removal",), params=(TARGET, MEASURE, COUNT, REMOVED_FOR))
-def removal_curves(opened: Opened, options: Options) -> Answer[tuple[RemovalCurve, ...]]:
-    """The target as heads are removed one after the other."""
-    number, limits = target(opened, options), opened.settings
+def allowed_kinds(opened: Opened, options: Options) -> tuple[EffectKind, ...]:
+    """The ways of measuring an effect, without the gradient's where its memory is refused."""
+    need, allowed = gradient_need(opened, options)
+    return tuple(kind for kind in EFFECT_KINDS if kind != "gradient" or need <= allowed)
+
+
+def gradient_need(opened: Opened, options: Options) -> tuple[int, int]:
+    """About how many bytes a run with gradients keeps, and how many are allowed; known before any run."""
+    _, heads = layers_and_heads(opened)
+    need = gradient_nbytes(opened.loaded, len(read_tokens(opened, options)), heads)
+    return need, opened.settings.max_gradient_bytes
+
+
+def effect_runs(opened: Opened, kinds: int) -> int:
+    """About how many whole runs of a text the effects of all parts are: rows share the layers below a changed part."""
+    layers, heads = layers_and_heads(opened)
+    return (layers * (heads + 2) // 2 + 1) * kinds
+
+
+def _joint_cost(opened: Opened, options: Options) -> Cost:
+    places = removed_places(options)
+    steps = means_steps(options) or len(places)
+    return Cost(steps, read_tokens(opened, options), len(places) + 1, short=SHORT)
+
+
+@long_question(_joint_cost, params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
+def joint_removal(opened: Opened, options: Options, job: Job[Answer[JointRemoval]]) -> Answer[JointRemoval]:
+    """Some heads removed together, and each alone."""
+    number, means = target(opened, options), means_in_place(opened, options, job)
+    runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
+    return number.of(joint_of(runs, removed_places(options), means))
+
+
+def removed_places(options: Options) -> tuple[Place, ...]:
+    """The heads that are named.
+
+    Raises:
+        TextError: what is named is none, or nothing is.
+    """
+    given = options.get(REMOVED.key)
+    parted = [each.split(".") for each in given.split(",")]
+    if not all(len(each) == 2 and all(part.isdecimal() and len(part) < 9 for part in each) for each in parted):
+        what = f"={escape_controls(given[:30])} here; give each head as LAYER.HEAD, with commas between them."
+        raise TextError("There is no ", Named(REMOVED.key), what)
+    return tuple((int(layer), int(head)) for layer, head in parted)
+
+
+def named_places(places: Sequence[Place]) -> str:
+    """Heads as removed_places takes them."""
+    return ",".join(f"{layer}.{head}" for layer, head in places)
+
+
+def _removal_cost(opened: Opened, options: Options) -> Cost:
+    (layers, heads), before = layers_and_heads(opened), means_steps(options)
+    count = removed_count(options, layers * heads)
+    runs = count * heads * layers + RANDOM_ORDERS * (count + 1)
+    return Cost(before + count + RANDOM_ORDERS, read_tokens(opened, options), runs, short=SHORT)
+
+
+@long_question(_removal_cost, figures=("removal",), params=(TARGET, MEASURE, COUNT, REMOVED_FOR))
+def removal_curves(opened: Opened, options: Options, job: Job[Answer[Removal]]) -> Answer[Removal]:
+    """The target as heads are removed one after the other, in all orders; those of the greedy one together."""
+    number, limits, before = target(opened, options), opened.settings, means_steps(options)
     runs = InterventionRuns(number.result, limits.max_batch_bytes)
-    count, means = _removed(options, runs), _in_place(opened, options)
-    curves = curves_of(runs, count, means, None, limits.max_gradient_bytes)
-    return number.of(curves, removal_curves=curves)
+    count = removed_count(options, len(runs.places))
+    total = before + count + RANDOM_ORDERS
+    means = means_in_place(opened, options, after(job, 0, total))
+    curves = curves_of(runs, count, means, after(job, before, total), limits.max_gradient_bytes)
+    greedy = joint_of(runs, [(int(layer), int(head)) for layer, head in curves[0].places[0]], means)
+    return number.of(Removal(curves, greedy), left_out_order(curves), removal_curves=curves)
 
 
-@question(figures=("patched-heads", "patched-states"), params=(TARGET, MEASURE))
-def patches(opened: Opened, options: Options) -> Answer[Patches]:
+def left_out_order(curves: Sequence[RemovalCurve]) -> tuple[str, ...]:
+    """That there is no order by gradients, where there is none."""
+    has_order = any(each.order == "gradient" for each in curves)
+    return () if has_order else (f"The order by gradients {NO_GRADIENTS}",)
+
+
+def removed_count(options: Options, most: int) -> int:
+    """How many heads are removed one after the other, of so many that there are."""
+    return options.whole(COUNT.key, MOST_REMOVED + 1, min(FIRST_REMOVED, most))
+
+
+def means_in_place(opened: Opened, options: Options, tell: Progress) -> PartMeans | None:
+    """What stands in the place of a removed head; None for nothing."""
+    return kept_means(opened, tell) if options.choice(REMOVED_FOR) == MEAN else None
+
+
+def means_steps(options: Options) -> int:
+    """Steps until these means are there."""
+    return len(reference_texts()) if options.choice(REMOVED_FOR) == MEAN else 0
+
+
+def _patches_cost(opened: Opened, options: Options) -> Cost:
+    layers, heads = layers_and_heads(opened)
+    runs = layers * (len(opened.tokens(options.pair or "", None)) + heads)
+    return Cost(layers, opened.tokens(options.text(), None), runs, short=SHORT)
+
+
+@long_question(_patches_cost, figures=("patched-heads", "patched-states"), params=(TARGET, MEASURE))
+def patches(opened: Opened, options: Options, job: Job[Answer[Patches]]) -> Answer[Patches]:
     """Every state and head of the text, copied into the run of the second text; a head reads the text alone."""
     other = options.pair
     if other is None:
@@ -89,78 +223,16 @@ def patches(opened: Opened, options: Options) -> Answer[Patches]:
     of_cosine = options.get(TARGET.key, "cosine") == "cosine"
     number = target_of(opened, options, options.text(), other if of_cosine else None)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
-    patched = patches_of(runs, opened.tokens(other, None))
+    patched = patches_of(runs, opened.tokens(other, None), job)
     return replace(number.of(patched, patches=patched), texts=(options.text(), other))
 
 
-@question(figures=("effect-spread",), params=(TARGET, MEASURE, TEXTS_DRAWN, REMOVED_FOR))
-def effect_spread(opened: Opened, options: Options) -> Answer[EffectSpread]:
-    """Mean and spread of every head's effect over a list of texts."""
-    pair = options.pair
-    if target_request(options.values.get(TARGET.key), pair is not None).kind not in ("cosine", "class", "probe"):
-        raise TextError("This figure is of many texts; take the cosine, a class or a probe as the target.")
-    means = _in_place(opened, options)
-    kind: EffectKind = "zero" if means is None else "mean"
-
-    def each() -> Iterator[PartEffects]:
-        for text in _listed(opened, options).texts:
-            number = target_of(opened, options, text, pair).result
-            yield effects_of(number, kind, means, None, opened.settings.max_batch_bytes)
-
-    spread = spread_of(each())
-    return answered(opened, spread, effect_spread=spread)
-
-
-@question(figures=("accuracy",), params=(TARGET, COUNT, TEXTS_DRAWN, REMOVED_FOR))
-def accuracy_curves(opened: Opened, options: Options) -> Answer[tuple[RemovalCurve, ...]]:
-    """The share of right answers of the model's own head, or of a probe, as heads are removed."""
-    listed = [pair for pair in zip(*_texts_and_labels(opened, options), strict=True) if pair[1]]
-    if not listed:
-        raise TextError("This figure counts right answers; give each text its label behind a tab.")
-    texts, labels = [text for text, _ in listed], [label for _, label in listed]
-    probe, limits = chosen_probe(options), opened.settings
-    targets, answers = _of_head(opened, texts, labels) if probe is None else _of_probe(opened, probe, texts, labels)
-    runs = [InterventionRuns(each, limits.max_batch_bytes) for each in targets]
-    count, means = _removed(options, runs[0]), _in_place(opened, options)
-    curves = accuracies_of(runs, count, answers, labels, means, None, limits.max_gradient_bytes)
-    return answered(opened, curves, accuracy_curves=curves)
-
-
-def _of_head(opened: Opened, texts: list[str], labels: list[str]) -> tuple[list[Target], Callable[[], list[str]]]:
-    """A target for each text, and what the model's own head answers to all of them."""
-    head = opened.head("sequence-classification")
-    read = [opened.tokens(text, None) for text in texts]
-    targets = [class_target(head, each, label, "margin") for each, label in zip(read, labels, strict=True)]
-    return targets, lambda: [each.labels[each.best] for each in class_predictions(head, read)]
-
-
-def _of_probe(
-    opened: Opened, probe: Probe, texts: list[str], labels: list[str]
-) -> tuple[list[Target], Callable[[], list[str]]]:
-    """The same of a probe."""
-    model, tokenizer = opened.loaded, opened.tokenizer
-    targets = [
-        probe_target(probe, model, tokenizer, text, label, "margin") for text, label in zip(texts, labels, strict=True)
-    ]
-    return targets, lambda: [each.labels[each.best] for each in probe_predictions(probe, model, tokenizer, texts)]
-
-
-def _removed(options: Options, runs: InterventionRuns) -> int:
-    return options.whole(COUNT.key, MOST_REMOVED + 1, min(FIRST_REMOVED, len(runs.places)))
-
-
-def _in_place(opened: Opened, options: Options) -> PartMeans | None:
-    """What stands in the place of a removed head; None for nothing."""
-    return part_means(opened, Options()).result if options.choice(REMOVED_FOR) == MEAN else None
-
-
-def _listed(opened: Opened, options: Options) -> LabelledTexts:
-    """The texts of a list, each a sentence or a sentence, a tab and its label; else some of the example set."""
-    if options.texts:
-        return optional_labels(read_sentences("The list", "\n".join(options.texts), opened.settings))
-    return drawn(example_set(), int(options.choice(TEXTS_DRAWN)))
-
-
-def _texts_and_labels(opened: Opened, options: Options) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    listed = _listed(opened, options)
-    return tuple(listed.texts), tuple(listed.labels)
+@question(params=(TARGET, REMOVED))
+def classes_without(opened: Opened, options: Options) -> Answer[tuple[ClassPrediction, ClassPrediction]]:
+    """Every class of a head or a probe, of the unchanged model and without some heads."""
+    number, ask = target(opened, options), all_classes(opened, options)
+    runs = InterventionRuns(number.result)
+    gates = head_gates([removed_places(options)], runs.layers, max(runs.head_counts), number.result.loaded.device)
+    with runs.removed(gates):
+        without = ask()
+    return number.of((ask(), without))

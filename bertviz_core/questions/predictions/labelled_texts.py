@@ -1,19 +1,23 @@
 """Texts with labels: probes fitted on them, and answers beside their labels."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from bertviz_core.errors import TextError, UnsupportedModelError
-from bertviz_core.predictions.labelled.fitting import fitted_probe, layer_vectors
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
+from bertviz_core.predictions.labelled.fitting import fitted_probe, fold_count, layer_vectors, probed_layers
 from bertviz_core.predictions.labelled.fitting import probe_scores as scored
+from bertviz_core.predictions.labelled.probe import probe_predictions
 from bertviz_core.predictions.labelled.reading import example_set, gold_column, typed_labels
-from bertviz_core.predictions.labelled.results import GoldScores, LabelledTexts, ProbeScores, TextPredictions
+from bertviz_core.predictions.labelled.results import GoldScores, LabelledTexts, Probe, ProbeScores, TextPredictions
 from bertviz_core.predictions.labelled.scores import gold_scores as compared_with_gold
 from bertviz_core.predictions.labelled.table import probe_table, text_predictions
 from bertviz_core.predictions.loading import stored_task
-from bertviz_core.predictions.results import Strategy
+from bertviz_core.predictions.results import ClassPrediction, Strategy
+from bertviz_core.questions.byte_cache import held_nbytes
+from bertviz_core.questions.causes.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param
-from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, flag, joined_names
+from bertviz_core.questions.question import Answer, Cost, Job, after, long_question, question
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
 from bertviz_core.text import escape_controls
@@ -22,17 +26,119 @@ MOST_SEEDS = 10_000
 POOLING = Param("pooling", "choice", "how tokens become one vector, the mean by default", POOLINGS)
 LAYER = Param("layer", "layer", "entry of the hidden states that is chosen, the last by default")
 SEED = Param("seed", "whole", "seed of the division into folds")
+PAIRED = flag("paired", "whether each text is followed by its second text")
+SET = Param("labelled_set", "text", "name of a set of texts, each followed by its label, and what must be known of it")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedProbes:
+    """What one fit gives."""
+
+    scores: ProbeScores
+    """Of every layer."""
+    probes: tuple[Probe, ...]
+    """One for each of these layers."""
+
+
+def _fit_cost(opened: Opened, options: Options) -> Cost:
+    labelled = _labelled_set(opened, options)
+    folds = 2 * len(probed_layers(opened.loaded, _pooling(options))) * fold_count(labelled)
+    return Cost(len(labelled.texts) + folds, nbytes=held_nbytes(labelled))
+
+
+@long_question(_fit_cost, params=(POOLING, SEED, SET))
+def fitted_probes(opened: Opened, options: Options, job: Job[Answer[FittedProbes]]) -> Answer[FittedProbes]:
+    """Linear probes on every layer, and how well each does; of the example set where no texts are given."""
+    labelled, pooling = _labelled_set(opened, options), _pooling(options)
+    model, seed = opened.loaded, options.whole(SEED.key, MOST_SEEDS, 0)
+    count = len(labelled.texts)
+    total = count + 2 * len(probed_layers(model, pooling)) * fold_count(labelled)
+    vectors = layer_vectors(model, opened.tokenizer, labelled.texts, pooling, after(job, 0, total))
+    scores = scored(model, labelled, pooling, vectors, seed, after(job, count, total))
+    probes = tuple(fitted_probe(labelled, scores, vectors, layer) for layer in scores.layers)
+    return answered(opened, FittedProbes(scores, probes), scores.notices)
 
 
 @question(figures=("probe",), params=(POOLING, LAYER, SEED))
 def probe_scores(opened: Opened, options: Options) -> Answer[ProbeScores]:
     """How well a linear probe does on each layer; on the example set where no texts are given."""
-    labelled: LabelledTexts = typed_labels(_lines(opened, options)) if options.texts else example_set()
-    pooling, last = _pooling(options), opened.loaded.num_hidden_layers
-    vectors = layer_vectors(opened.loaded, opened.tokenizer, labelled.texts, pooling)
-    scores = scored(opened.loaded, labelled, pooling, vectors, options.whole(SEED.key, MOST_SEEDS, 0))
+    last = opened.loaded.num_hidden_layers
     layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
-    return answered(opened, scores, scores.notices, probe_scores=scores, probed_layer=layer)
+    values = {key: value for key, value in options.values.items() if key in (POOLING.key, SEED.key)}
+    answer = fitted_probes(opened, Options(options.texts, values=values))
+    scores = answer.result.scores
+    return answer.of(scores, probe_scores=scores, probed_layer=layer)
+
+
+@question(params=(TARGET,))
+def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
+    """What a probe says of a text.
+
+    Raises:
+        TextError: the text is empty, or no probe is named.
+    """
+    text, probe = options.text(), _named_probe(opened, options)
+    if not text.strip():
+        raise TextError("The text is empty; write one in the field Text, so that the probe has something to read.")
+    (prediction,) = probe_predictions(probe, opened.loaded, opened.tokenizer, (text,))
+    return replace(answered(opened, prediction, prediction.notices), texts=(text, None))
+
+
+def _texts_cost(opened: Opened, options: Options) -> Cost:
+    _ = opened.loaded if TARGET.key in options.values else opened.head(options.task)  # loaded before the work begins
+    texts, _ = _texts_and_pairs(options)
+    return Cost(len(texts), nbytes=held_nbytes(options.texts))
+
+
+@long_question(_texts_cost, params=(TARGET, PAIRED), noun="texts")
+def text_answers(opened: Opened, options: Options, job: Job[Answer[TextPredictions]]) -> Answer[TextPredictions]:
+    """What the head of a task, or a probe, says of each of many texts."""
+    texts, pairs = _texts_and_pairs(options)
+    if TARGET.key in options.values:
+        found = probe_table(_named_probe(opened, options), opened.loaded, opened.tokenizer, texts, job)
+    else:
+        found = text_predictions(opened.head(options.task), opened.tokenizer, texts, pairs, tell=job)
+    return replace(answered(opened, found, found.notices), texts=texts)
+
+
+def with_pairs(texts: Sequence[str], pairs: Sequence[str] | None, task: str) -> Options:
+    """What is asked of the head of a task about texts, each with its second text where there are any."""
+    if pairs is None:
+        return Options(tuple(texts), task=task)
+    both = tuple(text for pair in zip(texts, pairs, strict=True) for text in pair)
+    return Options(both, task=task, values={PAIRED.key: "true"})
+
+
+def labelled_options(labelled: LabelledTexts, pooling: Pooling, seed: int) -> Options:
+    """What is asked of texts with labels that were read already."""
+    values = {POOLING.key: pooling, SEED.key: str(seed)}
+    if labelled == example_set():
+        return Options(values=values)
+    both = tuple(text for pair in zip(labelled.texts, labelled.labels, strict=True) for text in pair)
+    return Options(both, values={**values, SET.key: joined_names((labelled.name, *labelled.notices))})
+
+
+def _labelled_set(opened: Opened, options: Options) -> LabelledTexts:
+    if not options.texts:
+        return example_set()
+    if SET.key in options.values:
+        name, *notices = options.names(SET.key)
+        return LabelledTexts(name, options.texts[::2], options.texts[1::2], tuple(notices))
+    return typed_labels(_lines(opened, options))
+
+
+def _texts_and_pairs(options: Options) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    if options.flag(PAIRED):
+        return options.texts[::2], options.texts[1::2]
+    pairs = None if options.pair is None else (options.pair,) * len(options.texts)
+    return options.texts, pairs
+
+
+def _named_probe(opened: Opened, options: Options) -> Probe:
+    probe = chosen_probe(opened, options)
+    if probe is None:
+        raise TextError("This is asked of a probe; give ", Named(TARGET.key), "=probe:FILE.")
+    return probe
 
 
 @question(figures=("confusion",), params=(POOLING,))
@@ -46,7 +152,10 @@ def gold_scores(opened: Opened, options: Options) -> Answer[GoldScores]:
         task: str | None = options.task or stored_task(opened.source)
     except UnsupportedModelError:
         task = None
-    predictions = _of_probe(opened, options, texts) if task is None else _of_head(opened, options, task, texts)
+    if task is None:
+        predictions = _of_probe(opened, options, texts)
+    else:
+        predictions = text_answers(opened, Options(tuple(texts), options.pair, task)).result
     scores = compared_with_gold(predictions, gold)
     notices = (*predictions.notices, *scores.notices)
     drawn = {"gold_scores": scores, "model_name": opened.source.name}
@@ -75,16 +184,8 @@ def column_scores(
 
 
 def _of_probe(opened: Opened, options: Options, texts: list[str]) -> TextPredictions:
-    pooling, labelled = _pooling(options), example_set()
-    vectors = layer_vectors(opened.loaded, opened.tokenizer, labelled.texts, pooling)
-    scores = scored(opened.loaded, labelled, pooling, vectors)
-    probe = fitted_probe(labelled, scores, vectors, scores.layers[-1])
-    return probe_table(probe, opened.loaded, opened.tokenizer, texts)
-
-
-def _of_head(opened: Opened, options: Options, task: str, texts: list[str]) -> TextPredictions:
-    pairs = [options.pair] * len(texts) if options.pair is not None else None
-    return text_predictions(opened.head(task), opened.tokenizer, texts, pairs)
+    fit = fitted_probes(opened, Options(values={POOLING.key: _pooling(options)})).result
+    return probe_table(fit.probes[-1], opened.loaded, opened.tokenizer, texts)
 
 
 def _pooling(options: Options) -> Pooling:

@@ -47,10 +47,18 @@ def classes_change(opened: Opened, options: Options) -> Answer[tuple[ClassPredic
     return both.of(both.result, class_prediction=first.result, edited_classes=second.result)
 
 
+@question()
+def tagged_tokens(opened: Opened, options: Options) -> Answer[TagPrediction]:
+    """The tags of a text."""
+    read = tokens(opened, options)
+    (prediction,) = tag_predictions(opened.head(options.task), [read.result])
+    return read.of(prediction, prediction.notices)
+
+
 @question(figures=("tags",), params=(JOINED,))
 def tags(opened: Opened, options: Options) -> Answer[TagPrediction]:
     """The tags of a text, and its entities."""
-    answer, strategy = _tags(opened, options, tokens(opened, options)), options.choice(JOINED, JOINS)
+    answer, strategy = _tags(opened, options, options.text(), options.pair), options.choice(JOINED, JOINS)
     listed = entities(answer.result, opened.tokenizer, strategy)
     return answer.of(answer.result, tag_prediction=answer.result, tag_entities=listed, tag_strategy=strategy)
 
@@ -59,8 +67,8 @@ def tags(opened: Opened, options: Options) -> Answer[TagPrediction]:
 def tags_change(opened: Opened, options: Options) -> Answer[tuple[TagPrediction, TagPrediction]]:
     """The entities before and after an edit."""
     strategy = options.choice(JOINED, JOINS)
-    first = _tags(opened, options, tokens(opened, options))
-    second = _tags(opened, options, edited_tokens(opened, options))
+    first = _tags(opened, options, options.text(), options.pair)
+    second = _tags(opened, options, *edited_texts(options))
     listed, edited = (entities(each.result, opened.tokenizer, strategy) for each in (first, second))
     both, drawn = _both(first, second), {"tag_prediction": first.result, "edited_tags": second.result}
     return both.of(both.result, tag_entities=listed, edited_entities=edited, **drawn)
@@ -97,9 +105,8 @@ def _classes(opened: Opened, options: Options, read: Answer[Tokens]) -> Answer[C
     return read.of(prediction, prediction.notices)
 
 
-def _tags(opened: Opened, options: Options, read: Answer[Tokens]) -> Answer[TagPrediction]:
-    (prediction,) = tag_predictions(opened.head(options.task), [read.result])
-    return read.of(prediction, prediction.notices)
+def _tags(opened: Opened, options: Options, text: str, pair: str | None) -> Answer[TagPrediction]:
+    return tagged_tokens(opened, Options((text,), pair, options.task))
 
 
 def _answers(opened: Opened, options: Options, text: str, context: str | None) -> Answer[AnswerPrediction]:

@@ -1,11 +1,14 @@
 """What a masked-LM head answers: words at masks, surprise, the lens through the layers, expanded terms."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bertviz_core.errors import Named, TextError
 from bertviz_core.figures.predictions.lens import MEASURES, TOLD
 from bertviz_core.predictions.lens import word_lens as lens_of
 from bertviz_core.predictions.results import (
+    ComparedWord,
     PseudoLikelihood,
     TermLedger,
     TermWeights,
@@ -16,11 +19,11 @@ from bertviz_core.predictions.results import (
 from bertviz_core.predictions.surprise import pseudo_likelihood
 from bertviz_core.predictions.terms import term_ledger as ledger_of
 from bertviz_core.predictions.terms import term_weights as weights_of
-from bertviz_core.predictions.words import compared_word, mask_id, predicted_words, shift_position
+from bertviz_core.predictions.words import MaskedReading, compared_word, mask_id, read_masked, shift_position, words_of
 from bertviz_core.predictions.words import word_shift as shift_of
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, question
+from bertviz_core.questions.question import Answer, Cost, Job, long_question, question
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_tokens, tokens
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
@@ -29,7 +32,8 @@ from bertviz_core.trace.tokenization import longest_piece
 
 TOP, MOST_TERMS, FIRST_TERMS = 10, 50, 12
 """Words at a position; most terms that are drawn, and how many by default."""
-TASK = "masked-lm"
+TASK, NO_MASK = "masked-lm", "none"
+"""The head's task; what MASK is where nothing is masked."""
 MASK = Param("mask", "text", "positions that are masked, with commas between them, or none")
 POSITION = Param("position", "position", "the position whose words are listed, the first mask by default")
 COMPARE = Param("compare", "text", "a word of one's own at the position")
@@ -42,33 +46,47 @@ GUESS = Param("guess", "position", "the token that is guessed in both versions")
 def masked_words(opened: Opened, options: Options) -> Answer[WordPrediction]:
     """The best words at every position."""
     read = tokens(opened, options)
-    masked = _masked(opened, options, read.result)
-    prediction = predicted_words(opened.head(TASK), opened.tokenizer, read.result, masked, TOP)
-    position = _position(opened, options, read.result, masked)
+    reading = _reading(opened, options, read.result)
+    prediction = words_of(opened.head(TASK), reading, TOP)
+    position = _position(opened, options, reading)
     drawn = {"text_pieces": text_pieces(read.result), "word_position": position}
     return read.of(prediction, prediction.notices, word_prediction=prediction, **drawn)
 
 
 @question(figures=("masked-words",), params=(MASK, POSITION, COMPARE))
 def words_at_position(opened: Opened, options: Options) -> Answer[WordPrediction]:
-    """The best words at one position, beside a word of one's own."""
-    answer, read = masked_words(opened, options), tokens(opened, options).result
-    prediction, masked = answer.result, _masked(opened, options, read)
-    position = _position(opened, options, read, masked)
-    word, compared = options.get(COMPARE.key).strip(), None
-    if word:
-        others = [place for place in masked if place != position]
-        compared = compared_word(opened.head(TASK), opened.tokenizer, read, position, word, others)
+    """The best words at one position, beside a word of one's own; nothing is known of the other positions."""
+    answer = tokens(opened, options)
+    reading = _reading(opened, options, answer.result)
+    position = _position(opened, options, reading)
+    prediction = words_of(opened.head(TASK), reading, TOP, (position,))
+    compared = own_word(opened, options).result if options.get(COMPARE.key).strip() else None
     best = opened.tokenizer.spelled(prediction.top_ids[position].tolist())
     drawn = {"best_words": best, "word_position": position, "compared_word": compared}
-    return answer.of(prediction, word_prediction=prediction, **drawn)
+    return answer.of(prediction, prediction.notices, word_prediction=prediction, **drawn)
 
 
-@question(figures=("surprise",))
-def surprise(opened: Opened, options: Options) -> Answer[PseudoLikelihood]:
+@question(params=(MASK, POSITION, COMPARE))
+def own_word(opened: Opened, options: Options) -> Answer[ComparedWord]:
+    """How likely a word of one's own is at a position, which is masked for it."""
+    read = tokens(opened, options)
+    masked, word = masked_positions(opened, options, read.result), options.get(COMPARE.key).strip()
+    position = options.whole(POSITION.key, len(read.result), _first_position(opened, read.result, masked))
+    others = [place for place in masked if place != position]
+    return read.of(compared_word(opened.head(TASK), opened.tokenizer, read.result, position, word, others))
+
+
+def _surprise_cost(opened: Opened, options: Options) -> Cost:
+    read = tokens(opened, options).result
+    count = int((~read.special).sum())
+    return Cost(count, read, count)
+
+
+@long_question(_surprise_cost, figures=("surprise",), noun="tokens masked")
+def surprise(opened: Opened, options: Options, job: Job[Answer[PseudoLikelihood]]) -> Answer[PseudoLikelihood]:
     """Surprise of every token when it alone is masked."""
     read = tokens(opened, options)
-    result = pseudo_likelihood(opened.head(TASK), opened.tokenizer, read.result)
+    result = pseudo_likelihood(opened.head(TASK), opened.tokenizer, read.result, job)
     return read.of(result, result.notices, pseudo_likelihood=result, text_pieces=text_pieces(read.result))
 
 
@@ -76,16 +94,26 @@ def surprise(opened: Opened, options: Options) -> Answer[PseudoLikelihood]:
 def lens(opened: Opened, options: Options) -> Answer[WordLens]:
     """The head on every layer's states."""
     read = tokens(opened, options)
-    answer = lens_of(opened.head(TASK), opened.tokenizer, read.result, _masked(opened, options, read.result), TOP)
+    masked = masked_positions(opened, options, read.result)
+    answer = lens_of(opened.head(TASK), opened.tokenizer, read.result, masked, TOP)
     spell = opened.tokenizer.spelled
     best = [[spell(cell) for cell in row] for row in answer.top_ids[..., :TOLD].tolist()]
     return read.of(answer, answer.notices, word_lens=answer, lens_words=best, lens_measure=options.choice(LENS))
 
 
+@question()
+def term_weights(opened: Opened, options: Options) -> Answer[TermWeights]:
+    """The text as weighted words, of which there may be none."""
+    read = tokens(opened, options)
+    weights = weights_of(opened.head(TASK), read.result)
+    answer = read.of(weights, weights.notices)
+    return replace(answer, texts=(weights.tokens.text,))
+
+
 @question(figures=("terms",), params=(SHOWN,))
 def terms(opened: Opened, options: Options) -> Answer[TermWeights]:
-    """The text as weighted words."""
-    answer = _weights(opened, options, options.text())
+    """The heaviest words of the text."""
+    answer = term_weights(opened, Options((options.text(),)))
     ids = answer.result.ids
     words = opened.tokenizer.spelled(ids[: _shown(options, len(ids))].tolist())
     return answer.of(answer.result, term_weights=answer.result, term_words=words)
@@ -97,7 +125,7 @@ def term_ledger(opened: Opened, options: Options) -> Answer[TermLedger]:
     if options.pair is None:
         what = "This figure compares two texts, and one came; give the second with "
         raise TextError(what, Named("pair"), ".")
-    first, second = (_weights(opened, options, text) for text in (options.text(), options.pair))
+    first, second = (term_weights(opened, Options((text,))) for text in (options.text(), options.pair))
     ledger = ledger_of(first.result, second.result)
     words = opened.tokenizer.spelled(ledger.ids[: _shown(options, len(ledger.ids))].tolist())
     drawn = {"term_ledger": ledger, "ledger_words": words}
@@ -122,28 +150,32 @@ def _typed(opened: Opened, read: Tokens) -> list[int]:
     return np.flatnonzero(read.input_ids == mask_id(opened.tokenizer)).tolist()
 
 
-def _masked(opened: Opened, options: Options, read: Tokens) -> list[int]:
+def masked_positions(opened: Opened, options: Options, read: Tokens) -> list[int]:
     """Positions to mask; the longest word where neither an option nor the text names one."""
     given, count, typed = options.get(MASK.key), len(read), _typed(opened, read)
     if MASK.key not in options.values:
         return [] if typed else [longest_piece(read)]
-    places = given.split(",") if given != "none" else []
+    places = given.split(",") if given != NO_MASK else []
     if not all(place in map(str, range(count)) for place in places):
         what = f"={escape_controls(given[:20])} here; give positions from 0 to {count - 1} with commas between "
         raise TextError("There is no ", Named(MASK.key), f"{what}them, or none.")
     return sorted({int(place) for place in places} - set(typed))
 
 
-def _position(opened: Opened, options: Options, read: Tokens, masked: list[int]) -> int:
-    default = (*_typed(opened, read), *masked, longest_piece(read))[0]
-    return options.whole(POSITION.key, len(read), default)
+def _reading(opened: Opened, options: Options, read: Tokens) -> MaskedReading:
+    """The run of the text with its masks; the head is asked of it at one position or at all."""
+    masked = masked_positions(opened, options, read)
+    key = (__name__, "reading", read.text, read.pair, tuple(masked))
+    return opened.made(key, lambda: read_masked(opened.head(TASK), opened.tokenizer, read, masked))
 
 
-def _weights(opened: Opened, options: Options, text: str) -> Answer[TermWeights]:
-    read = tokens(opened, Options((text,)))
-    weights = weights_of(opened.head(TASK), read.result)
-    answer = read.of(weights, weights.notices)
-    return Answer(weights, answer.models, (weights.tokens.text,), answer.notices)
+def _position(opened: Opened, options: Options, reading: MaskedReading) -> int:
+    default = _first_position(opened, reading.tokens, list(reading.masked))
+    return options.whole(POSITION.key, len(reading.tokens), default)
+
+
+def _first_position(opened: Opened, read: Tokens, masked: list[int]) -> int:
+    return (*_typed(opened, read), *masked, longest_piece(read))[0]
 
 
 def _shown(options: Options, count: int) -> int:

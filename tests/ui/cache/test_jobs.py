@@ -217,3 +217,24 @@ def test_finished_jobs_share_their_room_with_other_results() -> None:
     board.forget("k")
     assert ended(board.start("k", 3, at_once)).result is not None
     assert shared.get("another result") is None
+
+
+def test_jobs_of_another_kind_have_turns_of_their_own() -> None:
+    board, work = JobBoard(2, size, ByteCache(ROOM)), Held()
+    board.start("causes", 3, work, turns="causes")
+    assert work.begun.wait(WAIT_S)
+    other = board.start("other causes", 3, at_once, turns="causes")
+    assert ended(board.start("corpora", 3, at_once, turns="corpora")).state == "done"
+    assert ended(board.start("short of its kind", 3, at_once, turns="causes", long=3)).state == "done"
+    assert other.state == "waiting"
+    work.go.set()
+    assert ended(other).state == "done"
+
+
+def test_a_result_that_is_kept_elsewhere_is_not_kept_with_its_job() -> None:
+    shared = ByteCache(ROOM)
+    board = JobBoard(10, size, shared)
+    job = ended(board.start("k", 3, at_once, kept=True))
+    assert job.result is not None
+    assert board.find("k") is None
+    assert shared.nbytes == 0

@@ -1,19 +1,24 @@
 """A report opens what its instance may open, and nothing that its text names.
 
-Covers `ui/cache/report.py`, `ui/cache/shown.py`, `ui/widgets/files/shown.py`; the report of a view is tried in
-tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
+Covers `ui/cache/report.py`, `ui/cache/shared_model.py`, `ui/cache/shown.py`, `ui/widgets/files/shown.py`; the report
+of a view is tried in tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bertviz_core.errors import BertvizError, TextError
+from bertviz_core.predictions.labelled.probe import probe_bytes
+from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.questions.models.architecture import layer
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.report.sections import REPORTED, USUAL
 from tests.helpers.tiny_models import save_tiny
 from ui.cache import report
+from ui.cache.shared_model import SharedModel
 from ui.session import settings
 
 MODEL, TEXT = "all-MiniLM-L6-v2", "I love my pet python."
@@ -32,7 +37,7 @@ def test_a_text_that_names_a_folder_of_the_server_opens_nothing(figure: str, tmp
 
 
 def test_figures_are_made_under_the_limits_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = report.SharedModel(MODEL)
+    shared = SharedModel(MODEL)
     assert shared.settings == settings()
     assert not shared.settings.any_folder  # the command line opens every folder it is given
 
@@ -56,3 +61,21 @@ def test_what_is_offered_depends_on_the_length_of_the_text() -> None:
 def test_a_report_that_can_hold_nothing_is_one_sentence() -> None:
     with pytest.raises(BertvizError, match="head"):
         made(TEXT, "classes")
+
+
+def test_a_probe_is_the_session_s_and_no_file_of_the_server(tmp_path: Path) -> None:
+    source = SharedModel(MODEL).source
+    weight, bias = np.ones((2, 384), np.float32), np.zeros(2, np.float32)
+    probe = Probe(MODEL, source.revision, "mean", 6, ("no", "a@b"), weight, bias, "mine", 4, 0, 0.5, 0.1)
+    (tmp_path / "probe.zip").write_bytes(probe_bytes(probe))
+    shared = SharedModel(MODEL).with_probe(probe)
+    assert shared.probe(f"{probe.digest}@a@b") == (probe, "a@b")
+    assert shared.probe(probe.digest) == (probe, "")
+    other = replace(probe, bias=bias + 1)
+    for asked, argument in (
+        (shared, other.digest),
+        (SharedModel(MODEL), probe.digest),
+        (shared, f"{tmp_path}/probe.zip"),
+    ):
+        with pytest.raises(TextError, match="The probe has changed"):
+            asked.probe(argument)

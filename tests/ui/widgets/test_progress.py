@@ -1,14 +1,109 @@
-"""How far work on a list is, in words.
+"""Long work while its reader waits: begun when agreed, one run for all who ask, kept once, begun anew after an error.
 
 Covers `ui/widgets/lists/progress.py`.
 """
 
+from collections.abc import Callable, Hashable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
-from ui.widgets.lists.progress import progress_words
+from bertviz_core.errors import TextError
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, Cost, Job, Question, long_question
+from ui.cache.decorator import results
+from ui.cache.jobs import board
+from ui.widgets.lists import progress
+from ui.widgets.lists.progress import answer, progress_words
+
+SLOW = "It takes long."
+COMPUTED: list[str] = []
+
+
+class Thing:
+    """What is asked about, its answers kept with all others."""
+
+    def key(self, key: Hashable) -> Hashable:
+        return "thing", key
+
+    def at_hand(self, key: Hashable) -> Any:
+        return results().get(self.key(key))
+
+    def made(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        return results().made(self.key(key), make)
+
+
+def cost(opened: Thing, options: Options) -> Cost:
+    return Cost(len(options.text()), slow=SLOW if "slow" in options.text() else "")
+
+
+def spelled(opened: Thing, options: Options, job: Job[Answer[str]]) -> Answer[str]:
+    """The text in capitals."""
+    COMPUTED.append(options.text())
+    job(1, len(options.text()))
+    if "no" in options.text():
+        raise TextError("There is no such text.")
+    return Answer(options.text().upper())
+
+
+CAPITALS: Question[Thing, str] = long_question(cost)(spelled)
+
+
+def page(text: str) -> None:
+    import streamlit as st
+
+    from tests.ui.widgets.test_progress import CAPITALS, Thing, asked
+
+    st.text(asked(CAPITALS, Thing(), text))
+
+
+def asked(question: Any, opened: Any, text: str) -> str:
+    found: Answer[str] = answer(question, opened, Options((text,)))
+    return found.result
+
+
+def shown(text: str) -> AppTest:
+    at = AppTest.from_function(page, args=(text,), default_timeout=60)
+    return at.run()
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    st.cache_resource.clear()
+    COMPUTED.clear()
+    monkeypatch.setattr(progress, "PATIENCE_S", 60.0)
+    yield
+    st.cache_resource.clear()
+
+
+def test_an_answer_is_computed_once_for_all_sessions_and_kept_once() -> None:
+    for _ in range(2):
+        assert shown("quick").text[0].value == "QUICK"
+    assert COMPUTED == ["quick"]
+    key = Thing().key(CAPITALS.key(Options(("quick",))))
+    assert results().get(key).result == "QUICK"
+    assert board().find(key) is None
+    assert len(results()) == 1
+
+
+def test_what_takes_long_begins_when_one_reader_agrees() -> None:
+    at = shown("slow")
+    assert at.info[0].value == SLOW
+    assert not at.text
+    assert not COMPUTED
+    at.button(key="start_work").click().run()
+    assert at.text[0].value == "SLOW"
+    assert shown("slow").text[0].value == "SLOW"
+    assert COMPUTED == ["slow"]
+
+
+def test_what_fails_is_said_and_computed_anew_for_the_next() -> None:
+    for _ in range(2):
+        assert "There is no such text." in shown("no").exception[0].message
+    assert COMPUTED == ["no", "no"]
 
 
 @pytest.mark.parametrize(

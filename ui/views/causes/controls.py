@@ -5,39 +5,32 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bertviz_core.causes.results import EffectKind, PartEffects
-from bertviz_core.errors import TextError
-from bertviz_core.predictions.labelled.reading import drawn, example_set, optional_labels
-from bertviz_core.predictions.labelled.results import LabelledTexts
-from bertviz_core.sentences.reading.files import read_sentences
+from bertviz_core.predictions.labelled.reading import example_set
+from bertviz_core.questions.causes.interventions import (
+    COUNT,
+    FIRST_REMOVED,
+    MOST_REMOVED,
+    REMOVED,
+    REMOVED_FOR,
+    Place,
+)
+from bertviz_core.questions.causes.many_texts import TEXTS_DRAWN
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
 from ui.cache import models
-from ui.session import settings
 from ui.views.causes.donor import same_length_text
 from ui.widgets.controls import BOUND, choice, level, needs_pair, pair, put_text_button
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.files import within_upload
 
-HEAD, HEADS, COUNT, PLACE_OF, WHICH, PATCHED = (
-    "changed_head",
-    "removed_heads",
-    "count",
-    "removed_for",
-    "which",
-    "patched",
-)
-LIST, SAMPLED, TYPED = "effect_list", "effect_count", "effect_sentences"
-"""Names in the address; what is typed is carried by a link only when asked to."""
-LISTS, SAMPLES, MOST_TYPED = ("example set", "my own list"), ("10", "25", "50"), 100
-"""The lists, how many sentences of the example set are drawn, and how many of one's own are taken."""
+HEAD, WHICH, PATCHED, LIST, TYPED = "changed_head", "which", "patched", "effect_list", "effect_sentences"
+"""Names in the address, beside those of questions; what is typed is carried by a link only when asked to."""
+LISTS, MOST_TYPED = ("example set", "my own list"), 100
+"""The lists, and how many sentences of one's own are taken."""
 LARGEST = ""
 """What is chosen where the head is that of the largest effect."""
-IN_PLACE: dict[str, EffectKind] = {"nothing": "zero", "its mean": "mean"}
 IN_PLACE_WORDS: dict[EffectKind, str] = {"zero": "nothing in a head's place", "mean": "its mean in a head's place"}
-MOST_REMOVED, FIRST_REMOVED = 16, 6
 WIDTH, BOX = 230, 320
-Place = tuple[int, int]
-"""Layer and head."""
 
 
 def head_name(place: Place) -> str:
@@ -71,13 +64,13 @@ def take_head(place: Place) -> None:
 def heads_multiselect(places: Sequence[Place]) -> tuple[Place, ...]:
     """Heads of the reader's choice."""
     names = {head_name(place): place for place in places}
-    held = st.session_state.get(HEADS)
+    held = st.session_state.get(REMOVED.key)
     if held is not None and any(name not in names for name in held):
-        st.session_state[HEADS] = [name for name in held if name in names]
+        st.session_state[REMOVED.key] = [name for name in held if name in names]
     chosen = st.multiselect(
         "Heads removed together",
         list(names),
-        key=HEADS,
+        key=REMOVED.key,
         max_selections=MOST_REMOVED,
         placeholder="choose heads",
         **BOUND,
@@ -93,13 +86,13 @@ def which_choice() -> str:
 def count_level(most: int) -> int:
     """How many heads go."""
     words = "Greedy: at each step the head whose removal moves the target furthest from its clean value."
-    return level("How many", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT, words)
+    return level("How many", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT.key, words)
 
 
-def in_place() -> EffectKind:
+def in_place() -> str:
     """What stands in the place of a removed head."""
     words = "Nothing: the head's output is zeros. Its mean: the average of its output over a reference set."
-    return IN_PLACE[choice("In its place", tuple(IN_PLACE), PLACE_OF, help=words)]
+    return choice("In its place", REMOVED_FOR.options, REMOVED_FOR.key, help=words)
 
 
 def patched_choice(has_states: bool) -> str:
@@ -161,25 +154,23 @@ def answers_level(most: int) -> int:
     """How many heads go while right answers are counted."""
     words = "With each head that goes, the model is asked for the class of every labelled sentence again."
     with st.container(width=BOX):
-        return level("Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT, words)
+        return level("Heads removed one after the other", min(most, MOST_REMOVED), FIRST_REMOVED, COUNT.key, words)
 
 
-def list_choice() -> int | None:
+def list_choice() -> str | None:
     """How many sentences of the example set are drawn; None for the reader's own list."""
     if choice("Sentences", LISTS, LIST, width="content") != LISTS[0]:
         return None
     words = f"Drawn from the {len(example_set().texts)} labelled sentences of the example set with seed 0."
-    return int(choice("How many sentences", SAMPLES, SAMPLED, width="content", help=words))
+    return choice("How many sentences", TEXTS_DRAWN.options, TEXTS_DRAWN.key, width="content", help=words)
 
 
-def listed_sentences(count: int | None) -> LabelledTexts | None:
-    """The sentences, each with its label or ""; None while the reader has written none.
+def typed_sentences() -> str | None:
+    """The reader's own list, as it was typed; None while nothing is.
 
     Raises:
-        TextError: there are too few or too many, or as optional_labels.
+        TextError: it is too large.
     """
-    if count is not None:
-        return drawn(example_set(), count)
     typed = st.text_area(
         "Sentences, one a line",
         key=TYPED,
@@ -188,9 +179,4 @@ def listed_sentences(count: int | None) -> LabelledTexts | None:
         placeholder="one sentence a line; a label, if there is one, after a tab",
         help="Two columns of a spreadsheet, sentence and label, have this form when they are pasted.",
     )
-    if not (typed or "").strip():
-        return None
-    listed = optional_labels(read_sentences("The list", within_upload(str(typed)), settings()))
-    if len(listed.texts) > MOST_TYPED:
-        raise TextError(f"The list has {len(listed.texts):,} sentences; at most {MOST_TYPED} are run. Give some of it.")
-    return listed
+    return within_upload(str(typed)) if (typed or "").strip() else None

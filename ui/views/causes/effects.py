@@ -1,25 +1,38 @@
 """Effects: the target's change with every head, block and layer changed, by three measures beside each other."""
 
-from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.causes.results import EffectComparison, EffectKind, PartEffects
+from bertviz_core.causes.results import EffectComparison, PartEffects
 from bertviz_core.figures.predictions.causes.maps import KIND_WORDS, effect_columns, effects_figure
 from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.causes.interventions import (
+    REMOVED,
+    Place,
+    classes_without,
+    effects,
+    gradient_need,
+    named_places,
+)
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.text import counted, decimals
+from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.session import store, stored
-from ui.views.causes import cache, controls, texts
+from ui.views.causes import controls, texts
 from ui.widgets.figure_block import chart, figure_block, numbers_table
 from ui.widgets.formatting import bytes_text, escape_markdown
-from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.lists.progress import answer
+from ui.widgets.target.opened import ChosenTarget, asked_model, target_options
 from ui.widgets.target.row import TargetRow
 
 KEY = "causes_effects"
+OF_CLASSES = ("class", "tag", "probe")
+"""Kinds of targets that are one of several classes."""
 TOLD_FROM = 50 * 2**20
 """Bytes of the run with gradients from which the page says what it needs."""
 HEIGHT = 300
@@ -30,8 +43,9 @@ SEEN = "causes_cell_seen"
 
 def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """The map of all three, the list, how far they agree, and one head."""
-    kinds = _kinds(name, chosen)
-    comparison = cache.effects(name, chosen, kinds, _so_far)
+    opened, options = asked_model(name), target_options(chosen)
+    _tell_memory(opened, options)
+    comparison = answer(effects, opened, options, _so_far).result
     first = comparison.effects[0]
     _take_cell(cell_click(KEY), first)
     with row.row:
@@ -53,7 +67,9 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
             "hub",
         )
         page_links([("", [link])], "causes_attention", label="The attention of this head", width="content")
-        _classes(cache.classes_without(name, chosen, place))
+        if chosen.kind in OF_CLASSES:
+            without = target_options(chosen, {REMOVED.key: named_places([place])})
+            _classes(answer(classes_without, opened, without).result)
         st.markdown(_agreement(comparison))
         reference = next((each.reference for each in comparison.effects if each.reference), "")
         st.caption(
@@ -64,22 +80,20 @@ def effects_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
             st.caption(escape_markdown(notice))
 
 
-def _so_far(comparison: EffectComparison) -> None:
+def _so_far(known: Answer[EffectComparison]) -> None:
     """The map with the rows that are done, the others empty."""
-    chart(effects_figure(comparison), f"{KEY}_so_far")
+    chart(effects_figure(known.result), f"{KEY}_so_far")
     st.caption("Rows that are not done yet are empty.")
 
 
-def _kinds(name: str, chosen: ChosenTarget) -> tuple[EffectKind, ...]:
-    """The measures, without the gradient's where its memory is refused; what it needs is told before it runs."""
-    need, allowed = cache.gradient_need(name, chosen)
+def _tell_memory(opened: SharedModel, options: Options) -> None:
+    """What the gradient's run needs, before it runs, where that is much; or that it is left out."""
+    need, allowed = gradient_need(opened, options)
     told = f"The gradient estimate keeps every layer of one run: about {bytes_text(need)}, {bytes_text(allowed)} are"
     if need > allowed:
         st.warning(f"{told} allowed, so it is left out; a shorter text has it.", icon=":material/memory:")
-        return "zero", "mean"
-    if need > TOLD_FROM:
+    elif need > TOLD_FROM:
         st.caption(f"{told} allowed.")
-    return "zero", "mean", "gradient"
 
 
 def _take_cell(cell: tuple[int, int] | None, effects: PartEffects) -> None:
@@ -110,7 +124,7 @@ def effect_frame(comparison: EffectComparison) -> pd.DataFrame:
     return frame.loc[frame.iloc[:, 2].abs().sort_values(ascending=False, kind="stable").index]
 
 
-def _head_words(comparison: EffectComparison, place: controls.Place) -> str:
+def _head_words(comparison: EffectComparison, place: Place) -> str:
     """The target with and without a head."""
     first = comparison.effects[0]
     said = "; ".join(
@@ -125,10 +139,8 @@ def _head_words(comparison: EffectComparison, place: controls.Place) -> str:
     )
 
 
-def _classes(predictions: Sequence[ClassPrediction]) -> None:
+def _classes(predictions: tuple[ClassPrediction, ClassPrediction]) -> None:
     """Every class with and without the head."""
-    if not predictions:
-        return
     clean, without = predictions
     columns: dict[str, object] = {"class": list(clean.labels)}
     for word, each in (("with all heads", clean), ("without this head", without)):

@@ -6,17 +6,25 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.causes.results import EffectKind, EffectSpread
+from bertviz_core.causes.results import EffectSpread
+from bertviz_core.errors import TextError
 from bertviz_core.figures.predictions.causes.maps import KIND_WORDS
 from bertviz_core.figures.predictions.causes.spread import accuracy_figure, effect_spread_figure
 from bertviz_core.predictions.labelled.reading import EXAMPLE_SET
 from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.questions.causes.interventions import COUNT, IN_PLACE, REMOVED_FOR
+from bertviz_core.questions.causes.many_texts import TEXTS_DRAWN, accuracy_curves, effect_spread, listed_texts
+from bertviz_core.questions.causes.targets import MEASURE, TARGET, layers_and_heads
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer
 from bertviz_core.text import counted, decimals
-from ui.views.causes import cache, controls, texts
+from ui.cache.shared_model import SharedModel
+from ui.views.causes import controls, texts
 from ui.views.causes.several import curve_frame
 from ui.widgets.figure_block import chart, figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target.opened import ChosenTarget, list_classes
+from ui.widgets.lists.progress import answer
+from ui.widgets.target.opened import ChosenTarget, asked_model, list_classes, target_options
 from ui.widgets.target.row import TargetRow
 
 HEIGHT = 300
@@ -26,17 +34,22 @@ HEIGHT = 300
 def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """Maps of the mean and the standard deviation, the heads as a list, and the curve of right answers."""
     with row.folded:
-        kind = controls.in_place()
+        in_place = controls.in_place()
+    kind = IN_PLACE[in_place]
     row.say(chosen, controls.IN_PLACE_WORDS[kind])
     with row.row:
         count = controls.list_choice()
-    listed = controls.listed_sentences(count)
-    if listed is None:
+    typed = None if count else controls.typed_sentences()
+    if not count and typed is None:
         st.info(texts.WRITE, icon=":material/info:")
         return
+    values = {REMOVED_FOR.key: in_place, **({TEXTS_DRAWN.key: count} if count else {})}
+    options = replace(target_options(chosen, values), texts=() if typed is None else (typed,))
+    opened = asked_model(name)
+    listed = _listed(opened, options)
     for notice in listed.notices:
         st.caption(escape_markdown(notice))
-    spread = cache.spread(name, chosen, listed.texts, kind, _so_far)
+    spread = answer(effect_spread, opened, options, _so_far).result
     words = figure_block(
         effect_spread_figure(spread),
         f"spread {kind} {name}",
@@ -49,12 +62,25 @@ def many_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         st.markdown(_spread_words(spread))
         source = f"drawn from the example set *{EXAMPLE_SET}* with seed 0" if count is not None else "of your own list"
         st.caption(f"{counted(spread.texts, 'sentence')} {source}, each in the place of the text in the sidebar.")
-    _right_answers(name, chosen, listed, kind)
+    _right_answers(opened, chosen, listed, options)
 
 
-def _so_far(spread: EffectSpread) -> None:
+def _listed(opened: SharedModel, options: Options) -> LabelledTexts:
+    """The sentences, each with its label or "".
+
+    Raises:
+        TextError: there are too few or too many.
+    """
+    listed = listed_texts(opened, options)
+    if options.texts and len(listed.texts) > controls.MOST_TYPED:
+        most = f"at most {controls.MOST_TYPED} are run. Give some of it."
+        raise TextError(f"The list has {len(listed.texts):,} sentences; {most}")
+    return listed
+
+
+def _so_far(known: Answer[EffectSpread]) -> None:
     """The maps over the sentences that are done."""
-    chart(effect_spread_figure(spread), "causes_spread_so_far")
+    chart(effect_spread_figure(known.result), "causes_spread_so_far")
     st.caption("Mean over the sentences that are done.")
 
 
@@ -86,8 +112,9 @@ def _spread_words(spread: EffectSpread) -> str:
     )
 
 
-def _right_answers(name: str, chosen: ChosenTarget, listed: LabelledTexts, kind: EffectKind) -> None:
+def _right_answers(opened: SharedModel, chosen: ChosenTarget, listed: LabelledTexts, options: Options) -> None:
     """The curve of right answers, where the list has labels that the target's classes have."""
+    name, kind = opened.name, IN_PLACE[options.choice(REMOVED_FOR)]
     kept = [place for place, label in enumerate(listed.labels) if label]
     labels = tuple(listed.labels[place] for place in kept)
     classes = list_classes(name, chosen)
@@ -95,13 +122,17 @@ def _right_answers(name: str, chosen: ChosenTarget, listed: LabelledTexts, kind:
         st.caption(texts.NO_ACCURACY)
         return
     labelled = replace(listed, texts=tuple(listed.texts[place] for place in kept), labels=labels)
-    count = controls.answers_level(cache.model_layers(name) * cache.head_count(name))
-    curves = cache.accuracy(name, chosen, labelled, count, kind)
+    layers, heads = layers_and_heads(opened)
+    count = controls.answers_level(layers * heads)
+    whose = f"probe:{chosen.probe}" if chosen.kind == "probe" else ""  # all of its classes are meant
+    values = {**options.values, TARGET.key: whose, MEASURE.key: "margin", COUNT.key: str(count)}
+    right = answer(accuracy_curves, opened, replace(options, values=values))
+    curves = right.result
     figure_block(
         accuracy_figure(curves),
         f"accuracy {kind} {name}",
         curve_frame(curves),
         explanation=(texts.ACCURACY, texts.accuracy_code(name, chosen, labelled, count, kind)),
     )
-    if all(each.order != "gradient" for each in curves):
-        st.caption("The order by gradients is left out: its run needs more memory than is allowed.")
+    for notice in right.notices:
+        st.caption(escape_markdown(notice))

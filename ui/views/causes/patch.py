@@ -7,11 +7,13 @@ import streamlit as st
 from bertviz_core.causes.results import Patches
 from bertviz_core.errors import NoDifferenceError
 from bertviz_core.figures.predictions.causes.maps import patched_heads_figure, patched_states_figure
+from bertviz_core.questions.causes.interventions import patches as ask_patches
 from bertviz_core.text import decimals, escape_controls
-from ui.views.causes import cache, controls, texts
+from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.lists.progress import answer
+from ui.widgets.target.opened import ChosenTarget, asked_model, target_options
 from ui.widgets.target.row import TargetRow
 
 
@@ -19,7 +21,7 @@ def patch_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """What a copied state, or a copied head, brings back of the difference between two texts."""
     other = controls.other_text(name, chosen.text)
     try:
-        patches = cache.patched(name, chosen, other)
+        patches = answer(ask_patches, asked_model(name), target_options(chosen, pair=other)).result
     except NoDifferenceError as error:
         controls.offer_donor(name, chosen.text, other, str(error))
         return

@@ -6,11 +6,22 @@ import streamlit as st
 
 from bertviz_core.causes.results import JointRemoval, RemovalCurve
 from bertviz_core.figures.predictions.causes.curves import removal_figure
+from bertviz_core.questions.causes.interventions import (
+    COUNT,
+    IN_PLACE,
+    REMOVED,
+    REMOVED_FOR,
+    joint_removal,
+    named_places,
+    removal_curves,
+)
+from bertviz_core.questions.causes.targets import layers_and_heads
 from bertviz_core.text import decimals
-from ui.views.causes import cache, controls, texts
+from ui.views.causes import controls, texts
 from ui.widgets.figure_block import figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target.opened import ChosenTarget
+from ui.widgets.lists.progress import answer
+from ui.widgets.target.opened import ChosenTarget, asked_model, target_options
 from ui.widgets.target.row import TargetRow
 
 IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
@@ -18,9 +29,12 @@ IN_WORDS = {"zero": "with nothing in their place", "mean": "at their means"}
 
 def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
     """Heads found by a greedy search, or chosen: joint effect, sum of single ones, and the curve."""
-    heads = [(layer, head) for layer in range(cache.model_layers(name)) for head in range(cache.head_count(name))]
+    opened = asked_model(name)
+    layers, each = layers_and_heads(opened)
+    heads = [(layer, head) for layer in range(layers) for head in range(each)]
     with row.folded:
-        kind = controls.in_place()
+        in_place = controls.in_place()
+    kind = IN_PLACE[in_place]
     row.say(chosen, controls.IN_PLACE_WORDS[kind])
     with row.row:
         which = controls.which_choice()
@@ -32,9 +46,12 @@ def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         if not places:
             st.info("Choose the heads to remove above.", icon=":material/info:")
             return
-        _joint(cache.joint(name, chosen, places, kind))
+        values = {REMOVED.key: named_places(places), REMOVED_FOR.key: in_place}
+        _joint(answer(joint_removal, opened, target_options(chosen, values)).result)
         return
-    curves, greedy = cache.removals(name, chosen, count, kind)
+    values = {COUNT.key: str(count), REMOVED_FOR.key: in_place}
+    removed = answer(removal_curves, opened, target_options(chosen, values))
+    curves = removed.result.curves
     words = figure_block(
         removal_figure(curves),
         f"removal {kind} {name}",
@@ -43,10 +60,10 @@ def several_view(name: str, chosen: ChosenTarget, row: TargetRow) -> None:
         explanation=(texts.REMOVAL, texts.removal_code(name, chosen, count, kind)),
     )
     with words:
-        _joint(greedy)
+        _joint(removed.result.greedy)
         st.caption(texts.CURVES)
-        if all(each.order != "gradient" for each in curves):
-            st.caption("The order by gradients is left out: its run needs more memory than is allowed.")
+        for notice in removed.notices:
+            st.caption(escape_markdown(notice))
 
 
 def _joint(removal: JointRemoval) -> None:

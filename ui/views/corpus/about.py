@@ -10,11 +10,16 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.corpus.places import MOST_ENTRIES
 from bertviz_core.corpus.results import Manifest
+from bertviz_core.corpus.search.query import check_weights
+from bertviz_core.errors import BertvizError
+from bertviz_core.models.files import weights_folder
+from bertviz_core.models.safetensors.folder import weights_sha256
+from bertviz_core.models.sources import ModelSource
 from bertviz_core.text import counted, escape_controls, shortened
-from ui.views.corpus import cache, controls, texts
-from ui.views.corpus.cache import NamedCorpus
+from ui.cache.corpora import SharedCorpus
+from ui.views.corpus import controls, texts
 from ui.widgets.figure_block import explained, numbers_table
-from ui.widgets.formatting import bytes_text
+from ui.widgets.formatting import bytes_text, escape_markdown
 
 KEY = "corpus_about"
 LONGEST_CELL = 200
@@ -23,14 +28,14 @@ LINE = 35
 """Pixels of a table's line."""
 
 
-def about_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+def about_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """A few rows, whether the model is at hand with the same weights, the manifest as a table, the columns."""
     corpus, manifest = named.corpus, named.corpus.manifest
     with row:
         first = controls.whole_number("First row", "first_row", 0, corpus.rows - 1, 0)
     shown = range(first, min(first + 10, corpus.rows))
     numbers_table(row_table(named, shown), f"{counted(len(shown), 'row')} of the corpus, from row {first} on")
-    st.markdown(cache.model_words(named))
+    st.markdown(_model_words(named))
     facts = _facts(named)
     numbers_table(facts, "What the corpus says of itself", LINE * (len(facts) + 1) + 2)
     st.markdown(f"**{counted(len(corpus.columns), 'column')}**")
@@ -38,7 +43,31 @@ def about_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     explained(KEY, texts.ABOUT, texts.about_code(named))
 
 
-def row_table(named: NamedCorpus, rows: Sequence[int], whole: bool = False) -> pd.DataFrame:
+def _model_words(named: SharedCorpus) -> str:
+    """Whether the model that made a corpus is here, and with the same weights, as Markdown."""
+    manifest = named.corpus.manifest
+    name = escape_markdown(manifest.model)
+    try:
+        origin = named.model.source
+    except BertvizError as error:
+        return f"The model **{name}** is not here, so nothing can be searched for: {escape_markdown(str(error))}"
+    if not origin.has_weights:
+        return f"The weights of **{name}** are not on this machine, so nothing can be searched for."
+    if refusal := named.model.made((__name__, "refusal", named.corpus.fingerprint), lambda: _refusal(named, origin)):
+        return f"The model **{name}** is here, but not as it was: {escape_markdown(refusal)}"
+    return f"The model **{name}** is here, with the weights that made the corpus (SHA-256 compared)."
+
+
+def _refusal(named: SharedCorpus, origin: ModelSource) -> str:
+    """Why the weights that are here cannot be used with a corpus; "" where they can."""
+    try:
+        check_weights(named.corpus, origin.name, weights_sha256(weights_folder(origin, named.settings)))
+    except BertvizError as error:
+        return str(error)
+    return ""
+
+
+def row_table(named: SharedCorpus, rows: Sequence[int], whole: bool = False) -> pd.DataFrame:
     """Some rows with their text and the user's columns.
 
     Args:
@@ -71,7 +100,7 @@ def plain_cell(cell: object) -> object:
     return escape_controls(shortened(str(cell), LONGEST_CELL))
 
 
-def _facts(named: NamedCorpus) -> pd.DataFrame:
+def _facts(named: SharedCorpus) -> pd.DataFrame:
     manifest = named.corpus.manifest
     on_disk = sum(path.stat().st_size for path in islice(named.corpus.path.rglob("*"), MOST_ENTRIES) if path.is_file())
     limit = "all" if manifest.max_tokens is None else f"{manifest.max_tokens:,} at most"

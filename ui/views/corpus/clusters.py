@@ -9,28 +9,32 @@ from bertviz_core.corpus.analysis.clusters import FEW_CLUSTERS, FEWEST_ROWS, MAX
 from bertviz_core.corpus.analysis.results import CorpusClusters
 from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.figures.corpus.sizes import clusters_figure
+from bertviz_core.questions.corpora import CLUSTERING, CLUSTERS, corpus_clusters
+from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
-from ui.views.corpus import cache, controls, texts
+from ui.cache.corpora import SharedCorpus
+from ui.views.corpus import controls, texts
 from ui.views.corpus.about import plain_cell, row_table
-from ui.views.corpus.cache import NamedCorpus
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
+from ui.widgets.lists.progress import answer
 
 KEY = "corpus_clusters"
 TYPICAL = ("most typical", "second", "third")
 """Columns of the texts that stand for a cluster."""
 
 
-def clusters_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+def clusters_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Clusters with their most typical rows."""
     corpus = named.corpus
     with row:
         method = controls.cluster_method()
         most = max(min(MAX_CLUSTERS, corpus.rows), 2)
         few = min(FEW_CLUSTERS, most)
-        count = controls.whole_number("Clusters", "clusters", 2, most, few) if method == "k-means" else few
-    clusters = cache.clusters(named, method, count, FEWEST_ROWS)
+        count = controls.whole_number("Clusters", CLUSTERS.key, 2, most, few) if method == "k-means" else few
+    asked = {CLUSTERING.key: method, CLUSTERS.key: str(count)}
+    clusters, least = answer(corpus_clusters, named, Options(values=asked)).result, min(FEWEST_ROWS, corpus.rows)
     none = int((clusters.labels < 0).sum())
     said = f"**{counted(len(clusters.sizes), 'cluster')}** of {counted(corpus.rows, 'row')}"
     said += f"; {counted(none, 'row')} outside them." if none else "."
@@ -57,10 +61,10 @@ def clusters_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     st.caption("The files hold every row of the corpus and its cluster, −1 for none.")
     name = f"corpus rows by cluster {method} {named.name}"
     table_files(lambda: pd.DataFrame({"row": np.arange(corpus.rows), "cluster": clusters.labels}), f"{KEY}_rows", name)
-    explained(KEY, texts.CLUSTERS, texts.clusters_code(named, method, count, FEWEST_ROWS))
+    explained(KEY, texts.CLUSTERS, texts.clusters_code(named, method, count, least))
 
 
-def _listed(named: NamedCorpus, clusters: CorpusClusters) -> pd.DataFrame:
+def _listed(named: SharedCorpus, clusters: CorpusClusters) -> pd.DataFrame:
     """Size, share and the three most typical texts of each cluster."""
     rows = clusters.typical[:, :3]
     frame = pd.DataFrame(

@@ -7,17 +7,28 @@ import streamlit as st
 
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.corpus.analysis.results import CLUSTER_METHODS, ClusterMethod
+from bertviz_core.questions.corpora import (
+    ALIKE,
+    CLUSTERING,
+    FIRST_HITS,
+    HITS,
+    MEASURE,
+    METHODS,
+    PART,
+    PLACED,
+    POOLING,
+    THRESHOLD,
+    WHERE,
+)
 from bertviz_core.sentences.results import MapMethod, Pooling
 from bertviz_core.text import escape_controls, quoted
 from ui.session import CORPUS_QUERY
 from ui.widgets.controls import BOUND
 from ui.widgets.formatting import escape_markdown
 
-CORPUS, QUERY, WHERE, HITS, HIT = "corpus", "corpus_query", "where", "hits", "hit"
-ALLOWED = "corpus_work"
-"""Key of the session: the long work that the reader asked for."""
+CORPUS, QUERY, HIT = "corpus", "corpus_query", "hit"
+"""Keys beside those of the questions' parameters."""
 THRESHOLDS = ("0.6", "0.7", "0.8", "0.9", "0.95", "0.97", "0.98", "0.99", "0.995")
-MAP_METHODS: tuple[MapMethod, ...] = ("pca", "umap")
 LEAST_THRESHOLD = float(THRESHOLDS[0])
 T = TypeVar("T", bound=str)
 COLUMN_KINDS = ("text", "number", "boolean")
@@ -65,7 +76,7 @@ def where_input(columns: Mapping[str, str]) -> str:
     named = ", ".join(escape_markdown(name) for name in list(columns)[:12])
     help_text = f"Only rows whose column has this value, as in topic=weather or year=null. Columns: {named}."
     typed = st.text_input(
-        "Filter", key=WHERE, persist_state="session", placeholder="column=value", help=help_text, width=WIDTH
+        "Filter", key=WHERE.key, persist_state="session", placeholder="column=value", help=help_text, width=WIDTH
     )
     return str(typed or "").strip()
 
@@ -73,7 +84,7 @@ def where_input(columns: Mapping[str, str]) -> str:
 def hits_input(rows: int) -> int:
     """How many rows are listed."""
     most = min(MOST_HITS, rows)
-    return whole_number("Hits", HITS, 1, most, min(10, most))
+    return whole_number("Hits", HITS.key, 1, most, min(FIRST_HITS, most))
 
 
 def hit_select(count: int) -> int:
@@ -136,20 +147,20 @@ def column_select(
 def map_method(umap: bool) -> MapMethod:
     """How rows are placed: nothing to choose where UMAP is not installed."""
     if not umap:
-        return MAP_METHODS[0]
+        return METHODS[0]
     words = {"pca": "principal components", "umap": "UMAP"}
-    return option("Map", MAP_METHODS, "placed", MAP_METHODS[0], format_func=words.__getitem__)
+    return option("Map", METHODS, PLACED.key, METHODS[0], format_func=words.__getitem__)
 
 
 def threshold_select() -> float:
     """Cosine from which two rows are near duplicates."""
     help_text = "Two rows whose vectors have at least this cosine are a pair; pairs that share a row are one group."
-    return float(option("Cosine at least", THRESHOLDS, "alike", "0.95", help_text))
+    return float(option("Cosine at least", THRESHOLDS, ALIKE.key, str(THRESHOLD), help_text))
 
 
 def cluster_method() -> ClusterMethod:
     """How clusters are found."""
-    return option("Method", CLUSTER_METHODS, "clustering", CLUSTER_METHODS[0])
+    return option("Method", CLUSTER_METHODS, CLUSTERING.key, CLUSTER_METHODS[0])
 
 
 def sample_select(label: str, key: str, sizes: Sequence[int], first: int) -> int:
@@ -160,25 +171,15 @@ def sample_select(label: str, key: str, sizes: Sequence[int], first: int) -> int
 
 def pooling_select(offered: Sequence[Pooling]) -> Pooling:
     """How the vectors of a text's tokens become the one that a probe reads."""
-    return option("Pooling", offered, "corpus_pooling", offered[0])
+    return option("Pooling", offered, POOLING.key, offered[0])
 
 
 def measure_select(words: Mapping[HeadMeasure, str]) -> HeadMeasure:
     """What is told of every head."""
-    return option("Measure", list(words), "measure", next(iter(words)), format_func=words.__getitem__)
+    return option("Measure", list(words), MEASURE.key, next(iter(words)), format_func=words.__getitem__)
 
 
 def part_select(names: Sequence[str]) -> int:
     """One of the parts of a sample by its place; 0 for all of it."""
     options = ["all", *names]
-    return options.index(option("Part", options, "part", "all", width=PART_WIDTH, format_func=escape_controls))
-
-
-def work_allowed(work: str) -> bool:
-    """Whether the reader has asked for this long work."""
-    return bool(st.session_state.get(ALLOWED) == work)
-
-
-def allow_work(work: str) -> None:
-    """Remember that the reader asked for this long work."""
-    st.session_state[ALLOWED] = work
+    return options.index(option("Part", options, PART.key, "all", width=PART_WIDTH, format_func=escape_controls))

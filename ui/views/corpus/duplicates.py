@@ -7,23 +7,26 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.corpus.analysis.results import DuplicateGroups
 from bertviz_core.figures.corpus.sizes import duplicates_figure
+from bertviz_core.questions.corpora import ALIKE, duplicate_groups
+from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
-from ui.views.corpus import cache, controls, texts
+from ui.cache.corpora import SharedCorpus
+from ui.views.corpus import controls, texts
 from ui.views.corpus.about import row_table
-from ui.views.corpus.cache import NamedCorpus
 from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.lists.downloads import table_files
+from ui.widgets.lists.progress import answer
 
 KEY = "corpus_duplicates"
 LISTED, OPENED = 100, 200
 """Groups that are listed, and rows of the one that is opened."""
 
 
-def duplicates_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+def duplicates_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Groups of near duplicates above a threshold."""
     with row:
         threshold = controls.threshold_select()
-    groups = cache.duplicates(named, threshold)
+    groups = answer(duplicate_groups, named, Options(values={ALIKE.key: str(threshold)})).result
     model = named.corpus.manifest.model
     extra = len(groups.rows) - len(groups.sizes)
     if not len(groups.sizes):
@@ -59,7 +62,7 @@ def _sizes(groups: DuplicateGroups) -> pd.DataFrame:
     return pd.DataFrame({"rows in a group": sizes, "groups": counts})
 
 
-def _listed(named: NamedCorpus, groups: DuplicateGroups) -> pd.DataFrame:
+def _listed(named: SharedCorpus, groups: DuplicateGroups) -> pd.DataFrame:
     """Size and first row of the largest groups."""
     firsts = groups.rows[groups.starts[:LISTED]].tolist()
     frame = row_table(named, firsts).rename(columns={"row": "first row"})
@@ -68,7 +71,7 @@ def _listed(named: NamedCorpus, groups: DuplicateGroups) -> pd.DataFrame:
     return frame
 
 
-def _members(named: NamedCorpus, groups: DuplicateGroups) -> pd.DataFrame:
+def _members(named: SharedCorpus, groups: DuplicateGroups) -> pd.DataFrame:
     """Every row of every group, with the number of its group."""
     frame = row_table(named, groups.rows.tolist(), whole=True)
     frame.insert(0, "group", np.repeat(np.arange(1, len(groups.sizes) + 1), groups.sizes))

@@ -13,18 +13,22 @@ from bertviz_core.corpus.analysis.results import CorpusMap, MapDensity, MapWindo
 from bertviz_core.corpus.analysis.values import ColumnValues
 from bertviz_core.corpus.folder import TEXT_COLUMN, Corpus
 from bertviz_core.figures.corpus.density import corpus_map_figure
+from bertviz_core.questions.corpora import COLOURED, PLACED, column_colours
+from bertviz_core.questions.corpora import corpus_map as placed_rows
+from bertviz_core.questions.parameters import Options
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.text import counted
+from ui.cache.corpora import SharedCorpus
 from ui.cache.shown import view_in_sight
 from ui.components.corpus_map import MapState, as_window, corpus_map, map_state
 from ui.components.corpus_map.payload import MapScene
-from ui.views.corpus import cache, controls, texts
+from ui.views.corpus import controls, texts
 from ui.views.corpus.about import row_table
-from ui.views.corpus.cache import NamedCorpus
 from ui.widgets.figure_block import explained, figure_block, folded, numbers_table, page_theme
 from ui.widgets.files.shown import note_figure
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
+from ui.widgets.lists.progress import answer
 
 KEY = "corpus_plane"
 AREA = "area"
@@ -37,7 +41,7 @@ LISTED, EXPORTED = 200, 100_000
 """Rows of what is selected that are listed, and that are in its files."""
 
 
-def map_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+def map_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """All rows as a map; what is selected is listed and can be taken away."""
     corpus = named.corpus
     if corpus.rows < 3:
@@ -45,9 +49,10 @@ def map_view(named: NamedCorpus, row: DeltaGenerator) -> None:
         return
     with row:
         method = controls.map_method(umap_available())
-        column = controls.column_select("Colour", "coloured", corpus.columns, "number of rows")
-    placed = cache.placed(named, method)
-    values = cache.values(named, column) if column else None
+        column = controls.column_select("Colour", COLOURED.key, corpus.columns, "number of rows")
+    placed = answer(placed_rows, named, Options(values={PLACED.key: method})).result
+    coloured = Options(values={COLOURED.key: column})
+    values = column_colours(named, coloured).result if column else None
     _explore(named, placed, column, values)
     st.caption(_variance_words(placed))
     with folded("As a figure, with its files", f"{KEY}_figure") as place:
@@ -63,7 +68,7 @@ def map_view(named: NamedCorpus, row: DeltaGenerator) -> None:
 
 
 @st.fragment
-def _explore(named: NamedCorpus, placed: CorpusMap, column: str, values: ColumnValues | None) -> None:
+def _explore(named: SharedCorpus, placed: CorpusMap, column: str, values: ColumnValues | None) -> None:
     """The map, and below it what is selected; moving and zooming run this part of the page alone."""
     whole = whole_window(placed.points)
     identity = sha256(f"{named.corpus.fingerprint} {placed.method}".encode()).hexdigest()[:16]
@@ -78,7 +83,7 @@ def _explore(named: NamedCorpus, placed: CorpusMap, column: str, values: ColumnV
 
 
 def _scene(
-    named: NamedCorpus,
+    named: SharedCorpus,
     placed: CorpusMap,
     column: str,
     values: ColumnValues | None,
@@ -122,7 +127,7 @@ def _texts(corpus: Corpus, rows: np.ndarray) -> tuple[str, ...]:
     return tuple(f"{row}  {text or ''}" for row, text in zip(rows.tolist(), cells, strict=True))
 
 
-def _selected(named: NamedCorpus, placed: CorpusMap, state: MapState) -> None:
+def _selected(named: SharedCorpus, placed: CorpusMap, state: MapState) -> None:
     """The rows inside the line, the first of them listed, more of them in the files."""
     inside = rows_in_outline(placed.points, np.array(state.region))
     st.markdown(f"**{counted(len(inside), 'row')} selected**")
@@ -150,7 +155,7 @@ def _cells(counts: np.ndarray, window: MapWindow) -> pd.DataFrame:
     )
 
 
-def _note(named: NamedCorpus, placed: CorpusMap, column: str, density: MapDensity) -> None:
+def _note(named: SharedCorpus, placed: CorpusMap, column: str, density: MapDensity) -> None:
     """Note the part of the map that is looked at for a report of the view."""
     spec = corpus_map_figure(placed, density, column, named.name)
     note_figure(spec, KEY, spec.title, spec.caption or spec.title, models=(named.corpus.manifest.model,))

@@ -8,12 +8,16 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.corpus.places import EXAMPLE, corpus_names, example_folder, example_is_there, make_example
 from bertviz_core.errors import Progress
 from bertviz_core.predictions.labelled.reading import example_set
+from ui.cache.corpora import SharedCorpus
+from ui.cache.jobs import board
 from ui.session import settings
-from ui.views.corpus import cache, controls, texts
-from ui.views.corpus.cache import NamedCorpus
+from ui.views.corpus import controls, texts
+from ui.widgets.lists import progress
+from ui.widgets.lists.progress import awaited
+from ui.widgets.run_model import agreed_work
 
 
-def chosen_corpus(row: DeltaGenerator) -> NamedCorpus:
+def chosen_corpus(row: DeltaGenerator) -> SharedCorpus:
     """The corpus that the address or the reader names; the page ends here while there is none.
 
     Args:
@@ -27,8 +31,8 @@ def chosen_corpus(row: DeltaGenerator) -> NamedCorpus:
     with row:
         name = controls.corpus_select(names)
     if name in own:
-        return cache.opened(name)
-    return cache.opened(name, _example(not own))
+        return SharedCorpus(name)
+    return SharedCorpus(name, _example(not own))
 
 
 def _example(alone: bool) -> Path:
@@ -43,4 +47,9 @@ def _example(alone: bool) -> Path:
         return make_example(current, tell)
 
     what = ("example", str(example_folder(current)))
-    return cache.worked_out(what, len(example_set().texts), "sentences", work, texts.OFFER)
+    job = board().find(what)
+    if job is None:
+        agreed_work(repr(what), texts.OFFER)
+        job = board().start(what, len(example_set().texts), work)
+    made: Path = awaited(board, what, job, "sentences", progress.PATIENCE_S, kind="corpus example")
+    return made

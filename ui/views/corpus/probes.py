@@ -8,28 +8,37 @@ from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.labelled.reading import MAX_TEXTS
 from bertviz_core.predictions.labelled.results import ProbeScores
 from bertviz_core.predictions.labelled.scores import accuracy_table
-from ui.views.corpus import cache, controls, texts
-from ui.views.corpus.cache import NamedCorpus
+from bertviz_core.questions.corpora import LABELS as LABELS_OF
+from bertviz_core.questions.corpora import POOLING, PROBE_TEXTS, READER, probe_scores
+from bertviz_core.questions.parameters import Options
+from bertviz_core.sentences.batches import edge_tokens
+from bertviz_core.sentences.pooling import offered_poolings
+from bertviz_core.sentences.results import Pooling
+from ui.cache import models
+from ui.cache.corpora import SharedCorpus
+from ui.views.corpus import controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.progress import answer
 
 LABELS = ("label", "topic", "class", "category")
 """Columns that are taken for the labels to begin with."""
 
 
-def probes_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+def probes_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Accuracy over the layers of the model that is chosen in the sidebar."""
     name, columns = shared.model_name(), named.corpus.columns
     first = next((each for each in LABELS if each in columns), "")
     with row:
-        column = controls.column_select("Labels", "probe_labels", columns, first=first)
-        count = controls.sample_select("Texts", "probe_sample", (200, 500, 1_000, MAX_TEXTS), 500)
-        pooling = controls.pooling_select(cache.poolings(name))
+        column = controls.column_select("Labels", LABELS_OF.key, columns, first=first)
+        count = controls.sample_select("Texts", PROBE_TEXTS.key, (200, 500, 1_000, MAX_TEXTS), 500)
+        pooling = controls.pooling_select(_poolings(name))
     if not column:
         st.info("No column of this corpus can be taken for labels.", icon=":material/info:")
         return
-    scores = cache.probes(named, name, column, pooling, count)
+    asked = {LABELS_OF.key: column, POOLING.key: pooling, PROBE_TEXTS.key: str(count), READER.key: name}
+    scores = answer(probe_scores, named, Options(values=asked)).result
     best = scores.layers[scores.best]
     table = accuracy_table(scores)
     words = figure_block(
@@ -44,6 +53,13 @@ def probes_view(named: NamedCorpus, row: DeltaGenerator) -> None:
     words.caption(texts.OTHER_MODEL.format(name=escape_markdown(name)))
     for notice in scores.notices:
         words.caption(escape_markdown(notice))
+
+
+def _poolings(name: str) -> tuple[Pooling, ...]:
+    """Ways of making one vector of a text's tokens that a model offers, the mean first."""
+    first = edge_tokens(models.tokenizer(name)).first
+    offered = offered_poolings(first, models.loaded(name).has_pooler, "mean")
+    return tuple(sorted(offered, key=lambda each: each != "mean"))
 
 
 def _best(scores: ProbeScores) -> str:

@@ -8,12 +8,15 @@ from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.corpus.analysis.profiles import MAX_SENTENCES
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
 from bertviz_core.figures.corpus.layers import MEASURE_NAMES, profiles_figure
+from bertviz_core.questions.corpora import PART_COLUMN, READER, SAMPLE, head_profiles
+from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted, decimals
-from ui.views.corpus import cache, controls, texts
-from ui.views.corpus.cache import NamedCorpus
+from ui.cache.corpora import SharedCorpus
+from ui.views.corpus import controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.progress import answer
 
 NAMES = {
     measure: f"{name} ({unit})" if unit in ("nats", "tokens") else name
@@ -22,16 +25,17 @@ NAMES = {
 """Measure -> how it is called."""
 
 
-def profiles_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+def profiles_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """Mean of one measure of every head of the model that is chosen in the sidebar."""
     name = shared.model_name()
     with row:
         measure = controls.measure_select(NAMES)
         column = controls.column_select(
-            "Group by", "part_column", named.corpus.columns, "no groups", width=controls.PART_WIDTH
+            "Group by", PART_COLUMN.key, named.corpus.columns, "no groups", width=controls.PART_WIDTH
         )
-        count = controls.sample_select("Sentences", "sample", (50, 200, 1_000, MAX_SENTENCES), 50)
-    profiles = cache.profiles(named, name, column, count)
+        count = controls.sample_select("Sentences", SAMPLE.key, (50, 200, 1_000, MAX_SENTENCES), 50)
+    asked = {SAMPLE.key: str(count), PART_COLUMN.key: column, READER.key: name}
+    profiles = answer(head_profiles, named, Options(values=asked)).result
     parts = (profiles.overall, *profiles.parts)
     with row:
         part = parts[controls.part_select([each.name for each in profiles.parts]) if profiles.parts else 0]

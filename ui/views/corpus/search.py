@@ -4,32 +4,37 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bertviz_core.corpus.folder import TEXT_COLUMN
 from bertviz_core.corpus.places import EXAMPLE
 from bertviz_core.corpus.search.results import CorpusHit, CorpusHits
 from bertviz_core.figures.corpus.hits import hits_figure
+from bertviz_core.questions.corpora import HITS, WHERE, corpus_hits
+from bertviz_core.questions.parameters import Options
 from bertviz_core.text import counted
+from ui.cache.corpora import SharedCorpus
 from ui.components.step_links import LONGEST_LINKED, Link, address, step_links
-from ui.views.corpus import cache, controls, texts
+from ui.views.corpus import controls, texts
 from ui.views.corpus.about import plain_cell
-from ui.views.corpus.cache import NamedCorpus
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.progress import answer
 
 KEY = "corpus_search"
 PAGES = (("Tokens", "tokens"), ("Attention", "attention"), ("Predictions", "predictions"))
 CAUSES = (("Words that matter", "words"), ("Heads that matter", "causes"))
 
 
-def search_view(named: NamedCorpus, row: DeltaGenerator) -> None:
+def search_view(named: SharedCorpus, row: DeltaGenerator) -> None:
     """The rows nearest to a text."""
     with row:
-        text = controls.query_input(named.name == EXAMPLE, cache.first_text(named))
+        text = controls.query_input(named.name == EXAMPLE, named.made((__name__, "first"), lambda: _first_text(named)))
         where = controls.where_input(named.corpus.columns)
         count = controls.hits_input(named.corpus.rows)
     if not text:
         st.info("Type a text to search for: the rows nearest to it are listed.", icon=":material/search:")
         return
-    given = cache.hits(named, text, where, count)
+    _ = named.model.source  # without the model nothing is searched for, whatever was found before
+    given = answer(corpus_hits, named, Options((text,), values={HITS.key: str(count), WHERE.key: where})).result
     if given.hits:
         words = figure_block(
             hits_figure(given),
@@ -48,6 +53,13 @@ def search_view(named: NamedCorpus, row: DeltaGenerator) -> None:
         return
     for notice in given.notices:
         st.info(escape_markdown(notice), icon=":material/info:")
+
+
+def _first_text(named: SharedCorpus) -> str:
+    """The text of the first row; "" where the corpus keeps no texts."""
+    if TEXT_COLUMN not in named.corpus.columns:
+        return ""
+    return str(named.corpus.read([0], [TEXT_COLUMN]).column(TEXT_COLUMN).to_pylist()[0] or "")
 
 
 def _summary(given: CorpusHits) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bertviz_core.corpus.analysis.results import ClusterMethod, DuplicateGroups
 from bertviz_core.sentences.results import MapMethod, Pooling
-from ui.views.corpus.cache import NamedCorpus
+from ui.cache.corpora import SharedCorpus
 from ui.widgets.reproduction import LONGEST, library_lines
 
 NONE_YET = (
@@ -78,7 +78,7 @@ SIDEBAR = f"Used by {' and '.join(RUN_ANEW)}; the other views show what the corp
 OTHER_MODEL = "The texts are run through {name}, the model chosen on the left; the corpus' vectors play no part here."
 
 
-def search_code(named: NamedCorpus, text: str, where: str, count: int) -> str:
+def search_code(named: SharedCorpus, text: str, where: str, count: int) -> str:
     """Lines that find the same rows."""
     asked = text if len(text) <= LONGEST else f"{text[:LONGEST]}"
     filtered = f", where={where!r}" if where else ""
@@ -102,7 +102,7 @@ def no_duplicates(groups: DuplicateGroups, lower: bool) -> str:
     return f"No two of the {groups.searched:,} rows have a cosine of at least {groups.threshold:g}.{advice}"
 
 
-def duplicates_code(named: NamedCorpus, threshold: float) -> str:
+def duplicates_code(named: SharedCorpus, threshold: float) -> str:
     """Lines that find the same groups."""
     return (
         f"{opening(named, 'from bertviz_core.corpus.analysis.duplicates import duplicate_groups')}"
@@ -111,7 +111,7 @@ def duplicates_code(named: NamedCorpus, threshold: float) -> str:
     )
 
 
-def clusters_code(named: NamedCorpus, method: ClusterMethod, count: int, least: int) -> str:
+def clusters_code(named: SharedCorpus, method: ClusterMethod, count: int, least: int) -> str:
     """Lines that find the same clusters."""
     return (
         f"{opening(named, 'from bertviz_core.corpus.analysis.clusters import corpus_clusters')}"
@@ -120,7 +120,7 @@ def clusters_code(named: NamedCorpus, method: ClusterMethod, count: int, least: 
     )
 
 
-def heads_code(named: NamedCorpus, name: str, column: str, count: int) -> str:
+def heads_code(named: SharedCorpus, name: str, column: str, count: int) -> str:
     """Lines that give the same means."""
     parts = f", column={column!r}" if column else ""
     return (
@@ -130,7 +130,7 @@ def heads_code(named: NamedCorpus, name: str, column: str, count: int) -> str:
     )
 
 
-def probes_code(named: NamedCorpus, name: str, column: str, pooling: Pooling, count: int) -> str:
+def probes_code(named: SharedCorpus, name: str, column: str, pooling: Pooling, count: int) -> str:
     """Lines that give the same accuracies."""
     return (
         f"{_with_model(named, name, 'analysis.probes', 'corpus_probe_scores')}"
@@ -139,7 +139,7 @@ def probes_code(named: NamedCorpus, name: str, column: str, pooling: Pooling, co
     )
 
 
-def map_words(named: NamedCorpus, method: MapMethod) -> tuple[str, str]:
+def map_words(named: SharedCorpus, method: MapMethod) -> tuple[str, str]:
     """How the map is made, and lines that give its points and the counts of the whole."""
     imports = (
         "from bertviz_core.corpus.analysis.density import map_density, whole_window",
@@ -153,12 +153,12 @@ def map_words(named: NamedCorpus, method: MapMethod) -> tuple[str, str]:
     return MAPS[method] + SEEN, code
 
 
-def about_code(named: NamedCorpus) -> str:
+def about_code(named: SharedCorpus) -> str:
     """Lines that open a corpus."""
     return f"{opening(named)}print(corpus.rows, corpus.dimensions, corpus.manifest)\nprint(dict(corpus.columns))\n"
 
 
-def _with_model(named: NamedCorpus, name: str, module: str, what: str) -> str:
+def _with_model(named: SharedCorpus, name: str, module: str, what: str) -> str:
     """Lines that load a model with its tokenizer, and open a corpus."""
     imports = (
         "from pathlib import Path",
@@ -168,7 +168,7 @@ def _with_model(named: NamedCorpus, name: str, module: str, what: str) -> str:
     return f"{library_lines(name, *imports)}corpus = open_corpus(Path({str(named.corpus.path)!r}))\n"
 
 
-def opening(named: NamedCorpus, *imports: str) -> str:
+def opening(named: SharedCorpus, *imports: str) -> str:
     """Lines that open a corpus as `corpus`.
 
     Args:

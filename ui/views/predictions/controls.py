@@ -5,6 +5,17 @@ import streamlit as st
 
 from bertviz_core.figures.predictions.lens import MEASURES, LensMeasure
 from bertviz_core.predictions.words import MAX_MASKS
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.masked_lm import (
+    COMPARE,
+    FIRST_TERMS,
+    LENS,
+    MASK,
+    MOST_TERMS,
+    NO_MASK,
+    POSITION,
+    SHOWN,
+)
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.address import whole
@@ -14,16 +25,12 @@ from ui.widgets.controls import choice, level, pair, text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.view_and_layer import store_state
 
-MASK, POSITION, COMPARE = "mask", "position", "compare"
-NONE = "none"
-"""What the address says where nothing is masked."""
 MASK_OF, MASK_WRITTEN = "mask_of", "mask_written"
 """Keys of the session: the text that the masks belong to; what the address said of them when it was written last."""
 COMPARE_WIDTH = 220
 CELL_SEEN = "lens_cell_seen"
 """Key of the session: the cell of the lens that was clicked last."""
 TERMS_OF = ("both texts", "the first text", "the second text")
-MOST_TERMS, FIRST_TERMS = 50, 12
 TEXT_CHART = "predictions_text"
 """Key of the chart in which a token is masked by a click."""
 
@@ -33,9 +40,9 @@ def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
 
     The address holds positions only, since words are the text's.
     """
-    texts, asked = (tokens.text, tokens.pair), st.query_params.get(MASK)
+    texts, asked = (tokens.text, tokens.pair), st.query_params.get(MASK.key)
     own = _first_masks(tokens, mask_id)
-    held = st.session_state.get(MASK)
+    held = st.session_state.get(MASK.key)
     if asked is not None and asked != st.session_state.get(MASK_WRITTEN):  # a link, or a step back
         places = _positions(asked, len(tokens))
         if places is None:
@@ -53,6 +60,13 @@ def masked_positions(tokens: Tokens, mask_id: int | None) -> tuple[int, ...]:
     return _keep(tokens, mask_id, [place for place in held if place not in typed])
 
 
+def masked_options(tokens: Tokens, masked: tuple[int, ...], position: int | None = None, word: str = "") -> Options:
+    """What is asked of a text with masks: all of its words, or those at one position, or a word of one's own there."""
+    values = {MASK.key: ",".join(map(str, masked)) or NO_MASK}
+    values |= {} if position is None else {POSITION.key: str(position)}
+    return Options((tokens.text,), tokens.pair, values={**values, **({COMPARE.key: word} if word else {})})
+
+
 def mask_select(tokens: Tokens, mask_id: int | None) -> None:
     """The masked positions as a list of tokens, for the keyboard; a click on a token changes it, too."""
     names, typed = token_names(tokens), set(_typed(tokens, mask_id))
@@ -60,7 +74,7 @@ def mask_select(tokens: Tokens, mask_id: int | None) -> None:
         "Masked tokens",
         [place for place in range(len(tokens)) if place not in typed],
         format_func=names.__getitem__,
-        key=MASK,
+        key=MASK.key,
         max_selections=MAX_MASKS - len(typed) if len(typed) < MAX_MASKS else 1,
         help=f"Up to {MAX_MASKS}, typed ones included. A click on a token of the text masks it or takes its mask away.",
         placeholder="none",
@@ -72,7 +86,7 @@ def mask_select(tokens: Tokens, mask_id: int | None) -> None:
 def position_select(tokens: Tokens, masked: tuple[int, ...], mask_id: int | None) -> int:
     """The position whose words are listed, masked or not."""
     first = (*_typed(tokens, mask_id), *masked, longest_piece(tokens))[0]
-    return token_select("Position", tokens, POSITION, first, "The token whose words are listed, masked or not.")
+    return token_select("Position", tokens, POSITION.key, first, "The token whose words are listed, masked or not.")
 
 
 def read_text(name: str) -> Tokens:
@@ -85,7 +99,7 @@ def read_text(name: str) -> Tokens:
 
 def lens_measure() -> LensMeasure:
     """What the cells of the lens are coloured by."""
-    return choice("Coloured by", MEASURES, "lens", width="content")
+    return choice("Coloured by", MEASURES, LENS.key, width="content")
 
 
 def take_cell(cell: tuple[int, int] | None, states: int, seq: int) -> None:
@@ -94,7 +108,7 @@ def take_cell(cell: tuple[int, int] | None, states: int, seq: int) -> None:
         st.session_state[CELL_SEEN] = cell
         if cell is not None and cell[0] < states and cell[1] < seq:
             store_state(cell[0])
-            put_token(POSITION, cell[1])
+            put_token(POSITION.key, cell[1])
 
 
 def terms_choice() -> str:
@@ -104,13 +118,17 @@ def terms_choice() -> str:
 
 def shown_terms(count: int) -> int:
     """How many terms are drawn, the heaviest."""
-    return level("Terms shown", min(count, MOST_TERMS), FIRST_TERMS, "shown", "The heaviest ones; all are in the CSV.")
+    return level(
+        "Terms shown", min(count, MOST_TERMS), FIRST_TERMS, SHOWN.key, "The heaviest ones; all are in the CSV."
+    )
 
 
 def word_input() -> str:
     """A word of the reader's own."""
     words = "How likely is it at this position, which is masked for it?"
-    word = st.text_input("A word of your own", key=COMPARE, help=words, persist_state="session", width=COMPARE_WIDTH)
+    word = st.text_input(
+        "A word of your own", key=COMPARE.key, help=words, persist_state="session", width=COMPARE_WIDTH
+    )
     return (word or "").strip()
 
 
@@ -122,25 +140,25 @@ def take_mask() -> None:
         return
     at = points[0].get("customdata")
     place = int(at[0] if isinstance(at, list) else at)
-    masked = set(st.session_state.get(MASK) or ())
+    masked = set(st.session_state.get(MASK.key) or ())
     if place not in masked and len(masked) >= MAX_MASKS:
         st.toast(f"At most {MAX_MASKS} tokens are masked at once; take a mask away first.")
     else:
-        st.session_state[MASK] = sorted(masked ^ {place})
-    put_token(POSITION, place)
+        st.session_state[MASK.key] = sorted(masked ^ {place})
+    put_token(POSITION.key, place)
 
 
 def _keep(tokens: Tokens, mask_id: int | None, places: list[int]) -> tuple[int, ...]:
     """Keep the masks for this text, and in the address where they are others than a reader begins with."""
     places = sorted({int(place) for place in places})
-    st.session_state[MASK], st.session_state[MASK_OF] = places, (tokens.text, tokens.pair)
-    written = ",".join(map(str, places)) or NONE
+    st.session_state[MASK.key], st.session_state[MASK_OF] = places, (tokens.text, tokens.pair)
+    written = ",".join(map(str, places)) or NO_MASK
     if places != _first_masks(tokens, mask_id):
-        st.query_params[MASK] = st.session_state[MASK_WRITTEN] = written
+        st.query_params[MASK.key] = st.session_state[MASK_WRITTEN] = written
     else:
         st.session_state[MASK_WRITTEN] = None
-        if MASK in st.query_params:
-            del st.query_params[MASK]
+        if MASK.key in st.query_params:
+            del st.query_params[MASK.key]
     return tuple(places)
 
 
@@ -155,7 +173,7 @@ def _typed(tokens: Tokens, mask_id: int | None) -> list[int]:
 
 def _positions(written: str, count: int) -> list[int] | None:
     """The positions that an address names as 2,5; None where anything else stands there."""
-    if written == NONE:
+    if written == NO_MASK:
         return []
     places = [whole(part) for part in written.split(",")]
     given = [place for place in places if place is not None and place < count]

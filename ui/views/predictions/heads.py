@@ -8,10 +8,10 @@ import streamlit as st
 from bertviz_core.errors import CheckpointError, MissingFilesError, UnsupportedModelError
 from bertviz_core.models.catalog.bundled import BUNDLED, SPLADE
 from bertviz_core.models.sources import offers
-from ui.cache import sources
+from bertviz_core.predictions.loading import stored_tasks
+from ui.cache import models, sources
 from ui.components.navigation import PageLink, page_links
 from ui.session import settings
-from ui.views.predictions import cache
 from ui.widgets.formatting import escape_markdown, run_words
 from ui.widgets.models.select import HEADS, choose_model
 
@@ -39,11 +39,11 @@ def whole_heads(name: str) -> Heads:
         BertvizError: as load_model.
     """
     try:
-        tasks = cache.tasks(name)
+        tasks = stored_tasks(sources.source(name))
     except UnsupportedModelError as error:
         return Heads((), "no task head", refusal=str(error).partition(";")[0] + ".")
     try:
-        head = cache.head(name, tasks[0])
+        head = models.with_head(name, tasks[0])
     except MissingFilesError:
         raise
     except CheckpointError as error:

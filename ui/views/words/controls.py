@@ -7,10 +7,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.causes.targets import Measure
 from bertviz_core.causes.words.classes import MOST_CLASSES
-from bertviz_core.causes.words.results import METHODS, Replacement, ShareMethod
+from bertviz_core.causes.words.results import Replacement, ShareMethod
 from bertviz_core.causes.words.units import has_mask
 from bertviz_core.errors import TextError
-from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES
+from bertviz_core.questions.causes.words import BY_NAME, COMPARED, IN_PLACE, METHOD, REPLACED, UNITS
 from bertviz_core.text import escape_controls
 from ui.cache import models
 from ui.session import SECOND_TEXT, store, stored
@@ -19,11 +19,8 @@ from ui.widgets.controls import BOUND, choice, needs_pair, pair, text
 from ui.widgets.target.opened import ChosenTarget
 from ui.widgets.target.row import OF_PLACES
 
-METHOD, COMPARED, UNITS, IN_PLACE = "method", "methods", "units", "in_place"
 CLASSES, CLASSES_BY = "shown_classes", "classes_by"
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
-BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}
-REPLACED: dict[str, Replacement] = {"the mask": "mask", "nothing": "drop"}
 EXAMPLE = "It's not an exchange or return", "It's an exchange or return"
 """Two texts that mean the opposite, and whose vectors are nearly the same."""
 
@@ -37,7 +34,7 @@ def method_choice(name: str) -> ShareMethod:
         "Leave-one-out: measured, by a run without each word. Integrated gradients: shares that add up, by gradients "
         "on the way from a text of masks. Gradient x input: one run, the roughest."
     )
-    return BY_NAME[choice("Method", tuple(BY_NAME), METHOD, help=words)]
+    return BY_NAME[choice("Method", METHOD.options, METHOD.key, help=words)]
 
 
 def methods_choice() -> tuple[ShareMethod, ...]:
@@ -51,7 +48,7 @@ def methods_choice() -> tuple[ShareMethod, ...]:
         tuple(BY_NAME),
         selection_mode="multi",
         default=list(BY_NAME)[:2],
-        key=COMPARED,
+        key=COMPARED.key,
         help="Which words are the strongest, each method says by itself.",
         **BOUND,
     )
@@ -94,7 +91,7 @@ def class_measure(has_probability: bool) -> Measure:
 def whole_words() -> bool:
     """Whether the tokens of a word go together."""
     words = "A word of several tokens goes as a whole, or each token alone."
-    return choice("Units", ("words", "tokens"), UNITS, help=words) == "words"
+    return choice("Units", UNITS.options, UNITS.key, help=words) == "words"
 
 
 def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Replacement:
@@ -113,7 +110,7 @@ def replacement(name: str, chosen: ChosenTarget, place: DeltaGenerator) -> Repla
             return "mask"
         words = "The mask keeps all positions; with nothing in its place the text is shorter."
         with place:
-            return REPLACED[choice("In its place", tuple(REPLACED), IN_PLACE, help=words)]
+            return REPLACED[choice("In its place", IN_PLACE.options, IN_PLACE.key, help=words)]
     if placed:
         st.info(texts.NO_MASK_PLACED, icon=":material/info:")
         st.stop()

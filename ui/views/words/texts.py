@@ -1,8 +1,8 @@
 """Words of the page on words that matter, and the lines of Python that give its numbers."""
 
 from bertviz_core.causes.requests import target_request
+from bertviz_core.causes.targets import Measure
 from bertviz_core.causes.words.results import Replacement, ShareMethod
-from ui.views.words.cache import ClassRequest, ShareRequest
 from ui.widgets.reproduction import library_lines
 from ui.widgets.target.opened import ChosenTarget
 
@@ -94,10 +94,12 @@ NO_CLASSES = (
 )
 
 
-def shares_code(name: str, chosen: ChosenTarget, asked: ShareRequest) -> str:
+def shares_code(
+    name: str, chosen: ChosenTarget, method: ShareMethod, whole_words: bool, replacement: Replacement
+) -> str:
     """Lines that give the share of every word."""
-    return f"""{_target(name, chosen, _IMPORTS[asked.method])}
-result = {_call(asked)}
+    return f"""{_target(name, chosen, _IMPORTS[method])}
+result = {_call(method, whole_words, replacement)}
 print(result.words, result.shares)
 print(result.clean, result.reference, result.error)
 """
@@ -106,7 +108,7 @@ print(result.clean, result.reference, result.error)
 def curves_code(name: str, chosen: ChosenTarget, methods: tuple[ShareMethod, ...], whole_words: bool) -> str:
     """Lines that give the curves."""
     imports = ("from bertviz_core.causes.words.curves import word_curves", *(_IMPORTS[method] for method in methods))
-    calls = "".join(f"    {_call(ShareRequest(method, whole_words, 'mask'))},\n" for method in methods)
+    calls = "".join(f"    {_call(method, whole_words, 'mask')},\n" for method in methods)
     return f"""{_target(name, chosen, *imports)}
 shares = [
 {calls}]
@@ -118,8 +120,10 @@ print(result.random.mean(axis=0), result.random_alone.mean(axis=0))
 """
 
 
-def classes_code(name: str, chosen: ChosenTarget, asked: ClassRequest) -> str:
-    """Lines that give the share of every word in each class."""
+def classes_code(
+    name: str, chosen: ChosenTarget, labels: tuple[str, ...], how: tuple[Measure, bool, Replacement]
+) -> str:
+    """Lines that give the share of every word in each class, measured so, of whole words or not, replaced so."""
     if chosen.kind == "probe":
         shares = "from bertviz_core.causes.words.classes import class_shares, probe_classes"
         opened = f"""{library_lines(name, shares, *_READ)}{_PROBE}
@@ -135,7 +139,7 @@ classes = probe_classes(probe, model, tokenizer, {chosen.text!r})"""
         opened = f"""{library_lines(name, *imports)}head = load_head(source, settings, {request.task!r}, model)
 classes = {call}(head, tokenize(tokenizer, {chosen.text!r}, {chosen.pair!r}){place})"""
     return f"""{opened}
-result = class_shares(classes, tokenizer, {list(asked.labels)!r}, {", ".join(map(repr, asked[1:]))})
+result = class_shares(classes, tokenizer, {list(labels)!r}, {", ".join(map(repr, how))})
 print(result.labels, result.clean)
 for word, shares in zip(result.words, result.shares):
     print(word, shares)
@@ -166,9 +170,9 @@ _PROBE = """data = Path("probe.zip").read_bytes()   # the file of Save this prob
 probe = read_probe("probe.zip", data)"""
 
 
-def _call(asked: ShareRequest) -> str:
-    more = f", {asked.replacement!r}" if asked.method == "leave-one-out" else ""
-    return f"{asked.method.replace('-', '_')}(target, tokenizer, {asked.whole_words}{more})"
+def _call(method: ShareMethod, whole_words: bool, replacement: Replacement) -> str:
+    more = f", {replacement!r}" if method == "leave-one-out" else ""
+    return f"{method.replace('-', '_')}(target, tokenizer, {whole_words}{more})"
 
 
 def _target(name: str, chosen: ChosenTarget, *imports: str) -> str:

@@ -1,5 +1,8 @@
 """Views: the text coloured by what each word adds, curves without the strongest words, words by classes, two texts."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -12,14 +15,31 @@ from bertviz_core.figures.predictions.causes.word_classes import word_classes_fi
 from bertviz_core.figures.predictions.causes.word_curves import METHOD_NAMES, curve_areas, word_curves_figure
 from bertviz_core.figures.predictions.causes.words import word_bars_figure, word_shares_figure
 from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.questions.causes.targets import MEASURE, TARGET
+from bertviz_core.questions.causes.words import (
+    CLASSES,
+    COMPARED,
+    LAYER,
+    POSITION,
+    UNITS,
+    class_shares,
+    pair_ledger,
+    share_values,
+    units,
+    word_curves,
+    word_shares,
+)
+from bertviz_core.questions.parameters import Options, joined_names
 from bertviz_core.text import decimals, digits, escape_controls, isolated, quoted
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
-from ui.views.words import cache, controls, texts
+from ui.cache.shared_model import SharedModel
+from ui.views.words import controls, texts
 from ui.widgets.controls import model_name
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
-from ui.widgets.target.opened import MOST_SAID, ChosenTarget
+from ui.widgets.lists.progress import answer
+from ui.widgets.target.opened import MOST_SAID, ChosenTarget, asked_model, target_options
 from ui.widgets.target.row import class_row, folded_row, target_row
 from ui.widgets.view_and_layer import state_select
 
@@ -36,15 +56,15 @@ def words_view() -> None:
     if method == "leave-one-out":
         replacement = controls.replacement(name, chosen, row.folded)
     row.say(chosen, texts.METHOD_WORDS[method], *_unit_words(whole_words), texts.IN_PLACE[replacement])
-    asked = cache.ShareRequest(method, whole_words, replacement)
-    result = cache.shares(name, chosen, asked)
+    options = target_options(chosen, share_values(method, replacement, not whole_words))
+    result = answer(word_shares, asked_model(name), options).result
     frame = shares_frame(result)
     words = figure_block(
         word_shares_figure(result, text_pieces(result.tokens)),
         f"word shares {method} {name}",
         frame,
         texts=result.tokens,
-        explanation=(texts.SHARES[method], texts.shares_code(name, chosen, asked)),
+        explanation=(texts.SHARES[method], texts.shares_code(name, chosen, method, whole_words, replacement)),
         scrolled=True,
     )
     with words:
@@ -114,7 +134,8 @@ def curves_view() -> None:
         methods = controls.methods_choice()
         whole_words = controls.whole_words()
     row.say(chosen, " and ".join(texts.METHOD_WORDS[each] for each in methods), *_unit_words(whole_words))
-    result = cache.curves(name, chosen, methods, whole_words)
+    values = {COMPARED.key: joined_names(METHOD_NAMES[each] for each in methods), UNITS.key: units(whole_words)}
+    result = answer(word_curves, asked_model(name), target_options(chosen, values)).result
     words = figure_block(
         word_curves_figure(result),
         f"word curves {name}",
@@ -156,28 +177,40 @@ def classes_view() -> None:
         with st.container(key="words_no_classes"):
             st.info(texts.NO_CLASSES)
         return
-    chosen, answer, has_probability = found
-    likeliest = np.argsort(-answer.logits, kind="stable").tolist()
+    chosen, prediction, has_probability = found
+    likeliest = np.argsort(-prediction.logits, kind="stable").tolist()
     with row.folded:
         measure = controls.class_measure(has_probability)
         whole_words = controls.whole_words()
-        labels = controls.classes_choice([answer.labels[place] for place in likeliest])
+        labels = controls.classes_choice([prediction.labels[place] for place in likeliest])
     replacement = controls.replacement(name, chosen, row.folded)
-    row.words.markdown(_class_line(chosen, answer, labels, (measure, whole_words, replacement)), width="content")
-    asked = cache.ClassRequest(labels, measure, whole_words, replacement)
-    result = cache.classes(name, chosen, asked)
+    row.words.markdown(_class_line(chosen, prediction, labels, (measure, whole_words, replacement)), width="content")
+    options = _class_options(chosen, labels, measure, share_values("leave-one-out", replacement, not whole_words))
+    result = answer(class_shares, asked_model(name), options).result
     words = figure_block(
         word_classes_figure(result),
         f"word classes {name}",
         classes_frame(result),
         texts=result.tokens,
-        explanation=(texts.CLASSES, texts.classes_code(name, chosen, asked)),
+        explanation=(texts.CLASSES, texts.classes_code(name, chosen, labels, (measure, whole_words, replacement))),
     )
     with words:
         st.markdown("\n".join(_for_and_against(result, place) for place in range(len(result.labels))))
         st.caption(texts.CLASSES_READ)
         for notice in result.notices:
             st.caption(escape_markdown(notice))
+
+
+def _class_options(
+    chosen: ChosenTarget, labels: tuple[str, ...], measure: Measure, values: Mapping[str, str]
+) -> Options:
+    """What is asked of all classes of a target's head, or of its probe."""
+    request, named = target_request(chosen.name, chosen.pair is not None), {CLASSES.key: joined_names(labels)}
+    options = target_options(chosen, {**values, **named, MEASURE.key: measure})
+    if chosen.kind == "probe":
+        return options
+    placed = {POSITION.key: str(request.places[0])} if chosen.kind == "tag" else {}
+    return replace(options, task=request.task, values={**options.values, **placed, TARGET.key: ""})
 
 
 def _class_line(
@@ -225,7 +258,8 @@ def pairs_view() -> None:
     text, pair = controls.two_texts()
     words = "Where the tokens are told apart. An early layer is closer to the words, and takes longer."
     layer = state_select(layers - 1, words) if layers > 1 else 0
-    ledger = cache.pairs(name, text, pair, layer)
+    options = Options((text,), pair, values={LAYER.key: str(layer)})
+    ledger = answer(pair_ledger, SharedModel(name), options).result
     place = figure_block(
         pair_ledger_figure(ledger),
         f"word pairs from layer {layer} {name}",

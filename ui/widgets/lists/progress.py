@@ -1,23 +1,75 @@
-"""Work on a list while its reader waits: how far it is, a way to end it, and its result."""
+"""Long work while its reader waits: the question whether it shall begin, how far it is, a way to end it, its answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import partial
+from hashlib import sha256
 from time import perf_counter
 from typing import Any, TypeVar
 
 import streamlit as st
 
-from ui.cache.jobs import Job, JobBoard
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.question import Answer, Question
+from ui.cache.corpora import SharedCorpus
+from ui.cache.jobs import Job, JobBoard, board
 from ui.cache.readers import this_reader
+from ui.cache.shared_model import SharedModel
 from ui.widgets.formatting import duration
+from ui.widgets.run_model import agreed_cost, agreed_work
 
 QUIET_S, CHECK_EVERY_S, POLL_S = 0.4, 0.05, 1.0
+PATIENCE_S = 2.0
+"""Seconds for which the page waits for an answer without a way to end the work."""
 T = TypeVar("T")
-Resume = Callable[[str], None]
+Resume = Callable[[Any], None]
+
+
+def answer(
+    question: Question[Any, T],
+    opened: SharedModel | SharedCorpus,
+    options: Options,
+    draw: Callable[[Answer[T]], None] | None = None,
+) -> Answer[T]:
+    """The answer to a question; where it takes long the page ends here until it is there.
+
+    What takes minutes begins when the reader agrees. The work goes on while its reader looks at another page, is found
+    again by whoever asks the same, and its answer is kept for all of them.
+
+    Args:
+        question: the question.
+        opened: what it is about.
+        options: what is asked for.
+        draw: shows the answer as far as it is known, each second and after a stop, where the work shows it.
+
+    Raises:
+        BertvizError: as the question.
+    """
+    held: Answer[T] | None = opened.at_hand(question.key(options))
+    if held is not None:
+        return held
+    if question.cost is None:
+        return question(opened, options)
+    key = opened.key(question.key(options))
+    job = board().find(key)
+    if job is None:
+        cost = question.cost(opened, options)
+        if cost.slow:
+            agreed_work(_digest(key), cost.slow)
+        if cost.tokens is not None and isinstance(opened, SharedModel):
+            agreed_cost(opened.loaded, cost.tokens, cost.runs)
+        work, turns = partial(question, opened, options), question.module.rpartition(".")[0]
+        job = board().start(key, cost.steps, work, cost.nbytes, turns=turns, long=cost.short, kept=True)
+    found: Answer[T] = awaited(board, key, job, question.noun, PATIENCE_S, draw=draw, kind=question.name)
+    return found
+
+
+def _digest(key: Hashable) -> str:
+    return sha256(repr(key).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def awaited(
     board: Callable[[], JobBoard[Any]],
-    key: str,
+    key: Hashable,
     job: Job[T],
     noun: str,
     patience_s: float,
@@ -77,7 +129,7 @@ def _wait(job: Job[Any], noun: str, patience_s: float) -> None:
 @st.fragment(run_every=POLL_S)
 def _watch(
     board: Callable[[], JobBoard[Any]],
-    key: str,
+    key: Hashable,
     noun: str,
     resume: Resume | None,
     draw: Callable[[T], None] | None,
@@ -102,7 +154,7 @@ def _watch(
         st.button("Cancel", key="stop_job", on_click=job.stop)
 
 
-def _again(board: Callable[[], JobBoard[Any]], key: str, resume: Resume | None) -> None:
+def _again(board: Callable[[], JobBoard[Any]], key: Hashable, resume: Resume | None) -> None:
     if resume is not None:
         resume(key)
     board().forget(key)

@@ -1,5 +1,6 @@
 """Models brought from the Hub: what it costs, a button, and how far it is, whatever page its reader looks at."""
 
+from collections.abc import Hashable
 from pathlib import Path
 
 import streamlit as st
@@ -8,8 +9,7 @@ from bertviz_core.checkpoints.download import HubFiles, download, needed_files
 from bertviz_core.errors import BertvizError, Progress
 from bertviz_core.models import catalog
 from bertviz_core.models.sources import resolve
-from ui.cache.decorator import results
-from ui.cache.jobs import Job, JobBoard
+from ui.cache.jobs import Job, board
 from ui.session import settings
 from ui.widgets.formatting import bytes_text, duration, escape_markdown
 
@@ -18,7 +18,7 @@ POLL_S = 1.0
 
 def offer(name: str) -> None:
     """A button that fetches a model, with its size; the progress where it is being fetched already."""
-    job = jobs().find(name)
+    job = board().find(_key(name))
     if job is None:
         files = needed_files(resolve(name, settings()), settings())
         st.button(
@@ -39,29 +39,34 @@ def offer(name: str) -> None:
         _watch(name)
 
 
+def _key(name: str) -> Hashable:
+    """What a download is found again by; they come one at a time."""
+    return "download", name
+
+
 def _begin(name: str, files: HubFiles) -> None:
     current = settings()
 
     def work(tell: Progress) -> Path:
         return download(files, current, tell)
 
-    jobs().start(name, files.nbytes, work)
+    board().start(_key(name), files.nbytes, work, turns="downloads", long=0, kept=True)
 
 
 @st.fragment(run_every=POLL_S)
 def _watch(name: str) -> None:
-    job = jobs().find(name)
+    job = board().find(_key(name))
     if job is None or job.state == "done":
-        jobs().forget(name)
+        board().forget(_key(name))
         st.rerun()
     if job.state == "failed" and job.error is not None:
         if not isinstance(job.error, BertvizError):
             raise job.error
         st.error(escape_markdown(str(job.error)), icon=":material/block:")
-        st.button("Try again", key="retry_download", on_click=jobs().forget, args=(name,))
+        st.button("Try again", key="retry_download", on_click=board().forget, args=(_key(name),))
         return
     if job.state == "stopped":
-        jobs().forget(name)
+        board().forget(_key(name))
         st.rerun()
     st.progress(min(job.done / max(job.total, 1), 1.0), text=_words(job))
     st.caption("This goes on when you look at another page.")
@@ -73,9 +78,3 @@ def _words(job: Job[Path]) -> str:
         return "Waiting for another download to be finished."
     left = "" if job.seconds_left is None else f", about {duration(job.seconds_left)} left"
     return f"{bytes_text(job.done)} of {bytes_text(job.total)}, {bytes_text(job.rate)} per second{left}"
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def jobs() -> JobBoard[Path]:
-    """The downloads of this server, one at a time."""
-    return JobBoard(0, lambda folder: 0, results())

@@ -9,23 +9,25 @@ from bertviz_core.causes.states import BETWEEN
 from bertviz_core.causes.targets import MEASURES, Measure
 from bertviz_core.errors import TextError
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.classes import class_predictions, output_scoring
-from bertviz_core.predictions.labelled.probe import probe_predictions
+from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.loading import HeadModel
-from bertviz_core.predictions.results import ClassPrediction, TagPrediction
-from bertviz_core.predictions.tags import surest_tag, tag_predictions, token_classes
-from bertviz_core.predictions.words import predicted_words
+from bertviz_core.predictions.results import ClassPrediction
+from bertviz_core.predictions.tags import surest_tag, token_classes
+from bertviz_core.questions.causes.targets import TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labelled_texts import probe_answer
+from bertviz_core.questions.predictions.labels import classes, tagged_tokens
+from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, words_at_position
+from bertviz_core.questions.predictions.masked_lm import POSITION as WORD_AT
 from bertviz_core.text import counted, escape_controls
-from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.tokenization import longest_piece
 from ui.cache import models
-from ui.cache.decorator import cached_by_bytes
-from ui.cache.sources import SourceKey, source_key
+from ui.cache.shared_model import SharedModel
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, text
-from ui.widgets.target.opened import ChosenTarget, probe_digest
+from ui.widgets.target.opened import ChosenTarget
 
 MEASURE, CLASS, AT, WORD = "measure", "target_class", "target_at", "target_word"
 """Names in the address; the word is typed, so that a link carries it only when asked to."""
@@ -55,7 +57,7 @@ def answered_classes(name: str, tasks: Sequence[str], second: str | None) -> tup
     """
     task = "sequence-classification" if "sequence-classification" in tasks else "next-sentence"
     head = models.with_head(name, task)
-    return head, _prediction(source_key(name), task, text(), second, head)
+    return head, classes(SharedModel(name), Options((text(),), second, task)).result
 
 
 def _tag(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
@@ -70,7 +72,7 @@ def answered_tags(name: str, second: str | None) -> tuple[int, ClassPrediction]:
     Raises:
         BertvizError: as models.with_head and tag_predictions.
     """
-    tags = _tags(source_key(name), text(), second, models.with_head(name, "token-classification"))
+    tags = tagged_tokens(SharedModel(name), Options((text(),), second, "token-classification")).result
     surest = surest_tag(tags)
     first = longest_piece(tags.tokens) if surest is None else surest[1]
     place = token_select("Position", tags.tokens, AT, first, "The token whose tag is asked for.")
@@ -81,12 +83,13 @@ def _of_probe(name: str, tasks: Sequence[str], second: str | None, probe: Probe 
     if probe is None:
         raise TextError("There is no probe; train one on the page Predictions, view Train a head.")
     label, measure = _label_and_measure(probed(name, probe), True)
-    return ChosenTarget(f"probe:{label}", measure, text(), None, probe_digest(probe))
+    return ChosenTarget(f"probe:{label}", measure, text(), None, probe.digest)
 
 
 def probed(name: str, probe: Probe) -> ClassPrediction:
     """What the session's probe answers for the text."""
-    return _probed(source_key(name), probe_digest(probe), text(), probe)
+    options = Options((text(),), values={TARGET.key: f"probe:{probe.digest}"})
+    return probe_answer(SharedModel(name).with_probe(probe), options).result
 
 
 def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | None) -> ChosenTarget:
@@ -94,7 +97,9 @@ def _word(name: str, tasks: Sequence[str], second: str | None, probe: Probe | No
     first, _ = asked_place(tokenizer, tokens)
     place = token_select("Position", tokens, AT, first, "The token in whose place the word is asked for.")
     if int(tokens.input_ids[place]) == tokenizer.tokenizer.mask_token_id:
-        own = _best_word(source_key(name), text(), second, place, models.with_head(name, "masked-lm"))
+        here = Options((text(),), second, values={MASK.key: NO_MASK, WORD_AT.key: str(place)})
+        best = words_at_position(SharedModel(name), here).result.top_ids[place, 0]
+        own = str(tokenizer.spelled([int(best)])[0])
     else:
         own = tokens.tokens[place]
     typed = st.text_input(
@@ -178,26 +183,3 @@ def _label_and_measure(prediction: ClassPrediction, has_probability: bool, noun:
     words = "Its logit; its probability; or its logit minus the greatest of the others."
     measure = choice("Measured by", measures, MEASURE, width="content", help=words)
     return str(label or best), measure
-
-
-@cached_by_bytes("Asking the head")
-def _prediction(key: SourceKey, task: str, text: str, second: str | None, _head: HeadModel) -> ClassPrediction:
-    return class_predictions(_head, [models.tokens(key.name, text, second)])[0]
-
-
-@cached_by_bytes("Asking the head")
-def _tags(key: SourceKey, text: str, second: str | None, _head: HeadModel) -> TagPrediction:
-    return tag_predictions(_head, [models.tokens(key.name, text, second)])[0]
-
-
-@cached_by_bytes("Asking the probe")
-def _probed(key: SourceKey, digest: str, text: str, _probe: Probe) -> ClassPrediction:
-    return probe_predictions(_probe, models.loaded(key.name), models.tokenizer(key.name), (text,))[0]
-
-
-@cached_by_bytes("Asking the head")
-def _best_word(key: SourceKey, text: str, second: str | None, position: int, _head: HeadModel) -> str:
-    tokens: Tokens = models.tokens(key.name, text, second)
-    tokenizer = models.tokenizer(key.name)
-    best = int(predicted_words(_head, tokenizer, tokens, (), 1).top_ids[position, 0])
-    return str(tokenizer.spelled([best])[0])

@@ -1,26 +1,25 @@
-"""A target as it is chosen, and what is opened by it: the number itself, the classes of its head or probe."""
+"""A target as it is chosen, and what is asked of a model by it."""
 
-from collections.abc import Callable, Sequence
-from hashlib import sha256
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-from bertviz_core.causes.requests import TargetKind, open_target, target_request
+from bertviz_core.causes.requests import TargetKind, target_request
 from bertviz_core.causes.states import BETWEEN
-from bertviz_core.causes.targets import Measure, Target, probe_target
-from bertviz_core.causes.words.classes import ClassOutputs, head_classes, probe_classes, tag_classes
-from bertviz_core.errors import TextError
+from bertviz_core.causes.targets import Measure
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.classes import class_predictions, output_scoring
-from bertviz_core.predictions.labelled.probe import probe_predictions
+from bertviz_core.predictions.classes import output_scoring
 from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.labels import output_names
-from bertviz_core.predictions.results import ClassPrediction
-from bertviz_core.predictions.tags import tag_predictions, token_classes
+from bertviz_core.questions.causes.targets import MEASURE, TARGET
+from bertviz_core.questions.parameters import Options
 from bertviz_core.text import escape_controls, quoted
 from ui.cache import models
-from ui.cache.sources import source, source_key
-from ui.session import TRAINED_PROBE, settings, stored
+from ui.cache.shared_model import SharedModel
+from ui.cache.sources import source_key
+from ui.session import TRAINED_PROBE, stored
 
+NO_VALUES: Mapping[str, str] = MappingProxyType({})
 MOST_SAID = 60
 """Characters of a text or a name that the line above a picture repeats."""
 
@@ -67,48 +66,23 @@ def target_words(chosen: ChosenTarget) -> str:
     return f"{chosen.measure} of {name}{where.get(chosen.kind, '')}"
 
 
-def opened_classes(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> ClassOutputs:
-    """All classes of the head or the probe of a target; a job, which knows no session, gives the session's probe.
+def asked_model(name: str) -> SharedModel:
+    """The model of a name, for questions about a target: with the session's probe, where it is of this model."""
+    return SharedModel(name).with_probe(session_probe(name))
 
-    Raises:
-        BertvizError: as head_classes and probe_classes.
+
+def target_options(chosen: ChosenTarget, values: Mapping[str, str] = NO_VALUES, pair: str | None = None) -> Options:
+    """What is asked of a target.
+
+    Args:
+        chosen: the target.
+        values: of further parameters.
+        pair: a second text that is no part of the target; None for its own.
     """
-    if chosen.kind == "probe":
-        same = _same_probe(chosen, probe or session_probe(name))
-        return probe_classes(same, models.loaded(name), models.tokenizer(name), chosen.text)
-    request = target_request(chosen.name, chosen.pair is not None)
-    head, tokens = models.with_head(name, request.task or ""), models.tokens(name, chosen.text, chosen.pair)
-    return tag_classes(head, tokens, request.places[0]) if chosen.kind == "tag" else head_classes(head, tokens)
-
-
-def opened_target(name: str, chosen: ChosenTarget, probe: Probe | None = None) -> Target:
-    """The target, on the model that sessions share; a job, which knows no session, gives the session's probe.
-
-    Raises:
-        BertvizError: as bertviz_core.causes.requests.open_target.
-    """
-    base, tokenizer = models.loaded(name), models.tokenizer(name)
-    if chosen.kind == "probe":
-        same = _same_probe(chosen, probe or session_probe(name))
-        label = chosen.name.partition(":")[2]
-        return probe_target(same, base, tokenizer, chosen.text, label, chosen.measure)
-    task = target_request(chosen.name, chosen.pair is not None).task
-    head = None if task is None else models.with_head(name, task)
-    return open_target(
-        source(name), settings(), chosen.text, chosen.pair, chosen.name, chosen.measure, base=base, head=head
-    )
-
-
-def class_answers(name: str, chosen: ChosenTarget) -> Callable[[], ClassPrediction]:
-    """Asks the head or the probe of a target for all its classes; each call is a run of the model as it is then."""
-    probe = session_probe(name)
-    if probe is not None and chosen.kind == "probe":
-        return lambda: probe_predictions(probe, models.loaded(name), models.tokenizer(name), (chosen.text,))[0]
-    request = target_request(chosen.name, chosen.pair is not None)
-    head, tokens = models.with_head(name, request.task or ""), models.tokens(name, chosen.text, chosen.pair)
-    if chosen.kind == "tag":
-        return lambda: token_classes(tag_predictions(head, [tokens])[0], request.places[0])
-    return lambda: class_predictions(head, [tokens])[0]
+    label = chosen.name.partition(":")[2]
+    name = f"probe:{chosen.probe}@{label}" if chosen.kind == "probe" else chosen.name
+    target = {TARGET.key: name, MEASURE.key: chosen.measure}
+    return Options((chosen.text,), pair or chosen.pair, values={**target, **values})
 
 
 def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
@@ -122,38 +96,9 @@ def list_classes(name: str, chosen: ChosenTarget) -> tuple[str, ...]:
     return output_names(head, int(head.model.config.num_labels))[0] if output_scoring(head) == "softmax" else ()
 
 
-def list_answers(name: str, chosen: ChosenTarget, texts: Sequence[str]) -> Callable[[], list[str]]:
-    """Asks the head or the probe of a target for the class of each text; each call runs the model as it is then."""
-    probe, base, tokenizer = session_probe(name), models.loaded(name), models.tokenizer(name)
-    if probe is not None and chosen.kind == "probe":
-        return lambda: [_best(each) for each in probe_predictions(probe, base, tokenizer, texts)]
-    head, tokens = (
-        models.with_head(name, "sequence-classification"),
-        [models.tokens(name, each, None) for each in texts],
-    )
-    return lambda: [_best(each) for each in class_predictions(head, tokens)]
-
-
-def _best(prediction: ClassPrediction) -> str:
-    return prediction.labels[prediction.best]
-
-
 def session_probe(name: str) -> Probe | None:
     """The probe of this session, where it was fitted on this model as it is now."""
     probe = stored(TRAINED_PROBE)
     if not isinstance(probe, Probe):
         return None
     return probe if (probe.model, probe.revision) == (name, source_key(name).revision) else None
-
-
-def _same_probe(chosen: ChosenTarget, probe: Probe | None) -> Probe:
-    """The probe that was chosen, where the session still has it."""
-    if probe is None or probe_digest(probe) != chosen.probe:
-        raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
-    return probe
-
-
-def probe_digest(probe: Probe) -> str:
-    """What tells one probe from another, as hexadecimal digits."""
-    facts = (probe.classes, probe.pooling, probe.layer, probe.texts)
-    return sha256(probe.weight.tobytes() + probe.bias.tobytes() + repr(facts).encode()).hexdigest()

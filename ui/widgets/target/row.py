@@ -22,7 +22,7 @@ from ui.session import QUESTION, SECOND_TEXT, store, stored
 from ui.widgets.controls import choice, needs_pair, pair, text
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.target.kinds import CHOOSERS, answered_classes, answered_tags, probed
-from ui.widgets.target.opened import ChosenTarget, probe_digest, session_probe, target_words
+from ui.widgets.target.opened import ChosenTarget, session_probe, target_words
 
 TARGET = "target"
 """Name in the address."""
@@ -139,7 +139,7 @@ def class_row(name: str, row: TargetRow) -> tuple[ChosenTarget, ClassPrediction,
     if probe is not None and owner == CLASSES_OF["probe"]:
         answer = probed(name, probe)
         best = answer.labels[answer.best]
-        return ChosenTarget(f"probe:{best}", "logit", text(), None, probe_digest(probe)), answer, True
+        return ChosenTarget(f"probe:{best}", "logit", text(), None, probe.digest), answer, True
     if "tag" in kinds:
         with row.row:
             place, answer = answered_tags(name, pair())

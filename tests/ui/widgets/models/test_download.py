@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.checkpoints.test_download import WANTED, repository
 from tests.helpers.hub_server import Hub, running_hub
 from tests.pages.opened import opened, said
-from ui.widgets.models import download
+from ui.cache.jobs import board
 
 WAIT_S = 30
 NAME, HUB_ID = "bert-tiny", "google/bert_uncased_L-2_H-128_A-2"
@@ -32,7 +32,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 def fetched(at: AppTest) -> AppTest:
     """The page when the download that it offers is over."""
     at.button(key="download_model").click().run()
-    job = download.jobs().find(NAME)
+    job = board().find(("download", NAME))
     if job is not None:
         assert job.wait(WAIT_S)
     return at.run()

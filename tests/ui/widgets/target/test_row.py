@@ -47,13 +47,14 @@ def target_page(name: str, alone: bool) -> None:
     import streamlit as st
 
     from bertviz_core.causes.runs import InterventionRuns
+    from bertviz_core.questions.causes.targets import target as target_of
     from ui.widgets.errors import shown_to_user
-    from ui.widgets.target.opened import opened_target
+    from ui.widgets.target.opened import asked_model, target_options
     from ui.widgets.target.row import folded_row, target_row
 
     with shown_to_user():
         chosen = target_row(name, folded_row(), alone)
-        target = opened_target(name, chosen)
+        target = target_of(asked_model(name), target_options(chosen)).result
         st.text(target.title)
         st.text(target.unit)
         st.text(repr(InterventionRuns(target).clean))

@@ -6,8 +6,11 @@ import streamlit as st
 
 from bertviz_core.figures.predictions.answers import answer_map_figure, answers_figure
 from bertviz_core.predictions.results import AnswerPrediction
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labels import LONGEST, answers
+from ui.cache.shared_model import SharedModel
 from ui.session import QUESTION
-from ui.views.predictions.labels import cache, controls, texts
+from ui.views.predictions.labels import controls, texts
 from ui.views.predictions.labels.asking import notices
 from ui.views.predictions.labels.tags import height_of
 from ui.widgets import controls as shared
@@ -28,7 +31,7 @@ def answers_view() -> None:
     if shared.needs_pair(NEEDS, QUESTION) or context is None:
         return
     longest = controls.longest_input()
-    prediction = cache.answers(name, question, context, longest)
+    prediction = answers(SharedModel(name), Options((question,), context, TASK, {LONGEST.key: str(longest)})).result
     words = figure_block(
         answers_figure(prediction),
         f"answers {name}",

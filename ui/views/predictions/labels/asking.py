@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.views.predictions.labels import cache
+from ui.cache import models
 from ui.widgets.formatting import escape_markdown
 
 
@@ -18,5 +18,5 @@ def notices(place: DeltaGenerator, told: Sequence[str], name: str, task: str) ->
         task: of its head.
     """
     for notice in dict.fromkeys(told):
-        if notice not in cache.head_notices(name, task):
+        if notice not in models.with_head(name, task).notices:
             place.warning(escape_markdown(notice), icon=":material/info:")

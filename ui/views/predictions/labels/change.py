@@ -1,6 +1,7 @@
 """Change a word and compare: the answers to a text and to its edited version, side by side."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import pandas as pd
@@ -15,12 +16,19 @@ from bertviz_core.figures.predictions.change import (
     words_change_figure,
 )
 from bertviz_core.figures.predictions.classes import class_numbers
+from bertviz_core.predictions.loading import stored_tasks
+from bertviz_core.predictions.tags import entities
 from bertviz_core.predictions.words import shift_position
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labels import LONGEST, answers, classes, tagged_tokens
+from bertviz_core.questions.predictions.masked_lm import GUESS, word_shift
+from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR
 from bertviz_core.trace.subwords.word_edits import word_edits
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
+from ui.cache.sources import source
 from ui.session import QUESTION
-from ui.views.predictions import cache as heads
-from ui.views.predictions.labels import cache, controls, texts
+from ui.views.predictions.labels import controls, texts
 from ui.views.predictions.labels.answers import NEEDS, answer_frame
 from ui.views.predictions.labels.asking import notices
 from ui.views.predictions.labels.classes import FOLLOWS, said
@@ -53,13 +61,23 @@ class Asked(NamedTuple):
     edited: Texts
     """Their edited version."""
 
+    @property
+    def opened(self) -> SharedModel:
+        """The model."""
+        return SharedModel(self.name)
+
+    def versions(self) -> tuple[Options, Options]:
+        """What the head is asked, before and after the edit."""
+        first, second = (Options((text,), pair, self.task) for text, pair in (self.texts, self.edited))
+        return first, second
+
 
 @st.fragment
 @shown_to_user()
 def change_view() -> None:
     """Two fields for an edited version of the text, both answers and what changed."""
     name = shared.model_name()
-    tasks = [task for task in heads.tasks(name) if task in CHANGES]
+    tasks = [task for task in stored_tasks(source(name)) if task in CHANGES]
     task = shared.choice("Head", tasks, "head_of", width="content") if len(tasks) > 1 else tasks[0]
     if task in PAIRED and shared.needs_pair(*PAIRED[task]):
         return
@@ -106,7 +124,7 @@ def _near(text: str, behind: bool, before: bool) -> str:
 
 
 def _classes(asked: Asked) -> None:
-    before, after = (cache.classes(asked.name, asked.task, *each) for each in (asked.texts, asked.edited))
+    before, after = (classes(asked.opened, each).result for each in asked.versions())
     numbers = [class_numbers(each) for each in (before, after)]
     frame = pd.DataFrame({"class": list(before.labels), **dict(zip(SIDES, numbers, strict=True))})
     codes = [texts.classes_code(asked.name, asked.task, each.tokens, each.scoring) for each in (before, after)]
@@ -124,8 +142,8 @@ def _classes(asked: Asked) -> None:
 def _tags(asked: Asked) -> None:
     strategy_place: DeltaGenerator = st.container()
     strategy = controls.strategy_choice()
-    before, after = (cache.tags(asked.name, *each) for each in (asked.texts, asked.edited))
-    listed = [cache.tag_entities(asked.name, *each, strategy) for each in (asked.texts, asked.edited)]
+    before, after = (tagged_tokens(asked.opened, each).result for each in asked.versions())
+    listed = [entities(each, asked.opened.tokenizer, strategy) for each in (before, after)]
     frames = [entity_frame(each, entities) for each, entities in zip((before, after), listed, strict=True)]
     codes = [texts.tags_code(asked.name, each.tokens, strategy) for each in (before, after)]
     with strategy_place:
@@ -146,9 +164,8 @@ def _tags(asked: Asked) -> None:
 def _answers(asked: Asked) -> None:
     above = st.container()
     longest = controls.longest_input()
-    before, after = (
-        cache.answers(asked.name, question, context or "", longest) for question, context in (asked.texts, asked.edited)
-    )
+    most = {LONGEST.key: str(longest)}
+    before, after = (answers(asked.opened, replace(each, values=most)).result for each in asked.versions())
     codes = [texts.answers_code(asked.name, each.question, each.context, longest) for each in (before, after)]
     with above:
         words = figure_block(
@@ -176,7 +193,10 @@ def _words(asked: Asked) -> None:
     above = st.container()
     position = controls.guess_select(before, first)
     with above:
-        shift = cache.shift(asked.name, asked.texts, asked.edited, position)
+        (text, pair), (edited, edited_pair) = asked.texts, asked.edited
+        values = {EDITED.key: edited, GUESS.key: str(position)}
+        values |= {} if edited_pair is None else {EDITED_PAIR.key: edited_pair}
+        shift = word_shift(asked.opened, Options((text,), pair, values=values)).result
         token = before.tokens[position]
         words = figure_block(
             words_change_figure(shift, token, asked.name),

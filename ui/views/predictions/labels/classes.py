@@ -5,7 +5,10 @@ import streamlit as st
 
 from bertviz_core.figures.predictions.classes import classes_figure, next_sentence_figure
 from bertviz_core.predictions.results import ClassPrediction
-from ui.views.predictions.labels import cache, controls, texts
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labels import classes
+from ui.cache.shared_model import SharedModel
+from ui.views.predictions.labels import controls, texts
 from ui.views.predictions.labels.asking import notices
 from ui.widgets import controls as shared
 from ui.widgets.errors import shown_to_user
@@ -21,7 +24,7 @@ FOLLOWS = ("I love my pet python.", "It sleeps in a warm corner of the kitchen."
 def classes_view() -> None:
     """The classes of the text, as bars."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
-    prediction = cache.classes(name, SEQUENCE, text, pair)
+    prediction = classes(SharedModel(name), Options((text,), pair, SEQUENCE)).result
     order = controls.order_choice() if len(prediction.labels) > 1 else "by size"
     words = figure_block(
         classes_figure(prediction, order),
@@ -44,7 +47,7 @@ def next_view() -> None:
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
     if shared.needs_pair("Whether a text follows another is asked of two texts", FOLLOWS):
         return
-    prediction = cache.classes(name, NEXT, text, pair)
+    prediction = classes(SharedModel(name), Options((text,), pair, NEXT)).result
     words = figure_block(
         next_sentence_figure(prediction),
         f"next sentence {name}",

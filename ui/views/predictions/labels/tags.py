@@ -7,7 +7,11 @@ import streamlit as st
 
 from bertviz_core.figures.predictions.tags import SEQUENCES, tags_figure
 from bertviz_core.predictions.results import Entity, TagPrediction
-from ui.views.predictions.labels import cache, controls, texts
+from bertviz_core.predictions.tags import entities
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labels import tagged_tokens
+from ui.cache.shared_model import SharedModel
+from ui.views.predictions.labels import controls, texts
 from ui.views.predictions.labels.asking import notices
 from ui.widgets import controls as shared
 from ui.widgets.errors import shown_to_user
@@ -23,9 +27,10 @@ SCORES = {"score": "%.4f"}
 def tags_view() -> None:
     """The text, its entities coloured."""
     name, text, pair = shared.model_name(), shared.text(), shared.pair()
-    prediction = cache.tags(name, text, pair)
+    opened = SharedModel(name)
+    prediction = tagged_tokens(opened, Options((text,), pair, TASK)).result
     strategy = controls.strategy_choice()
-    found_here = cache.tag_entities(name, text, pair, strategy)
+    found_here = entities(prediction, opened.tokenizer, strategy)
     spec = tags_figure(prediction, found_here, strategy)
     words = figure_block(
         spec,

@@ -10,11 +10,15 @@ from bertviz_core.figures.predictions.probes import confusion_figure
 from bertviz_core.predictions.labelled.results import GoldScores, TextPredictions
 from bertviz_core.predictions.labelled.scores import gold_scores
 from bertviz_core.predictions.labelled.table import mask_text
+from bertviz_core.questions.causes.targets import TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labelled_texts import text_answers, with_pairs
 from bertviz_core.text import counted
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.predictions.heads import whole_heads
-from ui.views.predictions.many import cache, controls, texts
+from ui.views.predictions.many import controls, texts
 from ui.views.predictions.many.onward import opened_text
 from ui.views.predictions.probes.train import chosen_probe
 from ui.widgets import controls as shared
@@ -22,6 +26,7 @@ from ui.widgets.figure_block import explained, figure_block, numbers_table
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.lists.downloads import table_files
 from ui.widgets.lists.files import wait_for_file
+from ui.widgets.lists.progress import answer
 
 KEY = "predictions_several"
 MOST_LABELS = 20
@@ -45,7 +50,8 @@ def several_view() -> None:
         st.stop()
     if asked == controls.PROBE:
         chosen = chosen_probe(name, row)
-        predictions = cache.answers_of_probe(name, chosen.probe, given.texts)
+        opened = SharedModel(name).with_probe(chosen.probe)
+        options = Options(given.texts, values={TARGET.key: f"probe:{chosen.probe.digest}"})
         code = texts.probe_code(name, given.texts)
         fitted_on = set(chosen.labelled.texts) if chosen.labelled is not None else set()
         known = sum(text in fitted_on for text in given.texts)
@@ -53,8 +59,9 @@ def several_view() -> None:
     else:
         pair = shared.pair()
         pairs = given.pairs if given.pairs is not None or pair is None else (pair,) * len(given.texts)
-        predictions, notices = cache.answers_of_head(name, asked, given.texts, pairs), ()
+        opened, options, notices = SharedModel(name), with_pairs(given.texts, pairs, asked), ()
         code = texts.head_code(name, asked, given.texts, pairs)
+    predictions = answer(text_answers, opened, options).result
     scores = gold_scores(predictions, given.gold) if given.gold is not None else None
     frame = _frame(predictions, scores)
     shown = list(range(len(predictions.texts)))

@@ -17,6 +17,7 @@ from bertviz_core.predictions.labelled.reading import (
     typed_labels,
 )
 from bertviz_core.predictions.labelled.results import LabelledTexts
+from bertviz_core.questions.predictions.labelled_texts import MOST_SEEDS, SEED
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import Pooling, SentenceTable
 from bertviz_core.text import escape_controls
@@ -24,9 +25,8 @@ from ui.session import settings
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.files import ListFile, within_upload
 
-SOURCE, TYPED, SEED, POOLING, LABEL = "labelled", "labelled_texts", "seed", "probe_pooling", "label_column"
+SOURCE, TYPED, POOLING, LABEL = "labelled", "labelled_texts", "probe_pooling", "label_column"
 SOURCES = ("example set", "typed", "file")
-MOST_SEED = 9_999
 WIDTH, BOX = 170, 480
 FILE, PROBE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
 FIRST = (
@@ -149,7 +149,7 @@ def pooling_select(offered: Sequence[Pooling], first_token: str | None) -> Pooli
 def _seed_input() -> int:
     """Seed of the held-out parts and of the shuffled labels."""
     words = "Another seed cuts the texts into other parts and shuffles the labels of the control task in another way."
-    return int(st.number_input("Seed", 0, MOST_SEED, 0, step=1, key=SEED, help=words, width=110, **BOUND))
+    return int(st.number_input("Seed", 0, MOST_SEEDS - 1, 0, step=1, key=SEED.key, help=words, width=110, **BOUND))
 
 
 def files_popover() -> Any:

@@ -9,17 +9,24 @@ from streamlit.delta_generator import DeltaGenerator
 from bertviz_core.figures.predictions.classes import classes_figure
 from bertviz_core.figures.predictions.probes import probe_figure
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.predictions.labelled.probe import check_model, probe_bytes
+from bertviz_core.predictions.labelled.probe import check_model, probe_bytes, read_probe
 from bertviz_core.predictions.labelled.results import LabelledTexts, Probe, ProbeScores
 from bertviz_core.predictions.labelled.scores import accuracy_table
+from bertviz_core.questions.causes.targets import TARGET
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.labelled_texts import fitted_probes, labelled_options, probe_answer
+from bertviz_core.sentences.batches import edge_tokens
 from bertviz_core.sentences.pooling import offered_poolings
 from ui.cache import models
+from ui.cache.decorator import cached_by_bytes
+from ui.cache.shared_model import SharedModel
 from ui.session import TRAINED_PROBE, store
-from ui.views.predictions.probes import cache, controls, texts
+from ui.views.predictions.probes import controls, texts
 from ui.widgets import controls as shared
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown, run_words
-from ui.widgets.lists.files import wait_for_file
+from ui.widgets.lists.files import content, wait_for_file
+from ui.widgets.lists.progress import answer
 from ui.widgets.view_and_layer import state_select
 
 
@@ -42,7 +49,8 @@ def train_view() -> None:
     store(TRAINED_PROBE, chosen.probe)
     if chosen.scores is not None and chosen.labelled is not None:
         _accuracy(name, chosen.labelled, chosen.scores, chosen.probe)
-    prediction = cache.prediction(name, chosen.probe, text)
+    options = Options((text,), values={TARGET.key: f"probe:{chosen.probe.digest}"})
+    prediction = probe_answer(SharedModel(name).with_probe(chosen.probe), options).result
     if chosen.labelled is None or chosen.scores is None:
         code = texts.opened_code(name, text)
     else:
@@ -73,7 +81,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
     with row:
         labelled, seed = controls.labelled_texts()
         model = models.loaded(name)
-        first = cache.edges(name).first
+        first = edge_tokens(models.tokenizer(name)).first
         offered = offered_poolings(first, model.has_pooler, "mean")
         offered = (*(each for each in offered if each == "mean"), *(each for each in offered if each != "mean"))
         pooling = controls.pooling_select(offered, first)
@@ -89,7 +97,7 @@ def chosen_probe(name: str, row: DeltaGenerator) -> ChosenProbe:
     if labelled is None:
         wait_for_file("Labelled texts")
         st.stop()
-    fit = cache.fitted(name, labelled, pooling, seed)
+    fit = answer(fitted_probes, SharedModel(name), labelled_options(labelled, pooling, seed)).result
     probe = fit.probes[fit.scores.layers.index(layer)]
     with place:
         _save(probe)
@@ -105,7 +113,17 @@ def _opened() -> Probe | None:
         st.caption("Take the file away to go back to the probe that is fitted here.")
     else:
         st.button("Back to the probe fitted here", key="forget_probe", on_click=controls.PROBE.forget)
-    return cache.opened(*handed)
+    return opened_probe(*handed)
+
+
+@cached_by_bytes()
+def opened_probe(name: str, digest: str) -> Probe:
+    """The probe of a file that was handed over.
+
+    Raises:
+        CheckpointError: it is no such file.
+    """
+    return read_probe(name, content(digest))
 
 
 def _save(probe: Probe) -> None:

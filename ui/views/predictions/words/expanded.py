@@ -8,8 +8,11 @@ from bertviz_core.figures.predictions.terms import ledger_tokens, score_figure, 
 from bertviz_core.predictions.results import TermLedger, TermWeights
 from bertviz_core.predictions.run import word_count
 from bertviz_core.predictions.terms import term_ledger
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.masked_lm import TASK, term_weights
 from ui.cache import models
-from ui.views.predictions import cache, controls, texts
+from ui.cache.shared_model import SharedModel
+from ui.views.predictions import controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
@@ -25,16 +28,17 @@ MANY = 0.05
 def expanded_view() -> None:
     """The expanded terms of the text; for a pair, the score of the two and what each word gives to it."""
     name, text, pair = widgets_controls.model_name(), widgets_controls.text(), widgets_controls.pair()
-    run_model.agreed_cost(cache.head(name, "masked-lm").base, models.tokens(name, text, pair))
+    opened = SharedModel(name)
+    run_model.agreed_cost(opened.head(TASK).base, opened.tokens(text, pair))
     row = st.container(horizontal=True, vertical_alignment="bottom")
-    first = cache.terms(name, text)
+    first = term_weights(opened, Options((text,))).result
     if pair is None:
         _terms(name, first, row)
         st.caption("A second text in the sidebar gives the score of the two, and what each word gives to it.")
         return
     with row:
         shown = controls.terms_choice()
-    second = cache.terms(name, pair)
+    second = term_weights(opened, Options((pair,))).result
     if shown == controls.TERMS_OF[0]:
         _score(name, first, second, row)
     else:
@@ -57,7 +61,7 @@ def _terms(name: str, weights: TermWeights, row: DeltaGenerator) -> None:
         texts=weights.tokens,
         explanation=(texts.TERMS, texts.terms_code(name, weights.tokens, count)),
     )
-    if len(weights.ids) > MANY * word_count(cache.head(name, "masked-lm")):
+    if len(weights.ids) > MANY * word_count(models.with_head(name, TASK)):
         place.caption(texts.NOT_SPLADE)
 
 

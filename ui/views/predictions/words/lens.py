@@ -9,10 +9,14 @@ import streamlit as st
 from bertviz_core.figures.predictions.lens import TOLD, lens_figure
 from bertviz_core.hidden_states.results import state_name
 from bertviz_core.predictions.results import WordLens
+from bertviz_core.questions.predictions.masked_lm import TASK
+from bertviz_core.questions.predictions.masked_lm import lens as lens_of
 from bertviz_core.text import decimals, escape_controls, isolated
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
-from ui.views.predictions import cache, controls, texts
+from ui.views.predictions import controls, texts
+from ui.views.predictions.controls import masked_options
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
@@ -30,10 +34,11 @@ def lens_view() -> None:
     """The map of layers and positions, and the words of one of its cells."""
     name = widgets_controls.model_name()
     tokens = controls.read_text(name)
-    run_model.agreed_cost(cache.head(name, "masked-lm").base, tokens)
+    opened = SharedModel(name)
+    run_model.agreed_cost(opened.head(TASK).base, tokens)
     mask_id = models.tokenizer(name).tokenizer.mask_token_id
     masked = controls.masked_positions(tokens, mask_id)
-    lens = cache.lens(name, tokens.text, tokens.pair, masked)
+    lens = lens_of(opened, masked_options(tokens, masked)).result
     states, seq = lens.rank.shape
     words = figure_block(
         lens_figure(lens, lens_words(name, lens), controls.lens_measure()),

@@ -11,10 +11,12 @@ from bertviz_core.figures.base.spec import FigureSpec
 from bertviz_core.figures.predictions.words import masked_text_figure, words_figure
 from bertviz_core.predictions.results import ComparedWord, WordPrediction
 from bertviz_core.predictions.run import word_count
+from bertviz_core.questions.predictions.masked_lm import TASK, masked_words, own_word, words_at_position
 from bertviz_core.text import decimals, escape_controls, isolated
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
-from ui.views.predictions import cache, controls, texts
+from ui.cache.shared_model import SharedModel
+from ui.views.predictions import controls, texts
 from ui.widgets import controls as widgets_controls
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
@@ -28,7 +30,8 @@ def masked_view() -> None:
     """The text, a click on each of whose tokens masks it, and the best words at one of its positions."""
     name = widgets_controls.model_name()
     tokens = controls.read_text(name)
-    run_model.agreed_cost(cache.head(name, "masked-lm").base, tokens)
+    opened = SharedModel(name)
+    run_model.agreed_cost(opened.head(TASK).base, tokens)
     mask_id = models.tokenizer(name).tokenizer.mask_token_id
     masked = controls.masked_positions(tokens, mask_id)
     above = st.container()
@@ -38,9 +41,10 @@ def masked_view() -> None:
         word = controls.word_input()
     below, files = st.container(), st.container()
     with below:
-        _words(name, cache.words(name, tokens.text, tokens.pair, masked, position), position, word, masked)
+        here = controls.masked_options(tokens, masked, position)
+        _words(opened, words_at_position(opened, here).result, position, word, masked)
     # The text stands above, and is made last: a click in it is answered before the head is asked at all its positions.
-    prediction = cache.words(name, tokens.text, tokens.pair, masked)
+    prediction = masked_words(opened, controls.masked_options(tokens, masked)).result
     text = masked_text_figure(prediction, text_pieces(tokens), position)
     with above:
         _text(text)
@@ -49,10 +53,10 @@ def masked_view() -> None:
         download_row(text, text.chart, f"masked text {name}", text.caption, _text_table(prediction), tokens)
 
 
-def _words(name: str, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]) -> None:
+def _words(opened: SharedModel, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]) -> None:
     """The best words at a position, and what is known of the original one and of the reader's own."""
-    tokens = prediction.tokens
-    compared = _own_word(name, prediction, position, word, masked)
+    name, tokens = opened.name, prediction.tokens
+    compared = _own_word(opened, prediction, position, word, masked)
     best = models.spelled(name, prediction.top_ids[position].tolist())
     words = figure_block(
         words_figure(prediction, best, position, compared),
@@ -61,7 +65,7 @@ def _words(name: str, prediction: WordPrediction, position: int, word: str, mask
         texts=tokens,
         explanation=(texts.WORDS, texts.words_code(name, tokens, masked, position)),
     )
-    words.markdown(_original(prediction, position, word_count(cache.head(name, "masked-lm"))))
+    words.markdown(_original(prediction, position, word_count(opened.head(TASK))))
     if compared is not None:
         words.caption(escape_markdown(compared.note))
 
@@ -73,13 +77,13 @@ def _text(spec: FigureSpec) -> None:
 
 
 def _own_word(
-    name: str, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]
+    opened: SharedModel, prediction: WordPrediction, position: int, word: str, masked: tuple[int, ...]
 ) -> ComparedWord | None:
     """The word of the reader's own at this position; None for none, or for one that cannot stand there."""
     if not word:
         return None
     try:
-        return cache.own_word(name, prediction.tokens.text, prediction.tokens.pair, position, word, masked)
+        return own_word(opened, controls.masked_options(prediction.tokens, masked, position, word)).result
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/block:")
         return None

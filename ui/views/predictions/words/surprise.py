@@ -1,27 +1,26 @@
 """Surprise: how little a text's every token is expected from all the others."""
 
-from time import perf_counter
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from bertviz_core.figures.predictions.surprise import surprise_figure
 from bertviz_core.predictions.results import PseudoLikelihood
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.predictions.masked_lm import MASK, NO_MASK, masked_words, surprise
 from bertviz_core.text import escape_controls, isolated, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from ui.cache import models
-from ui.views.predictions import cache, controls, texts
+from ui.cache.shared_model import SharedModel
+from ui.views.predictions import controls, texts
 from ui.widgets import controls as widgets_controls
-from ui.widgets import run_model
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
+from ui.widgets.lists.progress import answer
 
 QUOTED = 60
 """Characters of a text that stand on a button."""
-QUIET_S = 0.4
-"""Work shorter than this writes nothing, so that nothing flickers."""
 
 
 def surprise_view() -> None:
@@ -30,16 +29,7 @@ def surprise_view() -> None:
     tokens = controls.read_text(name)
     if _has_mask(name, tokens):
         return
-    masked = int((~tokens.special).sum())
-    run_model.agreed_cost(cache.head(name, "masked-lm").base, tokens, runs=masked)
-    place, started = st.empty(), perf_counter()
-
-    def tell(done: int, total: int) -> None:
-        if perf_counter() - started > QUIET_S:
-            place.progress(done / total, text=f"{done:,} of {total:,} tokens masked")
-
-    result = cache.surprise(name, tokens.text, tokens.pair, tell)
-    place.empty()
+    result = answer(surprise, SharedModel(name), Options((tokens.text,), tokens.pair)).result
     words = figure_block(
         surprise_figure(result, text_pieces(tokens)),
         f"surprise {name}",
@@ -62,11 +52,24 @@ def _has_mask(name: str, tokens: Tokens) -> bool:
         "word, or take the likeliest; **Masked words** lists more.",
         icon=":material/info:",
     )
-    filled = cache.filled(name, tokens.text, tokens.pair)
+    filled = _filled(name, tokens)
     if mask not in "".join(filled):
         said = " / ".join(f"“{escape_markdown(shortened(each, QUOTED))}”" for each in filled if each)
         st.button(f"Take {said}", key="fill_masks", on_click=widgets_controls.put_texts, args=filled)
     return True
+
+
+def _filled(name: str, tokens: Tokens) -> tuple[str, str]:
+    """The text and the second one ("" for none) with the likeliest word in the place of every mask."""
+    options = Options((tokens.text,), tokens.pair, values={MASK.key: NO_MASK})
+    tokenizer, result = models.tokenizer(name).tokenizer, masked_words(SharedModel(name), options).result
+    mask, texts = str(tokenizer.mask_token), [tokens.text, tokens.pair or ""]
+    for place in np.flatnonzero(result.typed).tolist():
+        word = tokenizer.decode([int(result.top_ids[place, 0])]).strip()
+        which = result.tokens.sequence[place] or 0
+        which = which if mask in texts[which] else 1 - which
+        texts[which] = texts[which].replace(mask, word, 1)
+    return texts[0], texts[1]
 
 
 def surprise_table(result: PseudoLikelihood) -> pd.DataFrame:

@@ -1,0 +1,209 @@
+"""The models of this instance as questions see them: in memory once, and their answers kept for all sessions."""
+
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+import streamlit as st
+
+from bertviz_core.errors import TextError
+from bertviz_core.models.loading import LoadedModel
+from bertviz_core.models.sources import ModelSource
+from bertviz_core.predictions.labelled.results import Probe
+from bertviz_core.predictions.loading import HeadModel, stored_task
+from bertviz_core.questions.byte_cache import held_nbytes
+from bertviz_core.questions.opened import Opened
+from bertviz_core.questions.question import Answer
+from bertviz_core.settings import Settings
+from bertviz_core.trace.results import Tokens, Trace
+from bertviz_core.trace.tokenization import TextTokenizer
+from ui.cache import models
+from ui.cache.decorator import results
+from ui.cache.sources import source, source_key
+from ui.session import settings
+
+T = TypeVar("T")
+SPINNERS = {
+    "parameters": "Counting parameters",
+    "model_facts": "Running the modules without weights",
+    "modules": "Building the modules",
+    "module_shapes": "Tracing shapes",
+    "operation_formula": "Reading the formula off the modules",
+    "operation_counts": "Counting operations",
+    "memory": "Estimating memory",
+    "load_report": "Reading the header",
+    "task_head": "Building the class",
+    "tensor_values": "Reading the tensor",
+    "tensor_change": "Reading the tensor",
+    "products": "Running the layer both ways",
+    "layer_parts": "Running the layer",
+    "classes_without": "Asking without the head",
+    "column_colours": "Reading the column",
+    "corpus_hits": "Searching",
+    "query": "Embedding the query",
+    "refusal": "Comparing the weights",
+    "classes": "Asking the head",
+    "tagged_tokens": "Asking the head",
+    "answers": "Asking the head",
+    "word_shift": "Asking the head",
+    "own_word": "Asking the head",
+    "term_weights": "Asking the head",
+    "reading": "Running the model",
+    "lens": "Asking the head after every layer",
+    "probe_answer": "Asking the probe",
+    "poolings": "Comparing the poolings",
+    "sentence_points": "Placing the sentences",
+    "sentence_blocks": "Putting similar sentences together",
+}
+"""Name of a question, or of a part of one -> what a reader sees while it is computed; others show nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Stands in a kept answer for a run, which is kept with the other runs and within their bytes."""
+
+    tokens: Tokens
+
+
+class SharedModel(Opened):
+    """A model of this instance, `Opened` for all readers: held in memory once, its answers kept with all others."""
+
+    def __init__(self, name: str, *runs: Trace) -> None:
+        """The model of a name; whether there is one is known when `source` is asked for.
+
+        Args:
+            name: of the model.
+            *runs: runs that the caller has, which are not made again even where there is no room to keep them.
+        """
+        self._name, self._runs = name, runs
+        self._probe: Probe | None = None
+
+    def with_probe(self, probe: Probe | None) -> "SharedModel":
+        """The same model, asked with a session's probe: a job, which knows no session, has it from here."""
+        other = SharedModel(self.name, *self._runs)
+        other._probe = probe
+        return other
+
+    @property
+    def name(self) -> str:
+        """The name under which it was opened."""
+        return self._name
+
+    @property
+    def settings(self) -> Settings:
+        """What may be opened here."""
+        return settings()
+
+    @property
+    def source(self) -> ModelSource:
+        """Where it is.
+
+        Raises:
+            BertvizError: there is none of this name, or it may not be opened.
+        """
+        return source(self.name)
+
+    @property
+    def loaded(self) -> LoadedModel:
+        """The model with its weights."""
+        return models.loaded(self.name)
+
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        """Its tokenizer."""
+        return models.tokenizer(self.name)
+
+    def head(self, task: str | None) -> HeadModel:
+        """The model with the head of a task, or with the one that it was saved with."""
+        return models.with_head(self.name, task or stored_task(self.source))
+
+    def probe(self, argument: str) -> tuple[Probe, str]:
+        """The session's probe, by its digest, and the class that is named behind it.
+
+        Raises:
+            TextError: the session has another by now, or none.
+        """
+        digest, _, label = argument.partition("@")
+        if self._probe is None or self._probe.digest != digest:
+            raise TextError("The probe has changed; open the page Predictions, Train a head, and come back.")
+        return self._probe, label
+
+    def tokens(self, text: str, pair: str | None) -> Tokens:
+        """The tokens of a text, or of a pair."""
+        return models.tokens(self.name, text, pair)
+
+    def trace(self, tokens: Tokens) -> Trace:
+        """One run of the model, in its turn; the caller's own where it has one of these tokens."""
+        for run in self._runs:
+            if run.model == self.source.name and _same_text(run.tokens, tokens):
+                return run
+        return models.traces().trace(self.loaded, tokens, most_waiting=settings().max_queued_runs)
+
+    def other(self, name: str) -> "SharedModel":
+        """Another model of this instance."""
+        return self if name == self.name else SharedModel(name, *self._runs)
+
+    def made(self, key: Hashable, make: Callable[[], T]) -> T:
+        """A value of this model by what it is made from.
+
+        Runs in an answer are not kept with it: they have a budget of their own, and each would be counted in many.
+        """
+        new: list[T] = []
+
+        def kept() -> Any:
+            with spinning(key):
+                new.append(make())
+            return _without_runs(new[0], self.source.name)
+
+        value = results().made(self.key(key), kept, answer_nbytes)
+        return new[0] if new else cast(T, self._with_runs(value))
+
+    def key(self, key: Hashable) -> Hashable:
+        """What a value is kept by: the model as its files are now, and what it is made from."""
+        return source_key(self.name), models.attention_source(self.name), key
+
+    def at_hand(self, key: Hashable) -> Any:
+        """A value of this model that is kept; None where it is not."""
+        return self._with_runs(results().get(self.key(key)))
+
+    def _with_runs(self, value: Any) -> Any:
+        """A kept answer with the runs that it had."""
+        if not isinstance(value, Answer):
+            return value
+        drawn = {name: self._run(each) for name, each in value.drawn.items()}
+        return replace(value, result=self._run(value.result), drawn=drawn)
+
+    def _run(self, value: Any) -> Any:
+        return self.trace(value.tokens) if isinstance(value, _Run) else value
+
+
+def _without_runs(value: Any, model: str) -> Any:
+    """An answer with the tokens of its runs in place of the runs of its own model."""
+    if not isinstance(value, Answer):
+        return value
+
+    def short(each: Any) -> Any:
+        return _Run(each.tokens) if isinstance(each, Trace) and each.model == model else each
+
+    return replace(value, result=short(value.result), drawn={name: short(each) for name, each in value.drawn.items()})
+
+
+def answer_nbytes(value: Any) -> int:
+    """Bytes of a kept value; a result that is drawn, too, is counted once."""
+    if not isinstance(value, Answer):
+        return held_nbytes(value)
+    inside = set(map(id, value.result)) if isinstance(value.result, tuple) else set()
+    parts = {id(each): each for each in (value.result, *value.drawn.values()) if id(each) not in inside}
+    return held_nbytes((value.models, value.texts, value.notices)) + sum(map(held_nbytes, parts.values()))
+
+
+def _same_text(first: Tokens, second: Tokens) -> bool:
+    return first is second or (first.text, first.pair, len(first)) == (second.text, second.pair, len(second))
+
+
+def spinning(key: Hashable) -> AbstractContextManager[None]:
+    """Tells what is computed, by the name that stands second in the key of a question."""
+    name = key[1] if isinstance(key, tuple) and len(key) > 1 else ""
+    words = SPINNERS.get(name, "") if isinstance(name, str) else ""
+    return st.spinner(words) if words else nullcontext()
