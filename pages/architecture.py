@@ -1,9 +1,10 @@
 """Architecture: how is it put together?"""
 
+from bertviz_core.questions.models import architecture
 from ui.cache import ledgers
-from ui.views.architecture import cache
 from ui.views.architecture import tree as architecture_tree
 from ui.views.architecture import views as architecture_views
+from ui.views.architecture.model_class import chosen_class
 from ui.widgets import controls
 from ui.widgets.errors import shown_to_user
 from ui.widgets.formatting import heading
@@ -12,8 +13,8 @@ from ui.widgets.view_and_layer import view_choice
 name_model = heading("Architecture", "How is it put together?")
 with shown_to_user():
     name = controls.model_name()
-    asked = cache.chosen_class(name)
-    tree = cache.tree(asked)
+    asked = chosen_class(name)
+    tree = architecture.modules(asked.opened, asked.options()).result
 
 name_model(name, f"{tree.architecture}, {ledgers.architecture(name).title}, {tree.total:,} parameters")
 

@@ -30,9 +30,9 @@ from bertviz_core.corpus.search.results import CorpusHits
 from bertviz_core.errors import Named, TextError
 from bertviz_core.predictions.labelled.reading import MAX_TEXTS
 from bertviz_core.predictions.labelled.results import ProbeScores
-from bertviz_core.questions.opened import Opened, OpenedCorpus
+from bertviz_core.questions.opened import AskedCorpus, Opened
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, Cost, Job, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
 from bertviz_core.sentences.results import POOLINGS, MapMethod
 from bertviz_core.text import escape_controls, quoted, repair_surrogates
 
@@ -61,14 +61,14 @@ ASKED_ABOVE = 20_000
 
 
 @question(figures=("corpus-search",), params=(HITS, WHERE))
-def corpus_hits(opened: OpenedCorpus, options: Options) -> Answer[CorpusHits]:
+def corpus_hits(opened: AskedCorpus, options: Options) -> Answer[CorpusHits]:
     """The rows nearest to a text; every row is compared."""
     count = options.whole(HITS.key, MAX_HITS + 1, FIRST_HITS)
     return searched(opened, options.text(), count, options.get(WHERE.key), opened.index)
 
 
 def searched(
-    opened: OpenedCorpus, text: str, count: int, where: str = "", index: SearchIndex | None = None
+    opened: AskedCorpus, text: str, count: int, where: str = "", index: SearchIndex | None = None
 ) -> Answer[CorpusHits]:
     """The rows nearest to a text.
 
@@ -93,23 +93,23 @@ def searched(
 
 
 @question(params=(COLOURED,))
-def column_colours(opened: OpenedCorpus, options: Options) -> Answer[ColumnValues]:
+def column_colours(opened: AskedCorpus, options: Options) -> Answer[ColumnValues]:
     """What a column says of each row, as places in a list of few values."""
     return _answered(opened, column_values(opened.corpus.column(options.get(COLOURED.key))))
 
 
-def _map_cost(opened: OpenedCorpus, options: Options) -> Cost:
+def _map_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
     rows, slow = opened.corpus.rows, ""
     if options.choice(PLACED, METHODS) == "umap" and rows > ASKED_ABOVE:
         slow = (
             f"UMAP learns from a sample and then places the other rows, one after the other: of {rows:,} that takes "
             "long. You see how far it is, and can cancel."
         )
-    return Cost(2 * rows, slow=slow)
+    return AnswerCost(2 * rows, slow=slow)
 
 
 @long_question(_map_cost, figures=("corpus-map",), params=(PLACED, COLOURED), noun="rows")
-def corpus_map(opened: OpenedCorpus, options: Options, job: Job[Answer[CorpusMap]]) -> Answer[CorpusMap]:
+def corpus_map(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[CorpusMap]]) -> Answer[CorpusMap]:
     """Every row as a point of a plane, as density or coloured by a column."""
     method, column = options.choice(PLACED, METHODS), options.get(COLOURED.key)
     placed = map_of(opened.corpus.vectors(), method, tell=job)
@@ -118,7 +118,7 @@ def corpus_map(opened: OpenedCorpus, options: Options, job: Job[Answer[CorpusMap
     return _answered(opened, placed, corpus_map=placed, map_density=density, map_column=column)
 
 
-def _groups_cost(opened: OpenedCorpus, options: Options) -> Cost:
+def _groups_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
     rows, slow = opened.corpus.rows, ""
     if rows > ASKED_ABOVE:
         pairs = rows * (rows - 1) // 2
@@ -126,24 +126,26 @@ def _groups_cost(opened: OpenedCorpus, options: Options) -> Cost:
             f"Every one of {rows:,} rows is compared with every other: {pairs:,} pairs. You see how far it is, and can "
             "cancel."
         )
-    return Cost(rows, slow=slow)
+    return AnswerCost(rows, slow=slow)
 
 
 @long_question(_groups_cost, figures=("corpus-duplicates",), params=(ALIKE,), noun="blocks")
 def duplicate_groups(
-    opened: OpenedCorpus, options: Options, job: Job[Answer[DuplicateGroups]]
+    opened: AskedCorpus, options: Options, job: AnswerJob[Answer[DuplicateGroups]]
 ) -> Answer[DuplicateGroups]:
     """Rows that are alike."""
     groups = groups_of(opened.corpus.vectors(), _decimal(options, ALIKE.key, THRESHOLD), job)
     return _answered(opened, groups, duplicate_groups=groups)
 
 
-def _rows_cost(opened: OpenedCorpus, options: Options) -> Cost:
-    return Cost(opened.corpus.rows)
+def _rows_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
+    return AnswerCost(opened.corpus.rows)
 
 
 @long_question(_rows_cost, figures=("corpus-clusters",), params=(CLUSTERING, CLUSTERS, LEAST), noun="rows")
-def corpus_clusters(opened: OpenedCorpus, options: Options, job: Job[Answer[CorpusClusters]]) -> Answer[CorpusClusters]:
+def corpus_clusters(
+    opened: AskedCorpus, options: Options, job: AnswerJob[Answer[CorpusClusters]]
+) -> Answer[CorpusClusters]:
     """Rows in clusters, with the most typical text of each where the corpus keeps texts."""
     corpus, method = opened.corpus, options.choice(CLUSTERING, CLUSTER_METHODS)
     count = options.whole(CLUSTERS.key, MAX_CLUSTERS + 1, min(FEW_CLUSTERS, corpus.rows))
@@ -154,9 +156,9 @@ def corpus_clusters(opened: OpenedCorpus, options: Options, job: Job[Answer[Corp
     return _answered(opened, clusters, corpus_clusters=clusters, typical_texts=texts)
 
 
-def _profiles_cost(opened: OpenedCorpus, options: Options) -> Cost:
+def _profiles_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
     _ = _reader(opened, options).loaded  # before the work begins
-    return Cost(options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES))
+    return AnswerCost(options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES))
 
 
 @long_question(
@@ -165,7 +167,7 @@ def _profiles_cost(opened: OpenedCorpus, options: Options) -> Cost:
     params=(SAMPLE, PART_COLUMN, PART, MEASURE, READER),
     noun="sentences",
 )
-def head_profiles(opened: OpenedCorpus, options: Options, job: Job[Answer[HeadProfiles]]) -> Answer[HeadProfiles]:
+def head_profiles(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[HeadProfiles]]) -> Answer[HeadProfiles]:
     """What every head does over a sample of the texts."""
     model, sentences = _reader(opened, options), options.whole(SAMPLE.key, MAX_SENTENCES + 1, SENTENCES)
     column = options.get(PART_COLUMN.key)
@@ -174,13 +176,13 @@ def head_profiles(opened: OpenedCorpus, options: Options, job: Job[Answer[HeadPr
     return _answered(opened, profiles, profiles.notices, head_profiles=profiles, **drawn)
 
 
-def _probes_cost(opened: OpenedCorpus, options: Options) -> Cost:
+def _probes_cost(opened: AskedCorpus, options: Options) -> AnswerCost:
     _ = _reader(opened, options).loaded  # before the work begins
-    return Cost(options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS))
+    return AnswerCost(options.whole(PROBE_TEXTS.key, MAX_TEXTS + 1, TEXTS))
 
 
 @long_question(_probes_cost, figures=("corpus-probe",), params=(LABELS, PROBE_TEXTS, POOLING, READER))
-def probe_scores(opened: OpenedCorpus, options: Options, job: Job[Answer[ProbeScores]]) -> Answer[ProbeScores]:
+def probe_scores(opened: AskedCorpus, options: Options, job: AnswerJob[Answer[ProbeScores]]) -> Answer[ProbeScores]:
     """How well a column can be read off every layer."""
     column, model = options.get(LABELS.key), _reader(opened, options)
     if not column:
@@ -192,18 +194,18 @@ def probe_scores(opened: OpenedCorpus, options: Options, job: Job[Answer[ProbeSc
     return _answered(opened, scores, scores.notices, corpus_probe_scores=scores, best_layer=best)
 
 
-def _reader(opened: OpenedCorpus, options: Options) -> Opened:
+def _reader(opened: AskedCorpus, options: Options) -> Opened:
     """The model that reads the texts anew."""
     name = options.get(READER.key)
     return opened.model.other(name) if name else opened.model
 
 
-def _models(opened: OpenedCorpus) -> tuple[tuple[str, str], ...]:
+def _models(opened: AskedCorpus) -> tuple[tuple[str, str], ...]:
     manifest = opened.corpus.manifest
     return ((manifest.model, manifest.revision),)
 
 
-def _answered(opened: OpenedCorpus, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
+def _answered(opened: AskedCorpus, result: T, notices: tuple[str, ...] = (), /, **drawn: object) -> Answer[T]:
     return Answer(result, _models(opened), (), notices, {"corpus_name": opened.name, **drawn})
 
 

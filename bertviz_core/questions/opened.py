@@ -216,7 +216,7 @@ class OpenedModel(Opened):
         return self._store.made(key, make)
 
 
-class OpenedCorpus(ABC):
+class AskedCorpus(ABC):
     """A corpus that questions are asked about, and the model that made its vectors."""
 
     @property
@@ -249,7 +249,7 @@ class OpenedCorpus(ABC):
         """A value of this corpus by what it is made from; one that is kept, or a new one."""
 
 
-class OpenedFolder(OpenedCorpus):
+class OpenedFolder(AskedCorpus):
     """A corpus in a folder, for the command line and notebooks."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:

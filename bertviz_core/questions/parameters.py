@@ -160,7 +160,7 @@ class Options:
 def joined_names(names: Iterable[str]) -> str:
     """Names as `Options.names` takes them."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
+    csv.writer(line, quoting=csv.QUOTE_ALL, lineterminator="").writerow(names)
     return line.getvalue()
 
 

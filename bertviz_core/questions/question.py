@@ -50,7 +50,7 @@ ShownT = TypeVar("ShownT", contravariant=True)
 
 
 @runtime_checkable
-class Job(Protocol[ShownT]):
+class AnswerJob(Protocol[ShownT]):
     """Long work on an answer, for whoever waits for it; whatever is raised by either of the two ends the work."""
 
     def __call__(self, done: int, total: int, /) -> None:
@@ -85,7 +85,7 @@ def after(tell: Progress, before: int, total: int) -> Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class AnswerCost:
     """What a long answer takes, known before the work begins."""
 
     steps: int
@@ -108,10 +108,10 @@ class Question(Generic[S, T]):
     def __init__(
         self,
         declaration: Callable[..., Answer[T]],
-        compute: Callable[[S, Options, Job[Answer[T]]], Answer[T]],
+        compute: Callable[[S, Options, AnswerJob[Answer[T]]], Answer[T]],
         figures: Sequence[str],
         params: Sequence[Param],
-        cost: Callable[[S, Options], Cost] | None = None,
+        cost: Callable[[S, Options], AnswerCost] | None = None,
         noun: str = "steps",
     ) -> None:
         """A question as `question` or `long_question` declares it."""
@@ -125,7 +125,7 @@ class Question(Generic[S, T]):
 
     @property
     def subject(self) -> Any:
-        """The class that it is asked about: `Opened` of a model, or `OpenedCorpus`."""
+        """The class that it is asked about: `Opened` of a model, or `AskedCorpus`."""
         return get_type_hints(self._declaration)["opened"]
 
     @property
@@ -137,7 +137,7 @@ class Question(Generic[S, T]):
         """What an answer is kept by, besides what it is about."""
         return self.module, self.name, options.key()
 
-    def __call__(self, opened: S, options: Options, job: Job[Answer[T]] = SILENT) -> Answer[T]:
+    def __call__(self, opened: S, options: Options, job: AnswerJob[Answer[T]] = SILENT) -> Answer[T]:
         """The answer.
 
         Args:
@@ -172,11 +172,11 @@ def question(
 
 
 def long_question(
-    cost: Callable[[S, Options], Cost],
+    cost: Callable[[S, Options], AnswerCost],
     figures: Sequence[str] = (),
     params: Sequence[Param] = (),
     noun: str = "steps",
-) -> Callable[[Callable[[S, Options, Job[Answer[T]]], Answer[T]]], Question[S, T]]:
+) -> Callable[[Callable[[S, Options, AnswerJob[Answer[T]]], Answer[T]]], Question[S, T]]:
     """Declares the function below as a question whose answer takes long: it reports to a job how far it is.
 
     Args:
@@ -186,7 +186,7 @@ def long_question(
         noun: what the job counts, in the plural.
     """
 
-    def declared(compute: Callable[[S, Options, Job[Answer[T]]], Answer[T]]) -> Question[S, T]:
+    def declared(compute: Callable[[S, Options, AnswerJob[Answer[T]]], Answer[T]]) -> Question[S, T]:
         return _declared(Question(compute, compute, figures, params, cost, noun))
 
     return declared

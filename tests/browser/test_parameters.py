@@ -92,7 +92,7 @@ def test_the_figure_and_its_numbers_can_be_taken_away(
 
     table = saved(page, page.get_by_test_id("stDownloadButton").get_by_role("button", name="CSV"), tmp_path)
     header, *rows = csv.reader(io.StringIO(table.read_text(encoding="utf-8")))
-    assert header[:3] == ["name", "shape", "count"]
+    assert header[:3] == ["name", "shape", "numel"]
     assert len(rows) == 103
     assert sum(int(row[2]) for row in rows) == 22_713_216
     assert rows[0][:3] == ["embeddings.word_embeddings.weight", "(30522, 384)", str(30_522 * 384)]

@@ -78,9 +78,9 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
         (),
         ("checkpoint", {"view": "Weights", "tensor": "embeddings.LayerNorm.bias"}),
     ),
-    f"changes --set 'other={COPY}' --set scale=even": (
+    f"changes --set 'other={COPY}' --set scale=even --set 'change_order=both by change'": (
         (),
-        ("checkpoint", {"view": "Two checkpoints", "scale": "even"}),
+        ("checkpoint", {"view": "Two checkpoints", "scale": "even", "change_order": "both by change"}),
     ),
     f"change --set 'other={COPY}' --set changed=pooler.dense.bias": (
         (),

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.attention.results import AttentionAtlas
 from bertviz_core.models.loading import LoadedModel
+from bertviz_core.questions.texts import attention
 from tests.helpers.tiny_models import save_tiny
 from tests.pages.opened import drawn, opened, said
 from ui.cache import traces
@@ -198,14 +199,14 @@ def test_the_receipt_of_the_comparison_stands_under_the_maps() -> None:
 
 
 def test_attention_that_is_no_number_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = cache.attention_atlas
+    known = attention.attention_atlas
 
     def without_a_number(*args: Any, **named: Any) -> AttentionAtlas:
         found = known(*args, **named)
         found.thumbnails[1, 2] = np.nan
         return found
 
-    monkeypatch.setattr(cache, "attention_atlas", without_a_number)
+    monkeypatch.setattr(attention, "attention_atlas", without_a_number)
     at = opened("attention", text="NaN in one map")
     assert not at.exception
     (told,) = at.error

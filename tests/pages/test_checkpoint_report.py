@@ -51,7 +51,7 @@ def test_a_new_head_is_told_and_its_keys_come_first() -> None:
     assert metrics(at)["Matched"] == "103 of 105"
     assert "Train it before you use it" in words(at)
     assert [row["name"] for row in keys(at)[:2]] == ["classifier.weight", "classifier.bias"]
-    assert keys(at)[0]["in the model"] == "(3, 384)"
+    assert keys(at)[0]["model_shape"] == "(3, 384)"
     (told,) = [each.value for each in at.markdown if "→" in each.value]
     assert told == "BertForSequenceClassification: 22,713,216 → **22,714,371** parameters (+1,155 added)"
 

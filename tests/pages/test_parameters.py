@@ -48,7 +48,7 @@ def test_the_bundled_model_has_22_713_216_parameters_in_103_tensors() -> None:
         "In float16": "43.3 MiB",
         "In int8": "21.7 MiB",
     }
-    assert {row["name"]: row["count"] for row in table(at)} == bundled_counts()
+    assert {row["name"]: row["numel"] for row in table(at)} == bundled_counts()
 
 
 def test_bert_base_has_109_482_240_parameters_in_199_tensors() -> None:
@@ -58,7 +58,7 @@ def test_bert_base_has_109_482_240_parameters_in_199_tensors() -> None:
     assert (found["Total"], found["Trainable"], found["Tensors"]) == ("109,482,240", "109,482,240", "199")
     rows = table(at)
     assert len(rows) == 199
-    assert sum(row["count"] for row in rows) == 109_482_240
+    assert sum(row["numel"] for row in rows) == 109_482_240
 
 
 @pytest.mark.parametrize("form", ["sunburst", "treemap", "icicle"])
@@ -228,7 +228,7 @@ def test_the_three_groups_of_teaching_texts(group: str, tensors: int, total: int
     at = bert()
     at.button_group(key="rows").set_value(group).run()
     assert len(table(at)) == tensors
-    assert sum(row["count"] for row in table(at)) == total
+    assert sum(row["numel"] for row in table(at)) == total
     assert f"**{tensors} tensors, {total:,} parameters**" in summary(at)
 
 
@@ -237,7 +237,7 @@ def test_the_group_layer_0_has_the_rows_of_layer_0() -> None:
     sums: dict[str, int] = {}
     for row in rows:
         module = row["name"].removeprefix("encoder.layer.0.").rpartition(".")[0]
-        sums[module] = sums.get(module, 0) + row["count"]
+        sums[module] = sums.get(module, 0) + row["numel"]
     assert sums == LAYER_0
 
 
@@ -314,9 +314,9 @@ def test_a_task_head_is_counted_with_the_model(task: str, total: int, tensors: i
 
 def test_a_tied_parameter_is_listed_with_its_owner_and_counted_once() -> None:
     at = bert(task="masked-lm")
-    tied = {row["name"]: row["tied to"] for row in table(at) if row["tied to"]}
+    tied = {row["name"]: row["tied_to"] for row in table(at) if row["tied_to"]}
     assert tied["cls.predictions.decoder.weight"] == "bert.embeddings.word_embeddings.weight"
-    assert sum(row["count"] for row in table(at) if not row["tied to"]) == 109_514_298
+    assert sum(row["numel"] for row in table(at) if not row["tied_to"]) == 109_514_298
     assert f"**{202} tensors, 109,514,298 parameters**" in summary(at)
 
 

@@ -20,6 +20,7 @@ import transformers
 from streamlit.testing.v1 import AppTest
 
 from bertviz_core.models.sources import bundled_folder
+from bertviz_core.questions.texts import sentences as questions
 from bertviz_core.sentences import projection
 from bertviz_core.sentences.results import SentenceMap
 from bertviz_core.settings import Settings
@@ -302,17 +303,17 @@ def test_long_lists_are_drawn_as_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 def test_pairs_blocks_and_points_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(similarity, "EVERY_PAIR", 7)
     made = []
-    for name in ("closest_pairs", "block_summary", "sentence_map"):
-        found = getattr(cache, name)
-        monkeypatch.setattr(cache, name, lambda *given, f=found, n=name: [made.append(n), f(*given)][1])
+    for name in ("closest_pairs", "block_summary", "map_of"):
+        found = getattr(questions, name)
+        monkeypatch.setattr(questions, name, lambda *given, f=found, n=name: [made.append(n), f(*given)][1])
     text = "\n".join(reversed(HOMONYMS))
     for _ in range(2):
         at = typed(text)
         at.run()
         typed(text, view="Map").run()
-    assert sorted(made) == ["block_summary", "closest_pairs", "sentence_map"]
+    assert sorted(made) == ["block_summary", "closest_pairs", "map_of"]
     typed(f"{text}\nOne more.")
-    assert sorted(made) == ["block_summary", "block_summary", "closest_pairs", "closest_pairs", "sentence_map"]
+    assert sorted(made) == ["block_summary", "block_summary", "closest_pairs", "closest_pairs", "map_of"]
 
 
 @pytest.mark.usefixtures("long_lists")

@@ -14,7 +14,15 @@ from bertviz_core.errors import TextError
 from bertviz_core.questions import question as declarations
 from bertviz_core.questions.figures import all_figures
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer, Cost, Job, after, figure_questions, long_question, question
+from bertviz_core.questions.question import (
+    Answer,
+    AnswerCost,
+    AnswerJob,
+    after,
+    figure_questions,
+    long_question,
+    question,
+)
 
 
 class Kept:
@@ -109,7 +117,7 @@ class Told:
         self.shown.append(so_far.result)
 
 
-def spelled(opened: Kept, options: Options, job: Job[Answer[str]]) -> Answer[str]:
+def spelled(opened: Kept, options: Options, job: AnswerJob[Answer[str]]) -> Answer[str]:
     """The text, letter by letter."""
     text = options.text()
     for place, _ in enumerate(text, start=1):
@@ -119,7 +127,10 @@ def spelled(opened: Kept, options: Options, job: Job[Answer[str]]) -> Answer[str
 
 
 def test_a_long_question_tells_a_job_how_far_it_is_and_is_asked_without_one_as_any_other() -> None:
-    asked, told = long_question(lambda opened, options: Cost(len(options.text())), noun="letters")(spelled), Told()
+    asked, told = (
+        long_question(lambda opened, options: AnswerCost(len(options.text())), noun="letters")(spelled),
+        Told(),
+    )
     assert asked(Kept(), Options(("abc",))).result == "abc"
     assert asked(Kept(), Options(("abc",)), told).result == "abc"
     assert told.steps == [(1, 3), (2, 3), (3, 3)]

@@ -7,16 +7,16 @@ from typing import Any, TypeVar
 from bertviz_core.corpus.folder import Corpus, open_corpus
 from bertviz_core.corpus.places import corpus_folder, stamp
 from bertviz_core.corpus.search.index import SearchIndex, open_index
-from bertviz_core.questions.opened import OpenedCorpus
+from bertviz_core.questions.opened import AskedCorpus
 from bertviz_core.settings import Settings
 from ui.cache.decorator import cached_by_bytes, results
-from ui.cache.shared_model import SharedModel, answer_nbytes, spinning
+from ui.cache.shared_model import SharedModel, spinning, value_nbytes
 from ui.session import settings
 
 T = TypeVar("T")
 
 
-class SharedCorpus(OpenedCorpus):
+class SharedCorpus(AskedCorpus):
     """A corpus of this instance, for all readers; what is found in it is kept by its fingerprint."""
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
@@ -72,7 +72,7 @@ class SharedCorpus(OpenedCorpus):
             with spinning(key):
                 return make()
 
-        value: T = results().made(self.key(key), kept, answer_nbytes)
+        value: T = results().made(self.key(key), kept, value_nbytes)
         return value
 
 

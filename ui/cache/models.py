@@ -6,9 +6,7 @@ from typing import Any
 import streamlit as st
 
 from bertviz_core.checkpoints.rounding import Rounding, round_weights
-from bertviz_core.errors import BertvizError, UnsupportedModelError
-from bertviz_core.hidden_states.embeddings import nearest_rows
-from bertviz_core.hidden_states.results import NearestRows
+from bertviz_core.errors import BertvizError
 from bertviz_core.models.files import tokenizer_folder
 from bertviz_core.models.loading import LoadedModel, load_model, needed_nbytes
 from bertviz_core.models.sources import ModelSource, resolve
@@ -90,12 +88,6 @@ def spelled(name: str, ids: list[int]) -> tuple[str, ...]:
     return _tokenizer(source_key(name)).spelled(ids)
 
 
-def nearest(name: str, token_id: int, count: int = 10) -> NearestRows:
-    """The rows of a model's vocabulary table nearest to one row."""
-    model = loaded(name)
-    return _nearest(model.name, model.revision, token_id, count, model)
-
-
 def special_tokens(name: str) -> dict[str, str]:
     """Spelling -> role, such as cls, of the special tokens of a model; the role that BERT's names know comes first."""
     spellings = _tokenizer(source_key(name)).tokenizer.special_tokens_map
@@ -168,17 +160,6 @@ def tokenizer_nbytes(tokenizer: TextTokenizer) -> int:
 @cached_by_bytes("Loading the tokenizer", tokenizer_nbytes)
 def _tokenizer(key: SourceKey) -> TextTokenizer:
     return load_tokenizer(source(key.name), settings())
-
-
-@cached_by_bytes()
-def _nearest(name: str, revision: str, token_id: int, count: int, _model: LoadedModel) -> NearestRows:
-    try:
-        return nearest_rows(_model, token_id, count)
-    except ValueError as error:
-        raise UnsupportedModelError(
-            f"The vocabulary table of {name!r} has no row {token_id}: its tokenizer and its weights do not belong "
-            "together."
-        ) from error
 
 
 @cached_by_bytes()

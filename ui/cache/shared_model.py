@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import streamlit as st
 
-from bertviz_core.errors import TextError
+from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.loading import LoadedModel
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.predictions.labelled.results import Probe
@@ -20,7 +20,7 @@ from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.tokenization import TextTokenizer
 from ui.cache import models
 from ui.cache.decorator import results
-from ui.cache.sources import source, source_key
+from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ SPINNERS = {
     "task_head": "Building the class",
     "tensor_values": "Reading the tensor",
     "tensor_change": "Reading the tensor",
+    "made_tokenizer": "Making the tokenizer",
     "products": "Running the layer both ways",
     "layer_parts": "Running the layer",
     "classes_without": "Asking without the head",
@@ -60,10 +61,26 @@ SPINNERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _KeptRun:
     """Stands in a kept answer for a run, which is kept with the other runs and within their bytes."""
 
     tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A value, and the other models that it depends on as their files were."""
+
+    value: Any
+    others: frozenset[SourceKey]
+
+    @property
+    def current(self) -> bool:
+        """Whether the files of the other models are what they were."""
+        try:
+            return all(source_key(each.name) == each for each in self.others)
+        except BertvizError:
+            return False  # to make it again says what is wrong
 
 
 class SharedModel(Opened):
@@ -77,6 +94,7 @@ class SharedModel(Opened):
             *runs: runs that the caller has, which are not made again even where there is no room to keep them.
         """
         self._name, self._runs = name, runs
+        self._others: frozenset[SourceKey] = frozenset()
         self._probe: Probe | None = None
 
     def with_probe(self, probe: Probe | None) -> "SharedModel":
@@ -141,8 +159,11 @@ class SharedModel(Opened):
         return models.traces().trace(self.loaded, tokens, most_waiting=settings().max_queued_runs)
 
     def other(self, name: str) -> "SharedModel":
-        """Another model of this instance."""
-        return self if name == self.name else SharedModel(name, *self._runs)
+        """Another model of this instance; what is made with it is made again when its files have changed."""
+        if name == self.name:
+            return self
+        self._others |= {source_key(name)}
+        return SharedModel(name, *self._runs)
 
     def made(self, key: Hashable, make: Callable[[], T]) -> T:
         """A value of this model by what it is made from.
@@ -151,21 +172,33 @@ class SharedModel(Opened):
         """
         new: list[T] = []
 
-        def kept() -> Any:
+        def made() -> _Kept:
             with spinning(key):
                 new.append(make())
-            return _without_runs(new[0], self.source.name)
+            return _Kept(_without_runs(new[-1], self.source.name), self._others)
 
-        value = results().made(self.key(key), kept, answer_nbytes)
-        return new[0] if new else cast(T, self._with_runs(value))
+        kept = results().made(self.key(key), made, _nbytes)
+        if not kept.current:
+            results().pop(self.key(key))
+            kept = results().made(self.key(key), made, _nbytes)
+        self._others |= kept.others
+        return new[-1] if new else cast(T, self._with_runs(kept.value))
+
+    def has(self, key: Hashable) -> bool:
+        """Whether a value is at hand, so that it need not be made."""
+        return results().get(self.key(key)) is not None
+
+    def at_hand(self, key: Hashable) -> Any:
+        """A value of this model that is kept; None where it is not, or no longer what it would be now."""
+        kept = results().get(self.key(key))
+        if kept is None or not kept.current:
+            return None
+        self._others |= kept.others
+        return self._with_runs(kept.value)
 
     def key(self, key: Hashable) -> Hashable:
         """What a value is kept by: the model as its files are now, and what it is made from."""
         return source_key(self.name), models.attention_source(self.name), key
-
-    def at_hand(self, key: Hashable) -> Any:
-        """A value of this model that is kept; None where it is not."""
-        return self._with_runs(results().get(self.key(key)))
 
     def _with_runs(self, value: Any) -> Any:
         """A kept answer with the runs that it had."""
@@ -175,7 +208,7 @@ class SharedModel(Opened):
         return replace(value, result=self._run(value.result), drawn=drawn)
 
     def _run(self, value: Any) -> Any:
-        return self.trace(value.tokens) if isinstance(value, _Run) else value
+        return self.trace(value.tokens) if isinstance(value, _KeptRun) else value
 
 
 def _without_runs(value: Any, model: str) -> Any:
@@ -184,13 +217,19 @@ def _without_runs(value: Any, model: str) -> Any:
         return value
 
     def short(each: Any) -> Any:
-        return _Run(each.tokens) if isinstance(each, Trace) and each.model == model else each
+        return _KeptRun(each.tokens) if isinstance(each, Trace) and each.model == model else each
 
     return replace(value, result=short(value.result), drawn={name: short(each) for name, each in value.drawn.items()})
 
 
-def answer_nbytes(value: Any) -> int:
+def _nbytes(kept: _Kept) -> int:
+    return value_nbytes(kept.value)
+
+
+def value_nbytes(value: Any) -> int:
     """Bytes of a kept value; a result that is drawn, too, is counted once."""
+    if isinstance(value, TextTokenizer):
+        return models.tokenizer_nbytes(value)
     if not isinstance(value, Answer):
         return held_nbytes(value)
     inside = set(map(id, value.result)) if isinstance(value.result, tuple) else set()

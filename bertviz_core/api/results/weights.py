@@ -14,6 +14,7 @@ from bertviz_core.architecture.results import Architecture
 from bertviz_core.checkpoints.load_report.results import LoadReport
 from bertviz_core.heads.results import BLOCKS, HeadProjections
 from bertviz_core.parameters.results import Ledger
+from bertviz_core.questions.tables.frames import keys_frame, parameters_frame
 from bertviz_core.questions.tables.heads import heads_json, heads_lines
 from bertviz_core.questions.tables.lines import aligned, json_object
 from bertviz_core.questions.tables.parameters import ledger_json, ledger_text, report_json, report_lines
@@ -55,9 +56,11 @@ class ParametersResult(Result[Ledger]):
         return {component.name: component.total for component in self.data.components}
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each parameter: name, shape, numel, dtype, component, layer, part, trainable, tied_to."""
-        frame = pd.DataFrame(self._json()["parameters"]).drop(columns="stored_name")
-        return frame.astype({"layer": "Int64"})
+        """A row for each parameter.
+
+        Columns: name, shape, numel, dtype, component, layer, part, trainable, tied_to, and stored_name in the file.
+        """
+        return parameters_frame(self.data.parameters)
 
     def _json(self) -> dict[str, Any]:
         return ledger_json(self.data)
@@ -109,10 +112,8 @@ class LoadReportResult(Result[LoadReport]):
         return self.data.unused
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each name: name, status, component, model_shape, checkpoint_shape, numel, note."""
-        columns = ["name", "status", "component", "model_shape", "checkpoint_shape", "numel", "note"]
-        rows = [[getattr(row, column) for column in columns] for row in self.data.rows]
-        return pd.DataFrame(rows, columns=columns)
+        """A row for each name: name, status, component, model_shape, checkpoint_shape, numel, stored_names, note."""
+        return keys_frame(self.data.rows)
 
     def _json(self) -> dict[str, Any]:
         return report_json(self.data)

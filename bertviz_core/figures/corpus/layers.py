@@ -7,11 +7,9 @@ import plotly.graph_objects as go
 
 from bertviz_core.attention.results import HeadMeasure
 from bertviz_core.corpus.analysis.results import HeadProfile, HeadProfiles
-from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar
+from bertviz_core.figures.base.panels import PairSizes, Panel, head_panels, pair_grid
 from bertviz_core.figures.base.spec import FigureSpec, figure
-from bertviz_core.figures.base.style import Theme, escape, layout, sequential
+from bertviz_core.figures.base.style import Theme, sequential
 from bertviz_core.figures.predictions.probes import accuracy_lines
 from bertviz_core.figures.sentences.poolings import POOLING_WORDS
 from bertviz_core.hidden_states.results import state_name
@@ -28,14 +26,9 @@ MEASURE_NAMES: dict[HeadMeasure, tuple[str, str]] = {
     "diagonal_share": ("share on the token itself", "share"),
 }
 """Measure of a head -> its name and its unit."""
-ROW, LEAST, MOST, BELOW = 30, 120, 420, 60
-"""Pixels of a layer's row; of all rows at least and at most; below a map for its axis."""
-ABOVE, EDGES = 84, 110
-"""Pixels above the maps, and beside one for its numbers and its colour bar."""
+SIZES = PairSizes(least=120, edges=110, between=0.14)
 FINE = 0.1
 """Greatest number of a map below which its cells have three digits."""
-BETWEEN = 0.14
-"""Space between two maps for a colour bar, as a share of the width."""
 
 
 def profile_maps(
@@ -50,68 +43,16 @@ def profile_maps(
         title: stands alone on a slide.
         theme: colours and typeface.
     """
-    place = measures.index(chosen)
-    unit = MEASURE_NAMES[chosen][1]
-    layers, heads = profile.mean.shape[1:]
-    rows = max(LEAST, min(MOST, ROW * layers))
-    lines = 2 if theme.slim else 1
-    height = ABOVE + lines * (rows + BELOW)
-    figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    width = 1.0 if theme.slim else (1 - BETWEEN) / 2
-    tall, below = rows / (height - ABOVE), BELOW / (height - ABOVE)
-    for index, (name, cells) in enumerate(
-        (("mean", profile.mean[place]), ("standard deviation", profile.spread[place]))
-    ):
-        number = "" if index == 0 else "2"
-        left = 0.0 if theme.slim or index == 0 else width + BETWEEN
-        bottom = (1 - index) * (tall + below) if theme.slim else 0.0
+    place, unit = measures.index(chosen), MEASURE_NAMES[chosen][1]
+    maps = (("mean", profile.mean[place]), ("standard deviation", profile.spread[place]))
+    panels = []
+    for name, cells in maps:
         top = float(cells.max(initial=0)) or 1.0
-        bar = {
-            "x": left + width,
-            "y": bottom,
-            "len": tall if theme.slim else 1.0,
-            "xanchor": "left",
-            "yanchor": "bottom",
-        }
-        figure.add_heatmap(
-            z=cells.astype(np.float32),
-            xaxis=f"x{number}",
-            yaxis=f"y{number}",
-            zmin=0,
-            zmax=top,
-            colorscale=sequential(theme),
-            colorbar={**colour_bar(unit, 0, top), **bar, "lenmode": "fraction"},
-            xgap=1,
-            ygap=1,
-            hovertemplate=f"{name}, layer %{{y}}, head %{{x}}: %{{z:.4f}} {unit}<extra></extra>",
+        digits = ".2f" if top >= FINE else ".3f"
+        panels.append(
+            Panel(f"<b>{name}</b>", name, cells.astype(np.float32), sequential(theme), (0.0, top), unit, digits, unit)
         )
-        domain = {"domain": [left, left + width], "anchor": f"y{number}", "dtick": max(1, -(-heads // 16))}
-        down = {"domain": [bottom, bottom + (tall if theme.slim else 1.0)], "anchor": f"x{number}"}
-        figure.update_layout(
-            {
-                f"xaxis{number}": {
-                    **domain,
-                    "title": "" if theme.slim and index == 0 else "head",
-                    "showgrid": False,
-                    "range": [-0.5, heads - 0.5],
-                },
-                f"yaxis{number}": {
-                    **down,
-                    "title": "" if left else "layer",
-                    "showgrid": False,
-                    "range": [layers - 0.5, -0.5],
-                    "dtick": max(1, -(-layers // 14)),
-                },
-            }
-        )
-        room = ((theme.pixels - lines * EDGES) * width, 0.9 * rows)
-        form = ".2f" if top >= FINE else ".3f"
-        cell_numbers(figure, cells, form, sequential(theme), (0.0, top), room, (f"x{number}", f"y{number}"))
-        figure.add_annotation(
-            text=f"<b>{name}</b>", x=left, xref="paper", xanchor="left", y=bottom + (tall if theme.slim else 1.0),
-            yref="paper", yanchor="bottom", showarrow=False,
-        )  # fmt: skip
-    return even_axes(figure.update_layout(margin={"t": ABOVE - 30, "r": 70, "b": BELOW}), theme)
+    return head_panels(panels, pair_grid(profile.mean.shape[1], SIZES, theme), title, theme)
 
 
 @figure(

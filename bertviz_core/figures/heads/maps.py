@@ -9,12 +9,11 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes, token_axis, token_labels
-from bertviz_core.figures.base.cells import cell_numbers
-from bertviz_core.figures.base.colour_bars import colour_bar
-from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
+from bertviz_core.figures.base.panels import Panel, PanelGrid, head_panels
 from bertviz_core.figures.base.second_text import mark_second_text, second_text_start
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout, sequential
+from bertviz_core.figures.heads.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, signed_axis, steps
 from bertviz_core.figures.heads.weight_matrix import HEIGHT, SYMBOLS, subscript, subscripted
 from bertviz_core.heads.results import BLOCKS, Block, FusedVsPerHead
 from bertviz_core.trace.results import Tokens
@@ -65,55 +64,30 @@ def product_maps(
 
 def norm_maps(norms: Float[np.ndarray, "layers heads blocks"], title: str, theme: Theme) -> go.Figure:
     """Four maps of layers by heads, each on a scale from 0: the norm of every head's block of W_q, W_k, W_v, W_o."""
-    layers, heads, _ = norms.shape
     columns = 1 if theme.slim else 2
-    lines = len(BLOCKS) // columns
-    rows = max(120, min(MOST_ROWS, ROW * layers))
+    lines, rows = len(BLOCKS) // columns, max(120, min(MOST_ROWS, ROW * len(norms)))
     height = sum(ABOVE) + lines * rows + (lines - 1) * BELOW
-    figure = go.Figure(layout=layout(theme, escape(title), height=height))
-    figure.update_layout(margin={"t": ABOVE[0], "b": ABOVE[1], "r": EDGES[1], "l": EDGES[0]})
-    width = (1 - (columns - 1) * BETWEEN) / columns
     below = BELOW / (height - sum(ABOVE))
     tall = (1 - (lines - 1) * below) / lines
+    margin = {"t": ABOVE[0], "b": ABOVE[1], "r": EDGES[1], "l": EDGES[0]}
+    grid = PanelGrid(columns, height, rows, tall, below, BETWEEN, sum(EDGES), margin, every_line_named=True, hung=True)
     ticks = min(5, int(rows - 3 * TEXT_SIZE) // (2 * TEXT_SIZE))  # below the bar's title
-    for index, block in enumerate(BLOCKS):
-        number = "" if index == 0 else str(index + 1)
-        left, top = index % columns * (width + BETWEEN), 1 - index // columns * (tall + below)
-        values = norms[:, :, index].astype(np.float32)
-        high = _highest(values)
-        bar = {"x": left + width, "y": top, "len": tall, "xanchor": "left", "yanchor": "top", "lenmode": "fraction"}
-        figure.add_heatmap(
-            z=values,
-            x=list(range(heads)),
-            y=list(range(layers)),
-            xaxis=f"x{number}",
-            yaxis=f"y{number}",
-            zmin=0.0,
-            zmax=high,
-            colorscale=sequential(theme),
-            colorbar={**colour_bar("norm", 0.0, high, most=ticks), **bar, "title": {"text": "norm", "side": "top"}},
-            xgap=1,
-            ygap=1,
-            hovertemplate=f"{subscript(SYMBOLS[block])}, layer %{{y}}, head %{{x}}: %{{z:.4f}}<extra></extra>",
+    bar = {"title": {"text": "norm", "side": "top"}}
+    panels = [
+        Panel(
+            f"<b>{subscript(SYMBOLS[block])}</b> {block}",
+            subscript(SYMBOLS[block]),
+            norms[:, :, index].astype(np.float32),
+            sequential(theme),
+            (0.0, _highest(norms[:, :, index].astype(np.float32))),
+            "norm",
+            ".1f",
+            bar=bar,
+            most_ticks=ticks,
         )
-        across = {"domain": [left, min(left + width, 1.0)], "anchor": f"y{number}", "dtick": max(1, -(-heads // 16))}
-        down = {"domain": [max(top - tall, 0.0), top], "anchor": f"x{number}", "dtick": max(1, -(-layers // 14))}
-        figure.update_layout(
-            {
-                f"xaxis{number}": {**across, "title": "head", "showgrid": False, "range": [-0.5, heads - 0.5]},
-                f"yaxis{number}": {
-                    **down,
-                    "title": "" if left else "layer",
-                    "showgrid": False,
-                    "range": [layers - 0.5, -0.5],
-                },
-            }
-        )
-        room = ((theme.pixels - sum(EDGES)) * width, float(rows) * 0.9)
-        cell_numbers(figure, values, ".1f", sequential(theme), (0.0, high), room, (f"x{number}", f"y{number}"))
-        words = f"<b>{subscript(SYMBOLS[block])}</b> {block}"
-        figure.add_annotation(_note(words, left, top, theme.text, "left"))
-    return even_axes(figure, theme)
+        for index, block in enumerate(BLOCKS)
+    ]
+    return head_panels(panels, grid, title, theme)
 
 
 def _highest(values: Float[np.ndarray, "layers heads"]) -> float:

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from bertviz_core.figures.base.axes import even_axes
-from bertviz_core.figures.base.quantised_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
 from bertviz_core.figures.base.spec import FigureSpec, figure
 from bertviz_core.figures.base.style import TEXT_SIZE, Theme, escape, layout
+from bertviz_core.figures.heads.quantised_cells import Matrix, pool_step, pooled, scale_limit, signed_axis, steps
 from bertviz_core.heads.results import Block, HeadProjections
 
 Cut = Literal["whole", "cut", "apart"]

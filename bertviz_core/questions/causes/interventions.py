@@ -36,7 +36,7 @@ from bertviz_core.questions.causes.targets import (
 )
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import SILENT, Answer, Cost, Job, after, long_question, question
+from bertviz_core.questions.question import SILENT, Answer, AnswerCost, AnswerJob, after, long_question, question
 from bertviz_core.text import escape_controls
 
 FIRST_REMOVED, MOST_REMOVED = 6, 16
@@ -81,10 +81,10 @@ def kept_means(opened: Opened, tell: Progress) -> PartMeans:
     return opened.made((__name__, "means"), lambda: means_of(opened.loaded, opened.tokenizer, tell=tell))
 
 
-def _effects_cost(opened: Opened, options: Options) -> Cost:
+def _effects_cost(opened: Opened, options: Options) -> AnswerCost:
     kinds, steps = allowed_kinds(opened, options), len(reference_texts())
     steps += opened.loaded.num_hidden_layers * len(kinds)
-    return Cost(steps, read_tokens(opened, options), effect_runs(opened, len(kinds)), short=SHORT)
+    return AnswerCost(steps, read_tokens(opened, options), effect_runs(opened, len(kinds)), short=SHORT)
 
 
 @question(params=(TARGET, MEASURE, KIND))
@@ -98,7 +98,7 @@ def part_effects(opened: Opened, options: Options) -> Answer[PartEffects]:
 
 
 @long_question(_effects_cost, figures=("effects",), params=(TARGET, MEASURE))
-def effects(opened: Opened, options: Options, job: Job[Answer[EffectComparison]]) -> Answer[EffectComparison]:
+def effects(opened: Opened, options: Options, job: AnswerJob[Answer[EffectComparison]]) -> Answer[EffectComparison]:
     """The effects of every part, measured twice and, where there is memory for it, estimated."""
     number, limits, kinds = target(opened, options), opened.settings, allowed_kinds(opened, options)
     before = len(reference_texts())
@@ -133,14 +133,14 @@ def effect_runs(opened: Opened, kinds: int) -> int:
     return (layers * (heads + 2) // 2 + 1) * kinds
 
 
-def _joint_cost(opened: Opened, options: Options) -> Cost:
+def _joint_cost(opened: Opened, options: Options) -> AnswerCost:
     places = removed_places(options)
     steps = means_steps(options) or len(places)
-    return Cost(steps, read_tokens(opened, options), len(places) + 1, short=SHORT)
+    return AnswerCost(steps, read_tokens(opened, options), len(places) + 1, short=SHORT)
 
 
 @long_question(_joint_cost, params=(TARGET, MEASURE, REMOVED, REMOVED_FOR))
-def joint_removal(opened: Opened, options: Options, job: Job[Answer[JointRemoval]]) -> Answer[JointRemoval]:
+def joint_removal(opened: Opened, options: Options, job: AnswerJob[Answer[JointRemoval]]) -> Answer[JointRemoval]:
     """Some heads removed together, and each alone."""
     number, means = target(opened, options), means_in_place(opened, options, job)
     runs = InterventionRuns(number.result, opened.settings.max_batch_bytes)
@@ -166,15 +166,15 @@ def named_places(places: Sequence[Place]) -> str:
     return ",".join(f"{layer}.{head}" for layer, head in places)
 
 
-def _removal_cost(opened: Opened, options: Options) -> Cost:
+def _removal_cost(opened: Opened, options: Options) -> AnswerCost:
     (layers, heads), before = layers_and_heads(opened), means_steps(options)
     count = removed_count(options, layers * heads)
     runs = count * heads * layers + RANDOM_ORDERS * (count + 1)
-    return Cost(before + count + RANDOM_ORDERS, read_tokens(opened, options), runs, short=SHORT)
+    return AnswerCost(before + count + RANDOM_ORDERS, read_tokens(opened, options), runs, short=SHORT)
 
 
 @long_question(_removal_cost, figures=("removal",), params=(TARGET, MEASURE, COUNT, REMOVED_FOR))
-def removal_curves(opened: Opened, options: Options, job: Job[Answer[Removal]]) -> Answer[Removal]:
+def removal_curves(opened: Opened, options: Options, job: AnswerJob[Answer[Removal]]) -> Answer[Removal]:
     """The target as heads are removed one after the other, in all orders; those of the greedy one together."""
     number, limits, before = target(opened, options), opened.settings, means_steps(options)
     runs = InterventionRuns(number.result, limits.max_batch_bytes)
@@ -207,14 +207,14 @@ def means_steps(options: Options) -> int:
     return len(reference_texts()) if options.choice(REMOVED_FOR) == MEAN else 0
 
 
-def _patches_cost(opened: Opened, options: Options) -> Cost:
+def _patches_cost(opened: Opened, options: Options) -> AnswerCost:
     layers, heads = layers_and_heads(opened)
     runs = layers * (len(opened.tokens(options.pair or "", None)) + heads)
-    return Cost(layers, opened.tokens(options.text(), None), runs, short=SHORT)
+    return AnswerCost(layers, opened.tokens(options.text(), None), runs, short=SHORT)
 
 
 @long_question(_patches_cost, figures=("patched-heads", "patched-states"), params=(TARGET, MEASURE))
-def patches(opened: Opened, options: Options, job: Job[Answer[Patches]]) -> Answer[Patches]:
+def patches(opened: Opened, options: Options, job: AnswerJob[Answer[Patches]]) -> Answer[Patches]:
     """Every state and head of the text, copied into the run of the second text; a head reads the text alone."""
     other = options.pair
     if other is None:

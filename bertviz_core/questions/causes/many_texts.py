@@ -36,7 +36,7 @@ from bertviz_core.questions.causes.targets import (
 )
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, choice
-from bertviz_core.questions.question import Answer, Cost, Job, after, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.trace.results import Tokens
 
@@ -45,14 +45,14 @@ OF_LISTS = ("cosine", "class", "probe")
 TEXTS_DRAWN = choice("effect_count", ("10", "25", "50"), "texts that are drawn from the example set")
 
 
-def _spread_cost(opened: Opened, options: Options) -> Cost:
+def _spread_cost(opened: Opened, options: Options) -> AnswerCost:
     texts = listed_texts(opened, options).texts
     steps = means_steps(options) + opened.loaded.num_hidden_layers * len(texts)
-    return Cost(steps, _longest(opened, options, texts), effect_runs(opened, len(texts)), short=SHORT)
+    return AnswerCost(steps, _longest(opened, options, texts), effect_runs(opened, len(texts)), short=SHORT)
 
 
 @long_question(_spread_cost, figures=("effect-spread",), params=(TARGET, MEASURE, TEXTS_DRAWN, REMOVED_FOR))
-def effect_spread(opened: Opened, options: Options, job: Job[Answer[EffectSpread]]) -> Answer[EffectSpread]:
+def effect_spread(opened: Opened, options: Options, job: AnswerJob[Answer[EffectSpread]]) -> Answer[EffectSpread]:
     """Mean and spread of every head's effect over a list of texts; meanwhile, over the first of them."""
     pair, texts = options.pair, listed_texts(opened, options).texts
     if target_request(options.values.get(TARGET.key), pair is not None).kind not in OF_LISTS:
@@ -72,18 +72,18 @@ def effect_spread(opened: Opened, options: Options, job: Job[Answer[EffectSpread
     return answered(opened, spread, effect_spread=spread)
 
 
-def _accuracy_cost(opened: Opened, options: Options) -> Cost:
+def _accuracy_cost(opened: Opened, options: Options) -> AnswerCost:
     texts, _ = _labelled(opened, options)
     layers, heads = layers_and_heads(opened)
     count = removed_count(options, layers * heads)
     runs = len(texts) * (count * heads * layers + (2 + RANDOM_ORDERS) * (count + 1))
     steps = means_steps(options) + accuracy_steps(len(texts), count)
-    return Cost(steps, _longest(opened, options, texts), runs, short=SHORT)
+    return AnswerCost(steps, _longest(opened, options, texts), runs, short=SHORT)
 
 
 @long_question(_accuracy_cost, figures=("accuracy",), params=(TARGET, COUNT, TEXTS_DRAWN, REMOVED_FOR))
 def accuracy_curves(
-    opened: Opened, options: Options, job: Job[Answer[tuple[RemovalCurve, ...]]]
+    opened: Opened, options: Options, job: AnswerJob[Answer[tuple[RemovalCurve, ...]]]
 ) -> Answer[tuple[RemovalCurve, ...]]:
     """The share of right answers of the model's own head, or of a probe, as heads are removed."""
     texts, labels = _labelled(opened, options)

@@ -27,7 +27,7 @@ from bertviz_core.predictions.tags import surest_tag, tag_predictions
 from bertviz_core.questions.causes.targets import MEASURE, TARGET, chosen_probe, read_tokens, target
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, choice
-from bertviz_core.questions.question import Answer, Cost, Job, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.subwords.pieces import text_pieces
@@ -50,28 +50,28 @@ LAYER = Param(
 )
 
 
-def _shares_cost(opened: Opened, options: Options) -> Cost:
+def _shares_cost(opened: Opened, options: Options) -> AnswerCost:
     tokens, method = read_tokens(opened, options), BY_NAME[options.choice(METHOD)]
     if method == "leave-one-out":
-        return Cost(len(tokens), tokens, len(tokens))
-    return Cost(LEAST_NODES, tokens, BACKWARD * (LEAST_NODES if method == "integrated-gradients" else 1))
+        return AnswerCost(len(tokens), tokens, len(tokens))
+    return AnswerCost(LEAST_NODES, tokens, BACKWARD * (LEAST_NODES if method == "integrated-gradients" else 1))
 
 
 @long_question(_shares_cost, figures=("word-shares", "word-bars"), params=(TARGET, MEASURE, METHOD, UNITS, IN_PLACE))
-def word_shares(opened: Opened, options: Options, job: Job[Answer[WordShares]]) -> Answer[WordShares]:
+def word_shares(opened: Opened, options: Options, job: AnswerJob[Answer[WordShares]]) -> Answer[WordShares]:
     """What each word adds to a number of the model."""
     number = target(opened, options)
     shares = _shares(opened, options, number.result, BY_NAME[options.choice(METHOD)], _replacement(options), job)
     return number.of(shares, shares.notices, word_shares=shares, word_pieces=text_pieces(shares.tokens))
 
 
-def _classes_cost(opened: Opened, options: Options) -> Cost:
+def _classes_cost(opened: Opened, options: Options) -> AnswerCost:
     tokens = opened.tokens(options.text(), options.pair)
-    return Cost(len(tokens), tokens, len(tokens))
+    return AnswerCost(len(tokens), tokens, len(tokens))
 
 
 @long_question(_classes_cost, figures=("word-classes",), params=(TARGET, CLASSES, POSITION, MEASURE, UNITS, IN_PLACE))
-def class_shares(opened: Opened, options: Options, job: Job[Answer[ClassShares]]) -> Answer[ClassShares]:
+def class_shares(opened: Opened, options: Options, job: AnswerJob[Answer[ClassShares]]) -> Answer[ClassShares]:
     """What each word adds to each of several classes, of a classifier or of a probe."""
     text, probe = options.text(), chosen_probe(opened, options)
     if probe is not None:
@@ -85,14 +85,14 @@ def class_shares(opened: Opened, options: Options, job: Job[Answer[ClassShares]]
     return replace(answered(opened, shares, shares.notices, class_shares=shares), texts=(text, options.pair))
 
 
-def _curves_cost(opened: Opened, options: Options) -> Cost:
+def _curves_cost(opened: Opened, options: Options) -> AnswerCost:
     tokens = read_tokens(opened, options)
     runs = (RANDOM_ORDERS + 2 * len(_compared(options))) * min(MOST_STEPS, len(tokens))
-    return Cost(runs, tokens, runs)
+    return AnswerCost(runs, tokens, runs)
 
 
 @long_question(_curves_cost, figures=("word-curves",), params=(TARGET, MEASURE, COMPARED, UNITS))
-def word_curves(opened: Opened, options: Options, job: Job[Answer[WordCurves]]) -> Answer[WordCurves]:
+def word_curves(opened: Opened, options: Options, job: AnswerJob[Answer[WordCurves]]) -> Answer[WordCurves]:
     """The target without the strongest words and with them alone, by each method."""
     number = target(opened, options)
     shares = [_shares(opened, options, number.result, method, "mask", job) for method in _compared(options)]
@@ -110,16 +110,16 @@ def _compared(options: Options) -> tuple[ShareMethod, ...]:
     return tuple(method for name, method in BY_NAME.items() if name in names)
 
 
-def _pairs_cost(opened: Opened, options: Options) -> Cost:
+def _pairs_cost(opened: Opened, options: Options) -> AnswerCost:
     texts = [opened.tokens(text, None) for text in (options.text(), options.pair or "")]
     layers = opened.loaded.num_hidden_layers
     share = (layers - _state(opened, options)) / layers
     runs = max(1, round(2 * PAIR_NODES * sum(map(len, texts)) * share))
-    return Cost(PAIR_NODES * len(texts[0]), max(texts, key=len), runs)
+    return AnswerCost(PAIR_NODES * len(texts[0]), max(texts, key=len), runs)
 
 
 @long_question(_pairs_cost, figures=("word-pairs",), params=(LAYER,))
-def pair_ledger(opened: Opened, options: Options, job: Job[Answer[PairLedger]]) -> Answer[PairLedger]:
+def pair_ledger(opened: Opened, options: Options, job: AnswerJob[Answer[PairLedger]]) -> Answer[PairLedger]:
     """The cosine of two texts by pairs of their tokens."""
     text, pair, layer = options.text(), options.pair, _state(opened, options)
     if pair is None:

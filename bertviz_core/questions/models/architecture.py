@@ -1,6 +1,7 @@
 """How a model is built and what a run of it costs, known from its config alone."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from bertviz_core.architecture.cost.activation_memory import activation_memory
 from bertviz_core.architecture.cost.counting import counted
@@ -15,96 +16,192 @@ from bertviz_core.architecture.cost.multiply_adds import (
     multiply_adds,
     operation_terms,
 )
-from bertviz_core.architecture.cost.results import ActivationMemory, Crossover, Holding, MultiplyAdds
+from bertviz_core.architecture.cost.results import (
+    ActivationMemory,
+    Crossover,
+    Holding,
+    MultiplyAdds,
+    OperationTerms,
+)
 from bertviz_core.architecture.design import design_of
-from bertviz_core.architecture.dry_run import runnable_task
+from bertviz_core.architecture.dry_run import DryWay, dry_way, runnable_task
 from bertviz_core.architecture.layer_flow import layer_flow
 from bertviz_core.architecture.layer_modules import layer_paths
 from bertviz_core.architecture.module_shapes import module_shapes
 from bertviz_core.architecture.module_tree import module_tree
-from bertviz_core.architecture.results import Design, LayerFlow
-from bertviz_core.architecture.sizes import describe
-from bertviz_core.models.skeleton import build_skeleton, model_config, task_of_class
+from bertviz_core.architecture.results import Design, LayerFlow, ModuleTree, ShapeRun
+from bertviz_core.errors import BertvizError
+from bertviz_core.models.skeleton import build_skeleton, model_config
 from bertviz_core.parameters.ledger import config_ledger
 from bertviz_core.parameters.results import Ledger
-from bertviz_core.questions.models.parameters import facts_of, parameters
+from bertviz_core.questions.models.parameters import architecture, facts_of, own_task
 from bertviz_core.questions.opened import Opened, answered
-from bertviz_core.questions.parameters import Options, Param, choice
+from bertviz_core.questions.parameters import Options, Param, choice, flag
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.tokenization import position_limit
+from bertviz_core.trace.tokenization import position_limit as limit_of
 
 HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
+ONE_BY_ONE = flag("one_by_one", "every layer in rows of its own, equal layers together otherwise")
 HOLDING = choice("holding", tuple(HOLDINGS), "whether activations are kept for a backward pass")
 LAYER = Param("layer", "layer", "the layer that is drawn, the middle one by default")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cost:
+    """Multiply-adds of a class: of a text, and by length."""
+
+    terms: OperationTerms
+    """The formula."""
+    tokens: int
+    """Of the text, or of one that nobody typed."""
+    of_text: MultiplyAdds
+    """Of that length alone; empty where a run of it would take too long."""
+    costs: MultiplyAdds
+    """By length."""
+    counts: MultiplyAdds
+    """What PyTorch counts, of some lengths."""
+    by_formula: bool
+    """Whether the formula gives what PyTorch counts."""
+    crossing: Crossover
+    """Where scores and mixing reach the feed-forward blocks."""
+    crossing_with_projections: Crossover
+    """Where they reach these and the projections together."""
+
+
+@question(params=(ONE_BY_ONE,))
+def modules(opened: Opened, options: Options) -> Answer[ModuleTree]:
+    """The module tree of the class that is meant."""
+    task = class_task(opened, options)
+    return answered(opened, module_tree(opened.source.name, opened.source.config, task, not options.flag(ONE_BY_ONE)))
 
 
 @question(figures=("design",))
 def design(opened: Opened, options: Options) -> Answer[Design]:
     """Whether the class that is meant is an encoder, a decoder or both."""
-    own, task, ledger = _class(opened, options)
+    task, ledger = class_task(opened, options), class_ledger(opened, options)
     skeleton = build_skeleton(opened.source.name, opened.source.config, task)
-    kind = design_of(skeleton, ledger, facts_of(opened, ledger))
-    sizes = describe(opened.source, own, facts_of(opened, own))
+    kind = design_of(skeleton, ledger, facts_of(opened, task))
+    sizes = architecture(opened, Options()).result
     return answered(opened, kind, own_architecture=sizes, design=kind, class_ledger=ledger)
 
 
 @question(figures=("layer",), params=(LAYER,))
 def layer(opened: Opened, options: Options) -> Answer[LayerFlow]:
     """The way through one layer, with the shapes of the text, or of 128 tokens without one."""
-    (own, task, ledger), source, read = _class(opened, options), opened.source, _read(opened, options)
-    layers = len(layer_paths(ledger, source.model_type))
+    task, ledger, read = class_task(opened, options), class_ledger(opened, options), _read(opened, options)
+    layers = layer_count(opened, options)
     number = options.numbered("layer", max(layers, 1), layers // 2, opened.name)
-    run = module_shapes(source.name, source.config, _stated(opened) if read is None else read, task)
-    sizes = describe(source, own, facts_of(opened, own))
-    tree = module_tree(source.name, source.config, task, fold=False)
-    flow = layer_flow(tree, ledger, run, sizes, facts_of(opened, ledger), number)
+    run, sizes = shapes(opened, options), architecture(opened, Options()).result
+    tree = modules(opened, Options(task=task, values={ONE_BY_ONE.key: "true"})).result
+    flow = layer_flow(tree, ledger, run, sizes, facts_of(opened, task), number)
     texts = () if read is None else (read.text, read.pair)
-    return Answer(flow, ((source.name, source.revision),), texts, (), {"flow": flow})
+    return Answer(flow, ((opened.source.name, opened.source.revision),), texts, (), {"flow": flow})
 
 
 @question(figures=("cost",))
-def cost(opened: Opened, options: Options) -> Answer[MultiplyAdds]:
+def cost(opened: Opened, options: Options) -> Answer[Cost]:
     """Multiply-adds by length: by a formula where it gives what PyTorch counts, else as PyTorch counts."""
-    source, read, limit = opened.source, _read(opened, options), _position_limit(opened)
-    task, here = _counted_task(opened, options), _stated(opened) if read is None else len(read)
-
-    def counts_at(lengths: Iterable[int]) -> MultiplyAdds:
-        return counted(source.name, source.config, tuple(sorted(set(lengths))), task)
-
-    terms = operation_terms(source.name, source.config, task)
-    costs = counts = counts_at(checked_lengths(limit, here))
-    crossing = Crossover(None)
-    if foretells(terms, counts):
-        crossing = crossover(terms)
+    limit, read = position_limit(opened), _read(opened, options)
+    here = _stated(opened) if read is None else len(read)
+    terms = operation_formula(opened, options)
+    counts = operation_counts(opened, options, checked_lengths(limit, here))
+    by_formula = foretells(terms, counts)
+    if by_formula:
+        crossing, projections = crossover(terms), crossover(terms, projections=True)
         costs = multiply_adds(terms, curve_lengths(limit, crossing.tokens, here))
+        of_text = multiply_adds(terms, [here])
     else:
-        costs = counts = counts_at((here, *doubling_lengths(limit)))
-    drawn = {"counts": counts, "crossing": crossing, "position_limit": limit, "model_name": source.name}
-    return answered(opened, costs, costs=costs, **drawn)
+        crossing = projections = Crossover(None)
+        costs = counts = operation_counts(opened, options, (here, *doubling_lengths(limit)))
+        of_text = operation_counts(opened, options, (here,))
+    known = Cost(terms, here, of_text, costs, counts, by_formula, crossing, projections)
+    drawn = {"counts": counts, "crossing": crossing, "position_limit": limit, "by_formula": by_formula}
+    return answered(opened, known, costs=costs, model_name=opened.source.name, **drawn)
 
 
 @question(figures=("memory",), params=(HOLDING,))
 def memory(opened: Opened, options: Options) -> Answer[ActivationMemory]:
     """Bytes of activations by batch and length."""
     holding, source = HOLDINGS[options.choice(HOLDING)], opened.source
-    lengths, task = doubling_lengths(_position_limit(opened)), _counted_task(opened, options)
+    lengths, task = doubling_lengths(position_limit(opened)), counted_task(opened, options)
     kept = activation_memory(source.name, source.config, holding, BATCHES, lengths, task)
     return answered(opened, kept, memory=kept)
 
 
-def _counted_task(opened: Opened, options: Options) -> str:
+def class_task(opened: Opened, options: Options) -> str:
+    """The task that is meant: the chosen one, or that of the class whose parameters the checkpoint holds."""
+    return options.task or own_task(opened)
+
+
+def class_ledger(opened: Opened, options: Options) -> Ledger:
+    """The ledger of the class that is meant, as its config says."""
+    source, task = opened.source, class_task(opened, options)
+    return opened.made((__name__, "class_ledger", task), lambda: config_ledger(source.name, source.config, task))
+
+
+def layer_count(opened: Opened, options: Options) -> int:
+    """Layers of the encoder that can be drawn."""
+    return len(layer_paths(class_ledger(opened, options), opened.source.model_type))
+
+
+def shapes(opened: Opened, options: Options) -> ShapeRun:
+    """Shapes of the text through the modules of the class that is meant; of 128 tokens without a text.
+
+    Raises:
+        UnsupportedModelError: the class cannot be run without its values.
+    """
+    source, task, read = opened.source, class_task(opened, options), _read(opened, options)
+    row = _stated(opened) if read is None else read
+    key = (__name__, "module_shapes", task, None if read is None else (read.text, read.pair))
+    return opened.made(key, lambda: module_shapes(source.name, source.config, row, task))
+
+
+def counted_task(opened: Opened, options: Options) -> str:
     """The task that is meant, or "base" where its class cannot be run on a text alone."""
-    _, task, _ = _class(opened, options)
-    return runnable_task(opened.source.name, opened.source.config, task)
+    source, task = opened.source, class_task(opened, options)
+    return opened.made((__name__, "runnable_task", task), lambda: runnable_task(source.name, source.config, task))
 
 
-def _class(opened: Opened, options: Options) -> tuple[Ledger, str, Ledger]:
-    """The ledger of the class that the checkpoint names; the task that is meant, and the ledger of its class."""
-    source = opened.source
-    own = parameters(opened, Options()).result
-    task = options.task or task_of_class(source.name, source.config, own.architecture)
-    return own, task, config_ledger(source.name, source.config, task)
+def way_of(opened: Opened, options: Options) -> DryWay | None:
+    """How the class that is meant is run without values; None where it cannot be."""
+    source, task = opened.source, class_task(opened, options)
+
+    def known() -> DryWay | None:
+        try:
+            return dry_way(source.name, source.config, task)
+        except BertvizError:
+            return None
+
+    return opened.made((__name__, "dry_way", task), known)
+
+
+def operation_formula(opened: Opened, options: Options) -> OperationTerms:
+    """The formula for the multiply-adds of a class.
+
+    Raises:
+        UnsupportedModelError: the class cannot be run without its values.
+    """
+    source, task = opened.source, counted_task(opened, options)
+    key = (__name__, "operation_formula", task)
+    return opened.made(key, lambda: operation_terms(source.name, source.config, task, facts_of(opened, task)))
+
+
+def operation_counts(opened: Opened, options: Options, lengths: Iterable[int]) -> MultiplyAdds:
+    """PyTorch's own count of multiply-adds for some lengths, part by part."""
+    source, task, each = opened.source, counted_task(opened, options), tuple(sorted(set(lengths)))
+    key = (__name__, "operation_counts", task, each)
+    return opened.made(key, lambda: counted(source.name, source.config, each, task))
+
+
+def position_limit(opened: Opened) -> int | None:
+    """Tokens that the model has positions for; None for one without a count of positions."""
+
+    def known() -> int | None:
+        limit = limit_of(model_config(opened.source.name, opened.source.config).to_dict())
+        return None if limit is None else limit.tokens
+
+    return opened.made((__name__, "position_limit"), known)
 
 
 def _read(opened: Opened, options: Options) -> Tokens | None:
@@ -112,12 +209,6 @@ def _read(opened: Opened, options: Options) -> Tokens | None:
     return opened.tokens(options.text(), options.pair) if options.texts else None
 
 
-def _position_limit(opened: Opened) -> int | None:
-    """Tokens that the model has positions for; None for one without a count of positions."""
-    limit = position_limit(model_config(opened.source.name, opened.source.config).to_dict())
-    return None if limit is None else limit.tokens
-
-
 def _stated(opened: Opened) -> int:
     """Tokens of a text that nobody typed."""
-    return min(STATED_TOKENS, _position_limit(opened) or STATED_TOKENS)
+    return min(STATED_TOKENS, position_limit(opened) or STATED_TOKENS)

@@ -1,18 +1,25 @@
 """What of a model its checkpoint fills, the values of its tensors, and what changed to another checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
 from bertviz_core.checkpoints.comparison import change_histograms, compare_checkpoints
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
-from bertviz_core.checkpoints.results import Behaviour, ChangeHistograms, CheckpointComparison, Histogram, TensorGrid
+from bertviz_core.checkpoints.results import (
+    Behaviour,
+    ChangeHistograms,
+    CheckpointComparison,
+    CheckpointStatistics,
+    Histogram,
+    TensorGrid,
+)
 from bertviz_core.checkpoints.rounding import COPIES, round_weights
-from bertviz_core.checkpoints.tensor_map import tensor_grid
-from bertviz_core.checkpoints.tensor_statistics import checkpoint_statistics, tensor_histogram
+from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
+from bertviz_core.checkpoints.tensor_statistics import Tell, checkpoint_statistics, tensor_histogram
 from bertviz_core.checkpoints.values import Checkpoint, open_checkpoint, rounded_copy, tensor_slices
-from bertviz_core.errors import Named, TextError
+from bertviz_core.errors import Named, Progress, TextError
 from bertviz_core.figures.checkpoints.comparison import most_changed
 from bertviz_core.figures.checkpoints.weights import (
     STATISTICS,
@@ -25,6 +32,7 @@ from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.text import escape_controls
+from bertviz_core.trace.results import Tokens, Trace
 from bertviz_core.trace.run import trace
 
 SCALES = ("powers of ten", "even")
@@ -36,6 +44,11 @@ WEIGHTS_SCALE = choice("weights_scale", SCALES[::-1], "the scale of that number"
 TENSOR = Param("tensor", "text", "name of a tensor")
 CHANGED = Param("changed", "text", "name of a tensor that both checkpoints have")
 SCALE = choice("scale", SCALES, "the scale of the changes")
+ORDER = choice(
+    "change_order",
+    ("as in the model", "modules by change", "layers by change", "both by change"),
+    "what stands by its largest change",
+)
 
 
 @question(figures=("load-report",), params=(LABELS,))
@@ -60,7 +73,7 @@ def task_head(opened: Opened, options: Options) -> Answer[HeadDifference]:
 @question(figures=("weights",), params=(STATISTIC, WEIGHTS_SCALE))
 def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
     """One number of every tensor, by layer and place."""
-    statistic, statistics = options.choice(STATISTIC), checkpoint_statistics(_checkpoint(opened))
+    statistic, statistics = options.choice(STATISTIC), statistics_of(opened)
     grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
     logarithmic = options.choice(WEIGHTS_SCALE) == SCALES[0]
     drawn = {"statistic": statistic, "model_name": opened.source.name, "statistic_logarithmic": logarithmic}
@@ -70,8 +83,7 @@ def tensor_statistics(opened: Opened, options: Options) -> Answer[TensorGrid]:
 @question(figures=("values",), params=(TENSOR,))
 def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
     """The values of one tensor."""
-    checkpoint = _checkpoint(opened)
-    statistics = checkpoint_statistics(checkpoint)
+    checkpoint, statistics = opened_checkpoint(opened), statistics_of(opened)
     by_name = statistics.by_name()
     tensor = by_name[_tensor_name(options, TENSOR, list(by_name), first_matrix(statistics))]
     if not tensor.finite:
@@ -85,16 +97,17 @@ def tensor_values(opened: Opened, options: Options) -> Answer[Histogram]:
 @question(params=(OTHER,))
 def checkpoint_comparison(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
     """Two checkpoints: tensors added, removed and resized, and how far the others moved."""
-    first, second = _two(opened, options)
-    return Answer(compare_checkpoints(first, second), _names(first, second))
+    return Answer(comparison_of(opened, options), _names(*both_checkpoints(opened, options)))
 
 
-@question(figures=("changes",), params=(OTHER, SCALE))
+@question(figures=("changes",), params=(OTHER, SCALE, ORDER))
 def changes(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
     """How far each tensor moved from one checkpoint to another."""
     answer = _with_common_tensors(opened, options)
     compared, tensors = answer.result, answer.result.tensors
     grid = tensor_grid([each.location for each in tensors], [each.relative_change for each in tensors])
+    order = options.choice(ORDER)
+    grid = sorted_grid(grid, order.startswith(("modules", "both")), order.startswith(("layers", "both")))
     drawn = {"change_grid": grid, "comparison": compared, "logarithmic": options.choice(SCALE) == SCALES[0]}
     return answer.of(compared, **drawn)
 
@@ -102,7 +115,7 @@ def changes(opened: Opened, options: Options) -> Answer[CheckpointComparison]:
 @question(figures=("change",), params=(OTHER, CHANGED))
 def tensor_change(opened: Opened, options: Options) -> Answer[ChangeHistograms]:
     """One tensor in two checkpoints: its values in both, and their differences."""
-    answer, (first, second) = _with_common_tensors(opened, options), _two(opened, options)
+    answer, (first, second) = _with_common_tensors(opened, options), both_checkpoints(opened, options)
     compared = answer.result
     by_name = {each.name: each for each in compared.tensors}
     chosen = by_name[_tensor_name(options, CHANGED, list(by_name), most_changed(compared))]
@@ -114,14 +127,41 @@ def tensor_change(opened: Opened, options: Options) -> Answer[ChangeHistograms]:
 @question(params=(OTHER,))
 def behaviours(opened: Opened, options: Options) -> Answer[Behaviour]:
     """What two models do with a text: cosines of their hidden states, divergence of their attention."""
-    other = _other(options)
-    rounding = COPIES.get(other, "")
-    both = (opened, opened if rounding else opened.other(other))
-    first, second = (each.tokens(options.text(), options.pair) for each in both)
-    require_same_ids(both[0].name, first, both[1].name, second)
-    run = both[0].trace(first)
-    second_run = trace(round_weights(opened.loaded, rounding), second) if rounding else both[1].trace(second)
-    measured = behaviour(run, second_run)
+    read, other = require_same_text(opened, options), _other(options)
+    first = opened.trace(read)
+    if other in COPIES:
+        second = trace(round_weights(opened.loaded, COPIES[other]), read)
+    else:
+        second = opened.other(other).trace(opened.other(other).tokens(options.text(), options.pair))
+    return behaviour_of(opened, options, first, second)
+
+
+def require_same_text(opened: Opened, options: Options) -> Tokens:
+    """The text as both models read it.
+
+    Raises:
+        BertvizError: they read it as different ids, or no other model was named.
+    """
+    other, read = _other(options), opened.tokens(options.text(), options.pair)
+    if other not in COPIES:
+        require_same_ids(opened.name, read, other, opened.other(other).tokens(options.text(), options.pair))
+    return read
+
+
+def behaviour_of(
+    opened: Opened, options: Options, first: Trace, second: Trace, progress: Progress | None = None
+) -> Answer[Behaviour]:
+    """The same of two runs that have been made.
+
+    Args:
+        opened: the first model.
+        options: the text, and the other model.
+        first: its run.
+        second: the run of the other, or of its copy in fewer bits.
+        progress: called with layers of attention compared and their number.
+    """
+    both = (opened,) if _other(options) in COPIES else (opened, opened.other(_other(options)))
+    measured = behaviour(first, second, progress)
     names = tuple(dict.fromkeys((each.source.name, each.source.revision) for each in both))
     return Answer(measured, names, (measured.tokens.text, measured.tokens.pair), measured.notices)
 
@@ -150,8 +190,36 @@ def _labels(options: Options) -> int | None:
     return options.whole(LABELS.key, MAX_LABELS + 1, 0) or None
 
 
-def _checkpoint(opened: Opened) -> Checkpoint:
+def opened_checkpoint(opened: Opened) -> Checkpoint:
+    """The model's files as they are now; their headers are read.
+
+    Raises:
+        BertvizError: the weights are not on this machine, or damaged.
+    """
     return open_checkpoint(opened.source, opened.settings)
+
+
+def statistics_of(opened: Opened, tell: Tell | None = None) -> CheckpointStatistics:
+    """Statistics of every tensor; all weights are read.
+
+    Args:
+        opened: the model.
+        tell: called with bytes read, bytes there are and the name of the tensor, where anything is read.
+    """
+    checkpoint = opened_checkpoint(opened)
+    return opened.made(read_key(checkpoint), lambda: checkpoint_statistics(checkpoint, tell))
+
+
+def comparison_of(opened: Opened, options: Options, tell: Tell | None = None) -> CheckpointComparison:
+    """What changed from one checkpoint to another; all weights of both are read.
+
+    Args:
+        opened: the first model.
+        options: names the other.
+        tell: called with bytes read, bytes there are and the name of the tensor, where anything is read.
+    """
+    first, second = both_checkpoints(opened, options)
+    return opened.made(read_key(first, second), lambda: compare_checkpoints(first, second, tell))
 
 
 def _other(options: Options) -> str:
@@ -165,11 +233,20 @@ def _other(options: Options) -> str:
     return options.get(OTHER.key)
 
 
-def _two(opened: Opened, options: Options) -> tuple[Checkpoint, Checkpoint]:
-    """Both checkpoints; the second may be a copy of the first in fewer bits."""
-    first, other = _checkpoint(opened), _other(options)
+def read_key(*files: Checkpoint) -> Hashable:
+    """What the statistics of a checkpoint, or the comparison of two, are kept by."""
+    return (__name__, "read", *((each.name, each.revision) for each in files))
+
+
+def both_checkpoints(opened: Opened, options: Options) -> tuple[Checkpoint, Checkpoint]:
+    """Both checkpoints; the second may be a copy of the first in fewer bits.
+
+    Raises:
+        BertvizError: no other was named, or the weights of one are not on this machine.
+    """
+    first, other = opened_checkpoint(opened), _other(options)
     rounding = COPIES.get(other)
-    return first, rounded_copy(first, rounding) if rounding else _checkpoint(opened.other(other))
+    return first, rounded_copy(first, rounding) if rounding else opened_checkpoint(opened.other(other))
 
 
 def _with_common_tensors(opened: Opened, options: Options) -> Answer[CheckpointComparison]:

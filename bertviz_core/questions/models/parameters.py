@@ -1,6 +1,6 @@
 """Where the parameters of a model are: by component, by layer, as a tree, beside other models'."""
 
-from bertviz_core.architecture.facts.derive import model_facts
+from bertviz_core.architecture.facts.bundled import facts_of as facts_of_class
 from bertviz_core.architecture.results import Architecture
 from bertviz_core.architecture.sizes import describe
 from bertviz_core.architecture.structure.results import ModelFacts
@@ -44,8 +44,13 @@ def parameter_tree(opened: Opened, options: Options) -> Answer[tuple[TreeNode, .
     if form not in FORMS:
         raise TextError("There is no ", Named(FORM.key), f" {escape_controls(form[:20])!r}; choose {', '.join(FORMS)}.")
     depth = max(options.whole(DEPTH.key, 10**9, FIRST_DEPTH), 1)
-    nodes = tree_of(ledger, min(depth, tree_depth(ledger)))
+    nodes = tree_of(ledger, min(depth, levels(opened, options)))
     return answered(opened, nodes, ledger=ledger, nodes=nodes, form=form)
+
+
+def levels(opened: Opened, options: Options) -> int:
+    """Levels of the whole tree of modules."""
+    return opened.made((__name__, "levels", options.task), lambda: tree_depth(parameters(opened, options).result))
 
 
 @question(figures=("models",))
@@ -55,7 +60,7 @@ def compared_parameters(opened: Opened, options: Options) -> Answer[list[Ledger]
     if len(names) < 2:
         raise TextError("This figure compares models, and one came; name another, too.")
     every = [opened.other(name) for name in names]
-    ledgers = [source_ledger(each.source, each.settings, options.task) for each in every]
+    ledgers = [parameters(each, Options(task=options.task)).result for each in every]
     models = tuple((each.source.name, each.source.revision) for each in every)
     return Answer(ledgers, models, drawn={"ledgers": ledgers})
 
@@ -64,14 +69,36 @@ def compared_parameters(opened: Opened, options: Options) -> Answer[list[Ledger]
 def architecture(opened: Opened, options: Options) -> Answer[Architecture]:
     """The sizes of a model, and what its family has and lacks."""
     ledger = parameters(opened, options).result
-    sizes = describe(opened.source, ledger, facts_of(opened, ledger))
+    sizes = describe(opened.source, ledger, facts_of(opened, options.task))
     return answered(opened, sizes, architecture=sizes, ledger=ledger)
 
 
-def facts_of(opened: Opened, ledger: Ledger) -> ModelFacts | None:
-    """What a run without weights tells of the class of these parameters; None where it cannot be run so."""
-    source = opened.source
-    try:
-        return model_facts(source.name, source.config, task_of_class(source.name, source.config, ledger.architecture))
-    except BertvizError:
-        return None
+def facts_of(opened: Opened, task: str | None = None) -> ModelFacts | None:
+    """What a run without weights tells of a class; None where it cannot be run so.
+
+    Args:
+        opened: the model.
+        task: task of the class; None for the class whose parameters the checkpoint holds.
+    """
+
+    def facts() -> ModelFacts | None:
+        try:
+            return facts_of_class(opened.source.name, opened.source.config, task or own_task(opened))
+        except BertvizError:
+            return None
+
+    return opened.made((__name__, "model_facts", task), facts)
+
+
+def own_task(opened: Opened) -> str:
+    """Task of the class whose parameters the checkpoint holds; "base" for the base model.
+
+    Raises:
+        BertvizError: the config or the header cannot be read.
+    """
+
+    def known() -> str:
+        ledger = parameters(opened, Options()).result
+        return task_of_class(opened.source.name, opened.source.config, ledger.architecture)
+
+    return opened.made((__name__, "own_task"), known)

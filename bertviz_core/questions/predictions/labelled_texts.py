@@ -17,7 +17,7 @@ from bertviz_core.questions.byte_cache import held_nbytes
 from bertviz_core.questions.causes.targets import TARGET, chosen_probe
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import EMBEDDING_OUTPUT, Options, Param, flag, joined_names
-from bertviz_core.questions.question import Answer, Cost, Job, after, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, after, long_question, question
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import POOLINGS, Pooling, SentenceTable
 from bertviz_core.text import escape_controls
@@ -40,14 +40,14 @@ class FittedProbes:
     """One for each of these layers."""
 
 
-def _fit_cost(opened: Opened, options: Options) -> Cost:
+def _fit_cost(opened: Opened, options: Options) -> AnswerCost:
     labelled = _labelled_set(opened, options)
     folds = 2 * len(probed_layers(opened.loaded, _pooling(options))) * fold_count(labelled)
-    return Cost(len(labelled.texts) + folds, nbytes=held_nbytes(labelled))
+    return AnswerCost(len(labelled.texts) + folds, nbytes=held_nbytes(labelled))
 
 
 @long_question(_fit_cost, params=(POOLING, SEED, SET))
-def fitted_probes(opened: Opened, options: Options, job: Job[Answer[FittedProbes]]) -> Answer[FittedProbes]:
+def fitted_probes(opened: Opened, options: Options, job: AnswerJob[Answer[FittedProbes]]) -> Answer[FittedProbes]:
     """Linear probes on every layer, and how well each does; of the example set where no texts are given."""
     labelled, pooling = _labelled_set(opened, options), _pooling(options)
     model, seed = opened.loaded, options.whole(SEED.key, MOST_SEEDS, 0)
@@ -84,14 +84,14 @@ def probe_answer(opened: Opened, options: Options) -> Answer[ClassPrediction]:
     return replace(answered(opened, prediction, prediction.notices), texts=(text, None))
 
 
-def _texts_cost(opened: Opened, options: Options) -> Cost:
+def _texts_cost(opened: Opened, options: Options) -> AnswerCost:
     _ = opened.loaded if TARGET.key in options.values else opened.head(options.task)  # loaded before the work begins
     texts, _ = _texts_and_pairs(options)
-    return Cost(len(texts), nbytes=held_nbytes(options.texts))
+    return AnswerCost(len(texts), nbytes=held_nbytes(options.texts))
 
 
 @long_question(_texts_cost, params=(TARGET, PAIRED), noun="texts")
-def text_answers(opened: Opened, options: Options, job: Job[Answer[TextPredictions]]) -> Answer[TextPredictions]:
+def text_answers(opened: Opened, options: Options, job: AnswerJob[Answer[TextPredictions]]) -> Answer[TextPredictions]:
     """What the head of a task, or a probe, says of each of many texts."""
     texts, pairs = _texts_and_pairs(options)
     if TARGET.key in options.values:

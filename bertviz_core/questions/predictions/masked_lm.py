@@ -23,7 +23,7 @@ from bertviz_core.predictions.words import MaskedReading, compared_word, mask_id
 from bertviz_core.predictions.words import word_shift as shift_of
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice
-from bertviz_core.questions.question import Answer, Cost, Job, long_question, question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, long_question, question
 from bertviz_core.questions.texts.tokens import EDITED, EDITED_PAIR, edited_tokens, tokens
 from bertviz_core.text import escape_controls
 from bertviz_core.trace.results import Tokens
@@ -76,14 +76,14 @@ def own_word(opened: Opened, options: Options) -> Answer[ComparedWord]:
     return read.of(compared_word(opened.head(TASK), opened.tokenizer, read.result, position, word, others))
 
 
-def _surprise_cost(opened: Opened, options: Options) -> Cost:
+def _surprise_cost(opened: Opened, options: Options) -> AnswerCost:
     read = tokens(opened, options).result
     count = int((~read.special).sum())
-    return Cost(count, read, count)
+    return AnswerCost(count, read, count)
 
 
 @long_question(_surprise_cost, figures=("surprise",), noun="tokens masked")
-def surprise(opened: Opened, options: Options, job: Job[Answer[PseudoLikelihood]]) -> Answer[PseudoLikelihood]:
+def surprise(opened: Opened, options: Options, job: AnswerJob[Answer[PseudoLikelihood]]) -> Answer[PseudoLikelihood]:
     """Surprise of every token when it alone is masked."""
     read = tokens(opened, options)
     result = pseudo_likelihood(opened.head(TASK), opened.tokenizer, read.result, job)

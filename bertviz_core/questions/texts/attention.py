@@ -18,7 +18,9 @@ from bertviz_core.attention.results import (
     PooledMap,
     Weights,
 )
+from bertviz_core.attention.rollout import attention_rollout
 from bertviz_core.attention.value_zeroing import value_zeroing
+from bertviz_core.errors import CheckpointError, Progress
 from bertviz_core.heads.weights import value_norms
 from bertviz_core.questions.opened import Opened
 from bertviz_core.questions.parameters import Options, Param, choice, flag
@@ -51,8 +53,8 @@ def attending_run(opened: Opened, options: Options) -> Answer[Trace]:
 def attention_map(opened: Opened, options: Options) -> Answer[AttentionMap]:
     """What one head looks at; every row sums to 1."""
     made = attending_run(opened, options)
-    head_map = _map(opened, options, made.result, _reading(options))
-    return made.of(head_map, attention_map=head_map, trace=made.result)
+    shown = head_map(opened, made.result, *_place(opened, options, made.result), _reading(options))
+    return made.of(shown, attention_map=shown, trace=made.result)
 
 
 @question(figures=("readings",), params=(LAYER, HEAD, *MAP))
@@ -61,7 +63,8 @@ def attention_readings(opened: Opened, options: Options) -> Answer[list[Attentio
     made, reading = attending_run(opened, options), _reading(options)
     known = made.result.attention_source == "recorded"
     readings = [each for each in READINGS if known or each != "value-zeroing"]
-    maps = [_map(opened, options, made.result, replace(reading, weights=each)) for each in readings]
+    place = _place(opened, options, made.result)
+    maps = [head_map(opened, made.result, *place, replace(reading, weights=each)) for each in readings]
     return made.of(maps, reading_maps=maps, trace=made.result)
 
 
@@ -71,21 +74,98 @@ def pooled_map(opened: Opened, options: Options) -> Answer[PooledMap]:
     made = attending_run(opened, options)
     seq, (layer, head) = len(made.result.tokens), _place(opened, options, made.result)
     queries, keys = options.span(QUERIES.key, seq, seq), options.span(KEYS.key, seq, seq)
-    head_map = pooled(made.result, layer, head, query_range=queries, key_range=keys)
-    return made.of(head_map, pooled_map=head_map, trace=made.result)
+    part = pooled(made.result, layer, head, query_range=queries, key_range=keys)
+    return made.of(part, pooled_map=part, trace=made.result)
 
 
 @question(figures=("atlas",), params=(WEIGHTS, *MAP))
 def atlas(opened: Opened, options: Options) -> Answer[AttentionAtlas]:
     """All heads at a glance."""
-    made, reading = attending_run(opened, options), _reading(options)
-    trace, layers, norms, zeroed = made.result, range(made.result.num_hidden_layers), None, None
-    if reading.weights == "value-weighted":
-        norms = np.stack([value_norms(opened.loaded, trace, layer) for layer in layers])
+    made = attending_run(opened, options)
+    heads = atlas_of(opened, made.result, _reading(options))
+    return made.of(heads, atlas=heads, trace=made.result)
+
+
+def atlas_of(opened: Opened, trace: Trace, reading: MapOptions, progress: Progress | None = None) -> AttentionAtlas:
+    """All heads of a run at a glance.
+
+    Args:
+        opened: the model.
+        trace: its run.
+        reading: what a cell is, and which tokens are shown.
+        progress: called after every head, or with value zeroing after every value, with how many there are.
+
+    Raises:
+        CheckpointError: a weight is no number, and cannot be drawn.
+        BertvizError: as attention_atlas.
+    """
+
+    def drawn() -> AttentionAtlas:
+        norms = layer_maps = None
+        told, layers = progress, range(trace.num_hidden_layers)
+        if reading.weights == "value-weighted":
+            norms = np.stack([_norms(opened, trace, layer) for layer in layers])
+        elif reading.weights == "rollout":
+            layer_maps = _rollout(opened, trace)
+        elif reading.weights == "value-zeroing":
+            layer_maps, told = _zeroed_layers(opened, trace, progress), None
+        return _finite(attention_atlas(trace, reading, norms, progress=told, layer_maps=layer_maps), trace.model)
+
+    return opened.made((__name__, "atlas_of", *_text(trace), reading), drawn)
+
+
+def head_map(opened: Opened, trace: Trace, layer: int, head: int, reading: MapOptions) -> AttentionMap:
+    """The map of one head of a run; rollout and value zeroing take all heads together.
+
+    Raises:
+        UnsupportedModelError: the model's values are not known, and the reading needs them.
+    """
+    norms = _norms(opened, trace, layer) if reading.weights == "value-weighted" else None
+    layer_map = None
+    if reading.weights == "rollout":
+        layer_map = _rollout(opened, trace)[layer]
     if reading.weights == "value-zeroing":
-        zeroed = np.stack([value_zeroing(opened.loaded, trace.tokens, layer) for layer in layers])
-    head_map = attention_atlas(trace, reading, norms, layer_maps=zeroed)
-    return made.of(head_map, atlas=head_map, trace=trace)
+        layer_map = _zeroed(opened, trace, layer)
+    return map_of(trace, layer, None if reading.weights in OF_LAYERS else head, reading, norms, layer_map)
+
+
+def _text(trace: Trace) -> tuple[str, str | None, int]:
+    """What results about a run are kept by."""
+    return trace.tokens.text, trace.tokens.pair, len(trace.tokens)
+
+
+def _norms(opened: Opened, trace: Trace, layer: int) -> np.ndarray:
+    """||f(x)|| of every head and token of a layer."""
+    return opened.made((__name__, "norms", *_text(trace), layer), lambda: value_norms(opened.loaded, trace, layer))
+
+
+def _rollout(opened: Opened, trace: Trace) -> np.ndarray:
+    return opened.made((__name__, "rollout", *_text(trace)), lambda: attention_rollout(trace))
+
+
+def _zeroed(opened: Opened, trace: Trace, layer: int, progress: Progress | None = None) -> np.ndarray:
+    key = (__name__, "zeroed", *_text(trace), layer)
+    return opened.made(key, lambda: value_zeroing(opened.loaded, trace.tokens, layer, progress))
+
+
+def _zeroed_layers(opened: Opened, trace: Trace, progress: Progress | None) -> np.ndarray:
+    """Value zeroing of every layer; progress counts the values of all layers."""
+    layers, seq = trace.num_hidden_layers, len(trace.tokens)
+
+    def told(layer: int) -> Progress | None:
+        return progress and (lambda done, _: progress(layer * seq + done, layers * seq))
+
+    return np.stack([_zeroed(opened, trace, layer, told(layer)) for layer in range(layers)])
+
+
+def _finite(atlas: AttentionAtlas, model: str) -> AttentionAtlas:
+    bad = int((~np.isfinite(atlas.thumbnails).all(axis=(2, 3))).sum())
+    if bad:
+        raise CheckpointError(
+            f"The attention of {model!r} is not a number (NaN) in {bad} of {atlas.thumbnails[:, :, 0, 0].size} "
+            "maps: its weights hold NaN or infinity, or its config leads to them; see the page Checkpoint."
+        )
+    return atlas
 
 
 def _reading(options: Options) -> MapOptions:
@@ -102,11 +182,3 @@ def _place(opened: Opened, options: Options, trace: Trace) -> tuple[int, int]:
     """Layer and head."""
     layer = options.numbered("layer", trace.num_hidden_layers, 0, opened.name)
     return layer, options.numbered("head", trace.num_attention_heads, 0, opened.name)
-
-
-def _map(opened: Opened, options: Options, trace: Trace, reading: MapOptions) -> AttentionMap:
-    """The map of a head; rollout and value zeroing take all heads together."""
-    layer, head = _place(opened, options, trace)
-    norms = value_norms(opened.loaded, trace, layer) if reading.weights == "value-weighted" else None
-    zeroed = value_zeroing(opened.loaded, trace.tokens, layer) if reading.weights == "value-zeroing" else None
-    return map_of(trace, layer, None if reading.weights in OF_LAYERS else head, reading, norms, zeroed)

@@ -6,13 +6,14 @@ from jaxtyping import Float
 from bertviz_core.figures.heads.weight_matrix import CUTS
 from bertviz_core.heads.fused_products import compare_fused_and_per_head
 from bertviz_core.heads.results import BLOCKS, Block, CellBreakdown, FusedVsPerHead, HeadProjections
-from bertviz_core.heads.score_breakdown import break_down_cell, layer_heads
+from bertviz_core.heads.score_breakdown import LayerHeads, break_down_cell, layer_heads
 from bertviz_core.heads.weights import block_norms, head_projections
 from bertviz_core.questions.opened import Opened, answered
 from bertviz_core.questions.parameters import Options, Param, choice
 from bertviz_core.questions.question import Answer, question
 from bertviz_core.questions.texts.hidden_states import run
 from bertviz_core.questions.texts.tokens import tokens
+from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import longest_piece
 
 MULTIPLIED: tuple[Block, ...] = ("query", "key", "value")
@@ -29,7 +30,7 @@ KEY = Param("key", "position", "position of the key, the one before the query by
 def head_matrices(opened: Opened, options: Options) -> Answer[HeadProjections]:
     """The query, key, value and output matrices of a layer, cut into heads."""
     layer = _layer(opened, options)
-    projections = head_projections(opened.loaded, layer)
+    projections = layer_projections(opened, layer)
     head = options.numbered("head", projections.num_heads, 0, opened.name)
     drawn = {"layer": layer, "head": head, "block": options.choice(MATRIX), "cut": CUTS[options.choice(CUT)]}
     return answered(opened, projections, opened.loaded.notices, projections=projections, **drawn)
@@ -57,13 +58,29 @@ def cell(opened: Opened, options: Options) -> Answer[CellBreakdown]:
     """One cell of attention, from two vectors to a weight, and the output of its head."""
     made = run(opened, options)
     layer = options.numbered("layer", made.result.num_hidden_layers, 0, opened.name)
-    parts = layer_heads(opened.loaded, made.result, layer)
+    parts = _layer_parts(opened, made.result, layer)
     head = options.numbered("head", parts.projections.num_heads, 0, opened.name)
     count, longest = len(made.result.tokens), longest_piece(made.result.tokens)
     query = options.whole(QUERY.key, count, longest)
     key = options.whole(KEY.key, count, max(longest - 1, 0))
     broken_down = break_down_cell(opened.loaded, made.result, layer, head, query, key, parts)
     return made.of(broken_down, cell=broken_down, trace=made.result)
+
+
+def layer_projections(opened: Opened, layer: int) -> HeadProjections:
+    """The matrices of one layer, cut into heads.
+
+    Raises:
+        BertvizError: the model's attention has no such matrices, or the weights are not here.
+    """
+    return opened.made((__name__, "layer_projections", layer), lambda: head_projections(opened.loaded, layer))
+
+
+def _layer_parts(opened: Opened, trace: Trace, layer: int) -> LayerHeads:
+    """What all cells of one layer and text share."""
+    read = trace.tokens
+    key = (__name__, "layer_parts", read.text, read.pair, len(read), layer)
+    return opened.made(key, lambda: layer_heads(opened.loaded, trace, layer))
 
 
 def _layer(opened: Opened, options: Options) -> int:

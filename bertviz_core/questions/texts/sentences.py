@@ -1,6 +1,6 @@
 """Sentences as vectors: how alike they are, blocks, a query, a map, pairs of tokens, poolings."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,16 +22,19 @@ from bertviz_core.sentences.results import (
     MEASURES,
     POOLINGS,
     BlockSummary,
+    ClusterOrder,
     MapMethod,
+    Measure,
     Neighbours,
     PoolingComparison,
+    ScoredPairs,
     SentenceDtype,
     SentenceMap,
     SentencePlan,
     SentenceVectors,
     TokenPairShares,
 )
-from bertviz_core.sentences.similarity import block_summary, cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences.similarity import block_summary, closest_pairs, cluster_order, nearest, similarity_matrix
 from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.sentences.token_pairs import token_pair_shares
 from bertviz_core.text import escape_controls, repair_surrogates
@@ -77,7 +80,18 @@ def encoded_sentences(
     Raises:
         BertvizError: as sentence_plan, or as the encoding.
     """
-    plan = sentence_plan(opened, options)
+    return encoded_by(opened, sentence_plan(opened, options), sentences, dtype, progress, store)
+
+
+def encoded_by(
+    opened: Opened,
+    plan: SentencePlan,
+    sentences: Sequence[str],
+    dtype: SentenceDtype = "float32",
+    progress: Progress | None = None,
+    store: SentenceStore | None = None,
+) -> Answer[SentenceVectors]:
+    """The same under a plan."""
     vectors = encoded(opened.loaded, opened.tokenizer, sentences, plan, dtype, progress, store)
     return replace(answered(opened, vectors, (plan.reason, *vectors.notices)), texts=vectors.sentences)
 
@@ -86,10 +100,7 @@ def encoded_sentences(
 def similarity(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "sentences sentences"]]:
     """Every sentence against every other."""
     made, measure = sentence_vectors(opened, options), options.choice(MEASURE, MEASURES)
-    vectors = made.result.vectors
-    matrix = similarity_matrix(vectors, measure)
-    clustered = options.choice(ORDER) == "clustered" and len(matrix) > 1
-    clusters = cluster_order(similarity_matrix(vectors)) if clustered else None
+    matrix, clusters = every_pair(made.result, measure, options.choice(ORDER) == ORDER.options[1])
     drawn = {"vectors": made.result, "similarity_measure": measure, "clusters": clusters}
     return made.of(matrix, similarity=matrix, **drawn)
 
@@ -98,7 +109,7 @@ def similarity(opened: Opened, options: Options) -> Answer[Float[np.ndarray, "se
 def blocks(opened: Opened, options: Options) -> Answer[BlockSummary]:
     """Many sentences, similar ones put into blocks."""
     made = sentence_vectors(opened, options)
-    summary = block_summary(made.result.vectors, BLOCKS)
+    summary = sentence_blocks(opened, options.key(), made.result)
     return made.of(summary, block_summary=summary, vectors=made.result)
 
 
@@ -123,7 +134,7 @@ def sentence_map(opened: Opened, options: Options) -> Answer[SentenceMap]:
         raise TextError("A map needs at least three sentences; give more of them.")
     method = options.choice(PLACED, METHODS if umap_available() else METHODS[:1])
     made = sentence_vectors(opened, options)
-    points = map_of(made.result.vectors, method)
+    points = sentence_points(opened, options.key(), made.result, method)
     return made.of(points, sentence_map=points, vectors=made.result)
 
 
@@ -141,9 +152,8 @@ def token_pairs(opened: Opened, options: Options) -> Answer[TokenPairShares]:
     given = _sentences(options)
     if len(given) != 2:
         raise TextError(f"This figure compares two sentences, and {len(given)} came; give two in quotes.")
-    plan, tokenizer = sentence_plan(opened, options), opened.tokenizer
-    first, second = (opened.trace(sentence_tokens(tokenizer, each, plan)) for each in given)
-    shares = token_pair_shares(first, second, plan, prompt_tokens(tokenizer, plan))
+    plan = sentence_plan(opened, options)
+    shares = pair_shares(opened, plan, given[0], given[1])
     drawn = {"pair_shares": shares, "unit": options.choice(CELLS, UNITS), "model_name": opened.source.name}
     return replace(answered(opened, shares, (plan.reason, shares.note), **drawn), texts=given)
 
@@ -154,10 +164,83 @@ def poolings(opened: Opened, options: Options) -> Answer[PoolingComparison]:
     given = _sentences(options)
     if len(given) < 2:
         raise TextError("Poolings are compared by the cosines of pairs; give a second sentence.")
-    longest = recommended(opened.source, opened.settings).max_seq_length
-    compared = compared_poolings(opened.loaded, opened.tokenizer, given, max_seq_length=longest)
+    plan = own_plan(opened)
+    compared = compared_poolings(
+        opened.loaded, opened.tokenizer, given, max_seq_length=plan.max_seq_length, own=plan.pooling
+    )
     drawn = {"pooling_comparison": compared, "model_name": opened.source.name}
     return replace(answered(opened, compared, (compared.note,), **drawn), texts=compared.sentences)
+
+
+def every_pair(
+    vectors: SentenceVectors, measure: Measure, clustered: bool
+) -> tuple[Float[np.ndarray, "sentences sentences"], ClusterOrder | None]:
+    """Every vector against every other, and the order in which similar ones stand together by their cosine.
+
+    Args:
+        vectors: of the sentences.
+        measure: what alike means.
+        clustered: whether an order is wanted; a single sentence has none.
+    """
+    matrix = similarity_matrix(vectors.vectors, measure)
+    if not clustered or len(matrix) < 2:
+        return matrix, None
+    return matrix, cluster_order(matrix if measure == "cosine" else similarity_matrix(vectors.vectors))
+
+
+def pair_shares(opened: Opened, plan: SentencePlan, first: str, second: str) -> TokenPairShares:
+    """The cosine of two sentences as a sum over pairs of their tokens, under a plan."""
+    tokenizer = opened.tokenizer
+    runs = [opened.trace(sentence_tokens(tokenizer, each, plan)) for each in (first, second)]
+    return token_pair_shares(runs[0], runs[1], plan, prompt_tokens(tokenizer, plan))
+
+
+def sentence_points(opened: Opened, name: Hashable, vectors: SentenceVectors, method: MapMethod) -> SentenceMap:
+    """Vectors as points of a plane.
+
+    Args:
+        opened: the model.
+        name: what the vectors were made from.
+        vectors: these.
+        method: how they are placed.
+    """
+    return opened.made((__name__, "sentence_points", name, method), lambda: map_of(vectors.vectors, method))
+
+
+def sentence_blocks(opened: Opened, name: Hashable, vectors: SentenceVectors) -> BlockSummary:
+    """Vectors, named by what they were made from, as blocks of similar ones."""
+    return opened.made((__name__, "sentence_blocks", name), lambda: block_summary(vectors.vectors, BLOCKS))
+
+
+def closest(
+    opened: Opened,
+    name: Hashable,
+    vectors: SentenceVectors,
+    count: int,
+    measure: Measure,
+    progress: Progress | None = None,
+) -> ScoredPairs:
+    """The pairs of vectors most alike, the vectors named by what they were made from.
+
+    Args:
+        opened: the model.
+        name: what the vectors were made from.
+        vectors: these.
+        count: pairs that are wanted.
+        measure: what alike means.
+        progress: called with vectors compared and their number.
+    """
+    key = (__name__, "closest", name, count, measure)
+    return opened.made(key, lambda: closest_pairs(vectors.vectors, count, measure, progress))
+
+
+def own_plan(opened: Opened) -> SentencePlan:
+    """The checkpoint's own way of making sentences into vectors.
+
+    Raises:
+        CheckpointError: the weights are not here, or a file of the modules is damaged.
+    """
+    return opened.made((__name__, "own_plan"), lambda: recommended(opened.source, opened.settings))
 
 
 def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
@@ -170,7 +253,7 @@ def sentence_plan(opened: Opened, options: Options) -> SentencePlan:
     chosen = next((each for each in POOLINGS if each == given), None)
     if given and chosen is None:
         raise TextError(f"There is no pooling {escape_controls(given[:20])!r}; choose {', '.join(POOLINGS)}.")
-    plan, last = recommended(opened.source, opened.settings), opened.loaded.num_hidden_layers
+    plan, last = own_plan(opened), opened.loaded.num_hidden_layers
     layer = options.numbered("layer", last + 1, last, opened.name, EMBEDDING_OUTPUT)
     prompt = prompt_named(plan, options.get(PROMPT.key)) if options.get(PROMPT.key) else None
     return adapted(plan, chosen or plan.pooling, None if layer == last else layer, prompt)

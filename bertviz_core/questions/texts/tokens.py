@@ -1,6 +1,6 @@
 """A text as a model reads it: its tokens, the same text under another tokenizer, rows near a token's embedding."""
 
-from bertviz_core.errors import Named, TextError
+from bertviz_core.errors import Named, TextError, UnsupportedModelError
 from bertviz_core.figures.tokens.rows import BELOW
 from bertviz_core.hidden_states.embeddings import nearest_rows
 from bertviz_core.hidden_states.results import NearestRows
@@ -42,11 +42,7 @@ def cut_text(opened: Opened, options: Options) -> Answer[TextPieces]:
 def second_tokenizer(opened: Opened, options: Options) -> Answer[TextPieces]:
     """The same text cut by a second tokenizer."""
     read, name = tokens(opened, options), options.get(TOKENIZER.key) or next(iter(MADE))
-    if name in MADE:
-        second = tokenize(made_tokenizer(name, opened.settings), options.text(), options.pair)
-    else:
-        second = opened.other(name).tokens(options.text(), options.pair)
-    pieces = text_pieces(second)
+    pieces = text_pieces(tokens_by(opened, options, name))
     drawn = {"text_pieces": text_pieces(read.result), "model_name": opened.source.name, "second_name": name}
     return read.of(pieces, second_pieces=pieces, **drawn)
 
@@ -56,10 +52,37 @@ def nearest_embeddings(opened: Opened, options: Options) -> Answer[NearestRows]:
     """The rows of the embedding table that are nearest to a token's row."""
     read = tokens(opened, options)
     position = _position(read.result, options)
-    rows = nearest_rows(opened.loaded, int(read.result.input_ids[position]), NEAREST)
+    rows = _rows_near(opened, int(read.result.input_ids[position]))
     spelled = opened.tokenizer.spelled(rows.ids.tolist())
     drawn = {"spelled": spelled, "token": read.result.tokens[position], "model_name": opened.source.name}
     return read.of(rows, nearest_rows=rows, **drawn)
+
+
+def tokens_by(opened: Opened, options: Options, name: str) -> Tokens:
+    """The text under a tokenizer that is made here, or that of another model.
+
+    Raises:
+        BertvizError: there is no such tokenizer on this machine.
+    """
+    if name not in MADE:
+        return opened.other(name).tokens(options.text(), options.pair)
+    made = opened.made((__name__, "made_tokenizer", name), lambda: made_tokenizer(name, opened.settings))
+    return tokenize(made, options.text(), options.pair)
+
+
+def _rows_near(opened: Opened, token_id: int) -> NearestRows:
+    """The rows of the embedding table nearest to one row."""
+
+    def found() -> NearestRows:
+        try:
+            return nearest_rows(opened.loaded, token_id, NEAREST)
+        except ValueError as error:
+            raise UnsupportedModelError(
+                f"The vocabulary table of {opened.name!r} has no row {token_id}: its tokenizer and its weights do not "
+                "belong together."
+            ) from error
+
+    return opened.made((__name__, "rows_near", token_id), found)
 
 
 def _position(read: Tokens, options: Options) -> int:

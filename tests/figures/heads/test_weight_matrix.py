@@ -1,6 +1,6 @@
 """Pictures of heads: the drawn matrix however it is cut, lines where the cuts are, bars that are the numbers.
 
-Covers `bertviz_core/figures/base/quantised_cells.py`, `bertviz_core/figures/heads/*.py`.
+Covers `bertviz_core/`bertviz_core/figures/heads/*.py`.
 """
 
 from dataclasses import replace
@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import pytest
 
 from bertviz_core.figures.base.caption import caption_of
-from bertviz_core.figures.base.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
 from bertviz_core.figures.base.style import DARK, LIGHT, TEXT_SIZE
 from bertviz_core.figures.heads.maps import norm_maps, product_maps
+from bertviz_core.figures.heads.quantised_cells import MOST_CELLS, pool_step, pooled, scale_limit, steps
 from bertviz_core.figures.heads.score_breakdown import cell_arithmetic, head_output, signs
 from bertviz_core.figures.heads.weight_matrix import projection_heatmap, subscripted
 from bertviz_core.heads.results import CellBreakdown, FusedVsPerHead, HeadOutput, ScoreBreakdown

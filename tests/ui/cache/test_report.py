@@ -1,7 +1,7 @@
 """A report opens what its instance may open, and nothing that its text names.
 
-Covers `ui/cache/report.py`, `ui/cache/shared_model.py`, `ui/cache/shown.py`, `ui/widgets/files/shown.py`; the report
-of a view is tried in tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
+Covers `ui/cache/report.py`, `ui/cache/shown.py`, `ui/widgets/files/shown.py`; the report of a view is tried in
+tests/pages/test_report_of_view.py, the page in tests/browser/test_report.py.
 """
 
 from dataclasses import replace

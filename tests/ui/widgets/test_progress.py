@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from bertviz_core.errors import TextError
 from bertviz_core.questions.parameters import Options
-from bertviz_core.questions.question import Answer, Cost, Job, Question, long_question
+from bertviz_core.questions.question import Answer, AnswerCost, AnswerJob, Question, long_question
+from tests.pages.opened import said
 from ui.cache.decorator import results
 from ui.cache.jobs import board
 from ui.widgets.lists import progress
@@ -36,11 +37,11 @@ class Thing:
         return results().made(self.key(key), make)
 
 
-def cost(opened: Thing, options: Options) -> Cost:
-    return Cost(len(options.text()), slow=SLOW if "slow" in options.text() else "")
+def cost(opened: Thing, options: Options) -> AnswerCost:
+    return AnswerCost(len(options.text()), slow=SLOW if "slow" in options.text() else "")
 
 
-def spelled(opened: Thing, options: Options, job: Job[Answer[str]]) -> Answer[str]:
+def spelled(opened: Thing, options: Options, job: AnswerJob[Answer[str]]) -> Answer[str]:
     """The text in capitals."""
     COMPUTED.append(options.text())
     job(1, len(options.text()))
@@ -56,8 +57,10 @@ def page(text: str) -> None:
     import streamlit as st
 
     from tests.ui.widgets.test_progress import CAPITALS, Thing, asked
+    from ui.widgets.errors import shown_to_user
 
-    st.text(asked(CAPITALS, Thing(), text))
+    with shown_to_user():
+        st.text(asked(CAPITALS, Thing(), text))
 
 
 def asked(question: Any, opened: Any, text: str) -> str:
@@ -102,7 +105,7 @@ def test_what_takes_long_begins_when_one_reader_agrees() -> None:
 
 def test_what_fails_is_said_and_computed_anew_for_the_next() -> None:
     for _ in range(2):
-        assert "There is no such text." in shown("no").exception[0].message
+        assert [said(each.value) for each in shown("no").error] == ["There is no such text."]
     assert COMPUTED == ["no", "no"]
 
 

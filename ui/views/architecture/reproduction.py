@@ -5,7 +5,7 @@ from bertviz_core.architecture.dry_run import DryWay
 from bertviz_core.architecture.results import LayerFlow
 from bertviz_core.parameters.results import Ledger
 from ui.cache import sources
-from ui.views.architecture.cache import ModelClass
+from ui.views.architecture.model_class import ModelClass
 from ui.widgets.reproduction import library_name
 
 EAGER = 'model.set_attn_implementation("eager")   # which asks for no values of the mask\n'

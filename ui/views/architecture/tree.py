@@ -10,19 +10,21 @@ from bertviz_core.architecture.module_tree import printed
 from bertviz_core.architecture.results import ModuleRow, ModuleShape, ModuleTree, Shape, ShapeRun
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.base.style import theme_named
+from bertviz_core.questions.models import architecture
 from ui import session
 from ui.cache import ledgers
 from ui.components.module_tree import module_tree
-from ui.views.architecture import cache, controls, reproduction, texts
+from ui.views.architecture import controls, reproduction, texts
+from ui.views.architecture.model_class import ModelClass
 from ui.widgets.figure_block import csv_text, explained, folded, folded_table
 from ui.widgets.formatting import escape_markdown, short_count
 
 
-def tree_view(asked: cache.ModelClass) -> None:
+def tree_view(asked: ModelClass) -> None:
     """The tree with its controls, the chosen module, the printed text and the table."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         single = controls.one_by_one()
-        tree = cache.tree(asked, fold=not single)
+        tree = architecture.modules(asked.opened, asked.options(one_by_one=str(single).lower())).result
         depth = controls.levels_open(max(row.depth for row in tree.rows))
         wanted = controls.find_module()
     run = _shapes(asked)
@@ -44,7 +46,9 @@ def tree_view(asked: cache.ModelClass) -> None:
     _take_away(asked, frame)
     folded_table(controls.TREE_KEY, frame, label)
     tokens = run.seq if run else STATED_TOKENS
-    code = reproduction.tree_code(asked.name, tree.architecture, tokens, cache.way(asked))
+    code = reproduction.tree_code(
+        asked.name, tree.architecture, tokens, architecture.way_of(asked.opened, asked.options())
+    )
     explained(controls.TREE_KEY, texts.TREE, code)
 
 
@@ -66,10 +70,10 @@ def tree_frame(tree: ModuleTree, run: ShapeRun | None) -> pd.DataFrame:
     )
 
 
-def _shapes(asked: cache.ModelClass) -> ShapeRun | None:
+def _shapes(asked: ModelClass) -> ShapeRun | None:
     """The shapes; None with a word to the reader where this class cannot be run without its values."""
     try:
-        return cache.shapes(asked)
+        return architecture.shapes(asked.opened, asked.text_options())
     except BertvizError as error:
         st.warning(escape_markdown(f"{error} The tree stands without shapes."), icon=":material/info:")
         return None
@@ -136,9 +140,9 @@ def _details(tree: ModuleTree, run: ShapeRun | None) -> None:
     st.markdown("  \n".join(lines))
 
 
-def _take_away(asked: cache.ModelClass, frame: pd.DataFrame) -> None:
+def _take_away(asked: ModelClass, frame: pd.DataFrame) -> None:
     """The printed text, to copy or to save, and the table as CSV."""
-    text = printed(cache.tree(asked))
+    text = printed(architecture.modules(asked.opened, asked.options()).result)
     with st.container(horizontal=True):
         name = f"modules-{asked.name.replace('/', '-')}"
         st.download_button("TXT", text + "\n", f"{name}.txt", "text/plain", key="architecture_txt", on_click="ignore")
@@ -150,11 +154,11 @@ def _take_away(asked: cache.ModelClass, frame: pd.DataFrame) -> None:
             st.code(text, language=None)
 
 
-def _source_words(asked: cache.ModelClass, tree: ModuleTree, run: ShapeRun | None) -> str:
+def _source_words(asked: ModelClass, tree: ModuleTree, run: ShapeRun | None) -> str:
     """What the shapes are of, and whether the file holds another count than the class."""
     words = []
     if run:
-        known = cache.read(asked.name) is not None
+        known = asked.tokens() is not None
         if known:
             words.append(f"Shapes (batch, tokens, ...) are those of your text, {run.seq:,} tokens.")
         else:

@@ -3,39 +3,27 @@
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.architecture.cost.multiply_adds import (
-    BATCHES,
-    STATED_TOKENS,
-    checked_lengths,
-    crossover,
-    curve_lengths,
-    doubling_lengths,
-    foretells,
-    multiply_adds,
-)
-from bertviz_core.architecture.cost.results import Crossover, Holding, MultiplyAdds
+from bertviz_core.architecture.cost.results import MultiplyAdds
 from bertviz_core.architecture.results import LayerFlow
-from bertviz_core.figures.architecture.cost import (
-    cost_figure,
-    memory_figure,
-)
+from bertviz_core.figures.architecture.cost import cost_figure, memory_figure
 from bertviz_core.figures.architecture.designs import design_figure
 from bertviz_core.figures.architecture.layer_flow import layer_figure
+from bertviz_core.questions.models import architecture
 from ui.cache import ledgers
-from ui.views.architecture import cache, controls, reproduction, texts
+from ui.views.architecture import controls, reproduction, texts
+from ui.views.architecture.model_class import ModelClass
 from ui.widgets import controls as widgets_controls
 from ui.widgets.figure_block import explained, figure_block
 from ui.widgets.formatting import bytes_text, short_count
 
-HOLDINGS: dict[str, Holding] = {"Inference": "inference", "Training": "training"}
 
-
-def layer_view(asked: cache.ModelClass) -> None:
+def layer_view(asked: ModelClass) -> None:
     """The drawn way through one layer."""
-    layer = controls.drawn_layer(cache.layer_count(asked))
-    flow = cache.flow(asked, layer)
-    design = cache.design(asked)
-    read = cache.read(asked.name)
+    opened = asked.opened
+    layer = controls.drawn_layer(architecture.layer_count(opened, asked.options()))
+    flow = architecture.layer(opened, asked.text_options(layer=str(layer))).result
+    design = architecture.design(opened, asked.options()).result
+    named = architecture.modules(opened, asked.options()).result.architecture
     steps = f"Steps of layer {layer} in the order of the run"
     filename = f"layer {layer} {flow.model}"
     words = figure_block(
@@ -43,8 +31,8 @@ def layer_view(asked: cache.ModelClass) -> None:
         filename,
         flow_frame(flow),
         alt=steps,
-        texts=read or (),
-        explanation=(texts.LAYER, reproduction.layer_code(asked.name, cache.tree(asked).architecture, flow)),
+        texts=asked.tokens() or (),
+        explanation=(texts.LAYER, reproduction.layer_code(asked.name, named, flow)),
     )
     words.markdown(texts.layer_words(flow, design))
 
@@ -64,34 +52,28 @@ def flow_frame(flow: LayerFlow) -> pd.DataFrame:
     )
 
 
-def cost_view(asked: cache.ModelClass) -> None:
+def cost_view(asked: ModelClass) -> None:
     """Multiply-adds by length, and memory of activations by batch and length."""
-    of = cache.countable(asked)
-    named, terms, limit = cache.tree(asked).architecture, cache.terms(of), cache.most_tokens(of.name)
-    read = cache.read(of.name)
-    here = len(read) if read is not None else min(STATED_TOKENS, limit or STATED_TOKENS)
-    counts = cache.counts(of, checked_lengths(limit, here))
-    crossings = crossover(terms), crossover(terms, projections=True)
-    exact = foretells(terms, counts)
-    if exact:
-        costs = multiply_adds(terms, curve_lengths(limit, crossings[0].tokens, here))
-        _metrics(multiply_adds(terms, [here]), read is not None, "by the formula, windows honoured")
+    of = asked.counted()
+    opened, named = of.opened, architecture.modules(asked.opened, asked.options()).result.architecture
+    answer, limit = architecture.cost(opened, of.text_options()), architecture.position_limit(opened)
+    cost = answer.result
+    how = "by the formula, windows honoured" if cost.by_formula else "counted by PyTorch"
+    _metrics(cost.of_text, of.tokens() is not None, how)
+    spec = cost_figure(cost.costs, cost.counts, cost.crossing, limit, cost.terms.model, cost.by_formula)
+    alt = "Multiply-adds by tokens and part"
+    words = figure_block(spec, f"multiply-adds {of.name}", _cost_frame(cost.costs), alt=alt)
+    if cost.by_formula:
+        causal = architecture.design(opened, of.options()).result.kind == "decoder"
+        crossings = cost.crossing, cost.crossing_with_projections
+        words.markdown(texts.cost_words(cost.terms, named, crossings, limit, cost.counts, causal))
     else:
-        costs = counts = cache.counts(of, tuple(sorted({here, *doubling_lengths(limit)})))
-        crossings = Crossover(None), Crossover(None)
-        _metrics(cache.counts(of, (here,)), read is not None, "counted by PyTorch")
-    spec = cost_figure(costs, counts, crossings[0], limit, terms.model, exact)
-    words = figure_block(spec, f"multiply-adds {of.name}", _cost_frame(costs), alt="Multiply-adds by tokens and part")
-    causal = cache.design(of).kind == "decoder"
-    if exact:
-        words.markdown(texts.cost_words(terms, named, crossings, limit, counts, causal))
-    else:
-        words.markdown(texts.counted_words(terms, named))
-    way = cache.way(of)
+        words.markdown(texts.counted_words(cost.terms, named))
+    way = architecture.way_of(opened, of.options())
     if way is not None:
-        code = reproduction.cost_code(of.name, terms, here, way, exact)
+        code = reproduction.cost_code(of.name, cost.terms, cost.tokens, way, cost.by_formula)
         explained("architecture_cost", texts.COST, code)
-    _memory(of, limit)
+    _memory(of)
 
 
 def _cost_frame(costs: MultiplyAdds) -> pd.DataFrame:
@@ -129,24 +111,26 @@ def _metrics(costs: MultiplyAdds, typed: bool, how: str) -> None:
 
 
 @st.fragment
-def _memory(of: cache.ModelClass, limit: int | None) -> None:
+def _memory(of: ModelClass) -> None:
     st.header("Memory of activations", anchor=False)
-    chosen = widgets_controls.choice("What is counted", list(HOLDINGS), "holding", label_visibility="collapsed")
-    memory = cache.memory(of, HOLDINGS[chosen], BATCHES, doubling_lengths(limit))
-    spec, weights = memory_figure(memory), cache.class_ledger(of).total * 4
+    opened, options = of.opened, of.options()
+    holding = architecture.HOLDING
+    chosen = widgets_controls.choice("What is counted", holding.options, holding.key, label_visibility="collapsed")
+    memory = architecture.memory(opened, of.options(holding=chosen)).result
+    spec, weights = memory_figure(memory), architecture.class_ledger(opened, options).total * 4
     frame = pd.DataFrame(memory.nbytes, columns=[f"{seq} tokens" for seq in memory.lengths])
     frame.insert(0, "batch", list(memory.batches))
-    way = cache.way(of)
-    code = reproduction.memory_code(of, cache.tree(of).architecture, memory, way) if way else ""
+    way, named = architecture.way_of(opened, options), architecture.modules(opened, options).result.architecture
+    code = reproduction.memory_code(of, named, memory, way) if way else ""
     filename, made = f"activation memory {chosen} {of.name}", (texts.MEMORY_MADE, code)
     words = figure_block(spec, filename, frame, alt=f"{spec.title}, bytes", explanation=made)
     words.markdown(f"{texts.MEMORY[memory.holding]} The weights take {bytes_text(weights)} more at float32.")
 
 
-def encoder_view(asked: cache.ModelClass) -> None:
+def encoder_view(asked: ModelClass) -> None:
     """An encoder, an encoder with a decoder, a decoder; the model's own marked."""
-    model, ledger = ledgers.architecture(asked.name), cache.class_ledger(asked)
-    design = cache.design(asked)
+    model, ledger = ledgers.architecture(asked.name), architecture.class_ledger(asked.opened, asked.options())
+    design = architecture.design(asked.opened, asked.options()).result
     rows = [(part.name, part.total, part.total / ledger.total) for part in ledger.components]
     frame = pd.DataFrame(rows, columns=["component", "parameters", "share"])
     words = figure_block(

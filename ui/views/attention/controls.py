@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from bertviz_core.attention.results import Block, MapOptions, Weights
+from bertviz_core.questions.texts.attention import READINGS
 from ui.components.attention.url import ViewOptions, from_query, to_query
 from ui.widgets.controls import BOUND, bring_along, choice
 from ui.widgets.view_and_layer import store_layer
 
-WEIGHTS: tuple[Weights, ...] = ("attention", "value-weighted", "rollout", "value-zeroing")
 SWITCHES = {
     "words": ("Merge pieces to words", "Weights on the pieces of a word are added up, their rows averaged."),
     "hide_special": (
@@ -42,7 +42,7 @@ def weights_choice() -> Weights:
     """What a cell holds."""
     return choice(
         "Weights",
-        WEIGHTS,
+        READINGS,
         "weights",
         help="attention: the model's own attention weights. value-weighted: each weight times the length of the value "
         "vector that it weights. rollout: attention traced back to the input through all layers up to this one. "

@@ -5,11 +5,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from bertviz_core.checkpoints.behaviour import behaviour, require_same_ids
-from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange
+from bertviz_core.checkpoints.results import Behaviour, CheckpointComparison, TensorChange, TensorGrid
 from bertviz_core.checkpoints.rounding import COPIES
-from bertviz_core.checkpoints.tensor_map import sorted_grid, tensor_grid
-from bertviz_core.checkpoints.values import Checkpoint, rounded_copy
 from bertviz_core.figures.checkpoints.comparison import (
     change_figure,
     changes_figure,
@@ -18,8 +15,11 @@ from bertviz_core.figures.checkpoints.comparison import (
     most_changed,
     state_names,
 )
+from bertviz_core.questions.models import checkpoints
+from bertviz_core.questions.parameters import Options
 from bertviz_core.text import decimals, digits
 from ui.cache import ledgers, models, sources
+from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache
 from ui.views.checkpoint import controls as checkpoint_controls
@@ -33,10 +33,8 @@ from ui.widgets.formatting import escape_markdown, run_words
 def behaviour_view(name: str, other: str) -> None:
     """What both make of the text in the sidebar."""
     text, pair = controls.text(), controls.pair()
-    rounding = COPIES.get(other)
-    read = models.tokens(name, text, pair)
-    if rounding is None:
-        require_same_ids(name, read, other, models.tokens(other, text, pair))
+    opened, options = SharedModel(name), Options((text,), pair, values={checkpoints.OTHER.key: other})
+    rounding, read = COPIES.get(other), checkpoints.require_same_text(opened, options)
     with st.spinner("Running both models"):
         first = run_model.traced(name, text, pair)
         second = (
@@ -49,7 +47,7 @@ def behaviour_view(name: str, other: str) -> None:
     def tell(done: int, layers: int) -> None:
         place.progress(done / layers, f"Attention of layer {done} of {layers}")
 
-    measured = behaviour(first, second, tell)
+    measured = checkpoints.behaviour_of(opened, options, first, second, tell).result
     place.empty()
     for notice in measured.notices:
         st.warning(escape_markdown(notice))
@@ -102,11 +100,11 @@ def models_of(comparison: CheckpointComparison | Behaviour) -> tuple[str, ...]:
 MAP = "checkpoint_changes"
 
 
-def settings(name: str) -> tuple[str, str, bool, tuple[bool, bool]]:
+def settings(name: str) -> tuple[str, str, bool, str]:
     """The other checkpoint, what is compared, and how the map is drawn."""
     other = checkpoint_controls.other_select(name, checkpoint_controls.names_with_weights(name))
     side = checkpoint_controls.side_choice()
-    logarithmic, order = True, (False, False)
+    logarithmic, order = True, checkpoints.ORDER.options[0]
     if side == checkpoint_controls.SIDES[0]:
         with st.popover("Options"):
             logarithmic = checkpoint_controls.scale_choice()
@@ -114,18 +112,17 @@ def settings(name: str) -> tuple[str, str, bool, tuple[bool, bool]]:
     return other, side, logarithmic, order
 
 
-def view(name: str, other: str, side: str, logarithmic: bool, order: tuple[bool, bool]) -> None:
+def view(name: str, other: str, side: str, logarithmic: bool, order: str) -> None:
     """What changed from this checkpoint to another."""
-    first = cache.checkpoint(name)
-    rounding = COPIES.get(other)
-    second = rounded_copy(first, rounding) if rounding else cache.checkpoint(other)
-    if rounding:
-        st.caption(COPIED.format(rounding=rounding))
+    options = Options(values={checkpoints.OTHER.key: other, checkpoints.ORDER.key: order})
+    first, second = checkpoints.both_checkpoints(SharedModel(name), options)
+    if second.rounding:
+        st.caption(COPIED.format(rounding=second.rounding))
     elif first.folder == second.folder:
         st.info(EQUAL, icon=":material/info:")
     if side == checkpoint_controls.SIDES[0]:
-        comparison = cache.comparison(first, second)
-        _weights(first, second, comparison, logarithmic, order)
+        comparison = cache.comparison(name, options)
+        _weights(name, options, comparison, logarithmic)
         _names(comparison)
     else:
         behaviour_view(name, other)
@@ -159,21 +156,13 @@ def _names(comparison: CheckpointComparison) -> None:
 
 @st.fragment
 @shown_to_user()
-def _weights(
-    first: Checkpoint,
-    second: Checkpoint,
-    comparison: CheckpointComparison,
-    logarithmic: bool,
-    order: tuple[bool, bool],
-) -> None:
+def _weights(name: str, options: Options, comparison: CheckpointComparison, logarithmic: bool) -> None:
     """The map of relative changes, the clicked tensor and the table."""
     if not comparison.tensors:
         st.info("The two have no tensor of one name and shape, so nothing can be subtracted.", icon=":material/info:")
         return
-    grid = tensor_grid(
-        [each.location for each in comparison.tensors], [each.relative_change for each in comparison.tensors]
-    )
-    grid = sorted_grid(grid, *order)
+    opened = SharedModel(name)
+    grid: TensorGrid = checkpoints.changes(opened, options).drawn["change_grid"]
     spec = changes_figure(grid, comparison, logarithmic)
     filename = f"change from {comparison.first} to {comparison.second}"
     with figure_block(spec, filename, changes_frame(comparison), models=models_of(comparison)):
@@ -186,11 +175,12 @@ def _weights(
     chosen = by_name[
         checkpoint_controls.tensor_select(checkpoint_controls.CHANGED, list(by_name), most_changed(comparison))
     ]
-    _tensor(first, second, comparison, chosen)
+    first, second = checkpoints.both_checkpoints(opened, options)
+    _tensor(opened, options, comparison, chosen)
     explained(MAP, COMPARE, compare_code(first, second, chosen, sources.source(first.name), ledgers.ledger(first.name)))
 
 
-def _tensor(first: Checkpoint, second: Checkpoint, comparison: CheckpointComparison, change: TensorChange) -> None:
+def _tensor(opened: SharedModel, options: Options, comparison: CheckpointComparison, change: TensorChange) -> None:
     """One tensor in both: numbers in a row, values and differences as histograms."""
     with st.container(horizontal=True):
         st.metric("Relative change", number(change.relative_change), help="Norm of the difference over the first norm.")
@@ -199,7 +189,8 @@ def _tensor(first: Checkpoint, second: Checkpoint, comparison: CheckpointCompari
         st.metric("Second norm", number(change.second_norm))
         st.metric("Largest difference", number(change.largest_difference), help="Of a single number.")
         st.metric("Numbers changed", f"{change.changed:,}", help=f"Of {math.prod(change.shape):,}.")
-    drawn = cache.changes(first, change.name, second, change.second_name)
+    values = {**options.values, checkpoints.CHANGED.key: change.name}
+    drawn = checkpoints.tensor_change(opened, Options(values=values)).result
     edges, steps = drawn.first.edges, drawn.difference.edges
     frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:]})
     frame["first"], frame["second"] = drawn.first.counts, drawn.second.counts

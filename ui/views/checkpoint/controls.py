@@ -9,6 +9,7 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.checkpoints.weights import STATISTICS
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.sources import ModelSource, resolve
+from bertviz_core.questions.models.checkpoints import MAX_LABELS, ORDER, SCALE, SCALES, WEIGHTS_SCALE
 from ui.session import model_names, settings
 from ui.widgets.controls import BOUND, choice, search
 
@@ -24,7 +25,6 @@ HEADS = {
     "ForMultipleChoice": "multiple-choice",
 }
 """End of a class's name -> the task that it has a head for."""
-MAX_LABELS = 10_000
 STATES = ("all", "matched", "new", "wrong shape", "tied", "unused", "ignored")
 
 
@@ -71,8 +71,6 @@ def keys_filter(counts: dict[str, int]) -> tuple[str, str]:
 OTHER, TENSOR, CHANGED = "other", "tensor", "changed"
 SIMILAR_SIZES = 4
 """Sizes of two models that must agree before one is compared with the other unasked."""
-ORDERS = ("as in the model", "modules by change", "layers by change", "both by change")
-SCALES = ("powers of ten", "even")
 MOST_OPTIONS = 2_000
 OTHER_WIDTH, TASK_WIDTH, LABELS_WIDTH = 245, 240, 160
 """Pixels."""
@@ -111,20 +109,19 @@ def statistic_choice() -> str:
 def weights_scale_choice() -> bool:
     """Whether the scale of a statistic counts powers of ten."""
     words = "Powers of ten show small numbers beside large ones. An even scale ends where few numbers lie far beyond."
-    return choice("Colour scale", SCALES[::-1], "weights_scale", help=words) == SCALES[0]
+    return choice("Colour scale", WEIGHTS_SCALE.options, "weights_scale", help=words) == SCALES[0]
 
 
 def scale_choice() -> bool:
     """Whether the scale of changes counts powers of ten."""
     words = "Powers of ten show small changes beside large ones."
-    return choice("Colour scale", SCALES, "scale", help=words) == SCALES[0]
+    return choice("Colour scale", SCALE.options, "scale", help=words) == SCALES[0]
 
 
-def order_choice() -> tuple[bool, bool]:
-    """Whether modules, and whether layers, stand by their largest change."""
+def order_choice() -> str:
+    """Whether modules, or layers, or both stand by their largest change."""
     words = "The largest change of a row or column decides; rows and columns keep their names."
-    chosen = choice("Order", ORDERS, "change_order", help=words)
-    return chosen.startswith(("modules", "both")), chosen.startswith(("layers", "both"))
+    return choice("Order", ORDER.options, ORDER.key, help=words)
 
 
 SIDES = ("weights", "behaviour with the text")

@@ -4,15 +4,15 @@ import pandas as pd
 import streamlit as st
 
 from bertviz_core.checkpoints.load_report.advice import share_text
-from bertviz_core.checkpoints.load_report.report import LABELLED, source_load_report
-from bertviz_core.checkpoints.load_report.results import HeadDifference, KeyRow, LoadReport
-from bertviz_core.checkpoints.load_report.task_heads import source_head_difference
+from bertviz_core.checkpoints.load_report.report import LABELLED
+from bertviz_core.checkpoints.load_report.results import HeadDifference, LoadReport
 from bertviz_core.errors import BertvizError, UnsupportedModelError
 from bertviz_core.figures.checkpoints.load_report import report_figure, task_head_figure
+from bertviz_core.questions.models import checkpoints
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.tables.frames import keys_frame, readable
 from ui.cache import ledgers, sources
-from ui.cache.decorator import cached_by_bytes
-from ui.cache.sources import SourceKey
-from ui.session import settings as server_settings
+from ui.cache.shared_model import SharedModel
 from ui.views.checkpoint import texts
 from ui.views.checkpoint.controls import keys_filter, labels_input, load_task_select, own_task
 from ui.widgets.figure_block import explained, figure_block, numbers_table
@@ -41,13 +41,14 @@ def settings(name: str) -> tuple[str, int | None]:
 
 def view(name: str, task: str, labels: int | None) -> None:
     """The report for the task, or why there is none; what its head adds where it adds or leaves out anything."""
+    opened, options = SharedModel(name), Options(task=task, values={} if labels is None else {"labels": str(labels)})
     try:
-        report = _report(sources.source_key(name), task, labels)
+        report = checkpoints.load_report(opened, options).result
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/description:")
     else:
         _reported(report)
-    difference = _head(sources.source_key(name), task, labels)
+    difference = checkpoints.task_head(opened, options).result
     if difference.added or difference.removed:
         _difference(difference)
 
@@ -56,7 +57,7 @@ def _reported(report: LoadReport) -> None:
     spec = report_figure(report)
     caption = f"{spec.title}: {report.matched:,} of {report.wanted:,} tensors, {share_text(report.fraction_from_file)}."
     filename = f"load report {report.task} {report.model}"
-    with figure_block(spec, filename, rows_frame(report.rows), numbers="in files", caption=caption):
+    with figure_block(spec, filename, readable(keys_frame(report.rows)), numbers="in files", caption=caption):
         _verdict(report)
         st.caption(texts.READING)
     values = {
@@ -109,25 +110,11 @@ def _keys(report: LoadReport) -> None:
     # What has no counterpart comes first: it is what the report is about.
     rows.sort(key=lambda row: row.status == "matched")
     st.markdown(f"**{len(rows):,} keys**, " + ", ".join(f"{number:,} {each}" for each, number in counts.items()))
-    numbers_table(rows_frame(rows[:MAX_ROWS]), "Keys of the model and the file with their status", 330, first=330)
+    numbers_table(
+        readable(keys_frame(rows[:MAX_ROWS])), "Keys of the model and the file with their status", 330, first=330
+    )
     if len(rows) > MAX_ROWS:
         st.caption(f"The first {MAX_ROWS:,} of {len(rows):,} rows; search to narrow them, the CSV has all.")
-
-
-def rows_frame(rows: list[KeyRow] | tuple[KeyRow, ...]) -> pd.DataFrame:
-    """The rows of the table of keys."""
-    return pd.DataFrame(
-        {
-            "name": [row.name for row in rows],
-            "status": [row.status for row in rows],
-            "component": [row.component for row in rows],
-            "in the model": ["" if row.model_shape is None else str(row.model_shape) for row in rows],
-            "in the file": ["" if row.checkpoint_shape is None else str(row.checkpoint_shape) for row in rows],
-            "count": [row.numel for row in rows],
-            "name in the file": [", ".join(row.stored_names) for row in rows],
-            "note": [row.note for row in rows],
-        }
-    )
 
 
 def _difference(difference: HeadDifference) -> None:
@@ -150,13 +137,3 @@ def _difference(difference: HeadDifference) -> None:
         frame,
         explanation=(texts.DIFFERENCE, texts.difference_code(difference, sources.source(difference.model))),
     )
-
-
-@cached_by_bytes("Reading the header")
-def _report(key: SourceKey, task: str, labels: int | None) -> LoadReport:
-    return source_load_report(sources.source(key.name), task, server_settings(), labels)
-
-
-@cached_by_bytes("Building the class")
-def _head(key: SourceKey, task: str, labels: int | None) -> HeadDifference:
-    return source_head_difference(sources.source(key.name), task, labels)

@@ -5,19 +5,18 @@ import streamlit as st
 
 from bertviz_core.checkpoints.health import CHECKED, diagnose_weights
 from bertviz_core.checkpoints.results import CheckpointStatistics, TensorStatistics
-from bertviz_core.checkpoints.tensor_map import tensor_grid
-from bertviz_core.checkpoints.values import Checkpoint
 from bertviz_core.figures.checkpoints.weights import (
     STATISTICS,
-    drawn_deviation,
     drawn_range,
     first_matrix,
     statistic_figure,
-    statistic_numbers,
     tensor_values_figure,
 )
+from bertviz_core.questions.models import checkpoints
+from bertviz_core.questions.parameters import Options
 from bertviz_core.text import digits
 from ui.cache import ledgers, sources
+from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.checkpoint import cache, controls
 from ui.views.checkpoint.texts import HISTOGRAM, WEIGHTS, histogram_code, weights_code
@@ -37,12 +36,11 @@ def settings(name: str) -> tuple[str, bool]:
 
 def view(name: str, statistic: str, logarithmic: bool) -> None:
     """What is in the tensors of a checkpoint, and whether it looks healthy."""
-    checkpoint = cache.checkpoint(name)
-    statistics = cache.statistics(checkpoint)
-    signs = diagnose_weights(statistics, checkpoint.config)
+    statistics = cache.statistics(name)
+    signs = diagnose_weights(statistics, checkpoints.opened_checkpoint(SharedModel(name)).config)
     for sign in signs:
         st.warning(escape_markdown(sign.sentence), icon=":material/warning:")
-    _tensors(checkpoint, statistics, statistic, logarithmic)
+    _tensors(name, statistics, statistic, logarithmic)
     if not signs:
         st.success(f"Nothing suspicious in {len(statistics.tensors):,} tensors.", icon=":material/check_circle:")
     read = f"{len(statistics.tensors):,} tensors, {bytes_text(statistics.nbytes)}, were read piece by piece. Looked for"
@@ -54,9 +52,10 @@ def view(name: str, statistic: str, logarithmic: bool) -> None:
 
 @st.fragment
 @shown_to_user()
-def _tensors(checkpoint: Checkpoint, statistics: CheckpointStatistics, statistic: str, logarithmic: bool) -> None:
+def _tensors(name: str, statistics: CheckpointStatistics, statistic: str, logarithmic: bool) -> None:
     """The map, the clicked tensor and the table."""
-    grid = tensor_grid([each.location for each in statistics.tensors], statistic_numbers(statistics, statistic))
+    values = {checkpoints.STATISTIC.key: statistic}
+    grid = checkpoints.tensor_statistics(SharedModel(name), Options(values=values)).result
     source, ledger = sources.source(statistics.model), ledgers.ledger(statistics.model)
     words = figure_block(
         statistic_figure(grid, statistic, statistics.model, logarithmic),
@@ -74,10 +73,10 @@ def _tensors(checkpoint: Checkpoint, statistics: CheckpointStatistics, statistic
     by_name = statistics.by_name()
     if by_name:
         chosen = controls.tensor_select(controls.TENSOR, list(by_name), first_matrix(statistics))
-        _values(checkpoint, statistics, by_name[chosen])
+        _values(name, statistics, by_name[chosen])
 
 
-def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: TensorStatistics) -> None:
+def _values(name: str, statistics: CheckpointStatistics, tensor: TensorStatistics) -> None:
     """One tensor: its numbers in a row, its values as a histogram."""
     with st.container(horizontal=True):
         st.metric("Shape", "×".join(map(str, tensor.shape)) or "1", help=f"{tensor.numel:,} numbers, {tensor.dtype}.")
@@ -91,9 +90,9 @@ def _values(checkpoint: Checkpoint, statistics: CheckpointStatistics, tensor: Te
         st.caption("None of its values is finite, so there is no histogram.")
         return
     source, ledger = sources.source(statistics.model), ledgers.ledger(statistics.model)
-    deviation = drawn_deviation(statistics, tensor)
+    answer = checkpoints.tensor_values(SharedModel(name), Options(values={checkpoints.TENSOR.key: tensor.name}))
+    histogram, deviation = answer.result, answer.drawn["initial_deviation"]
     low, high = drawn_range(tensor, deviation)
-    histogram = cache.histogram(checkpoint, tensor.name, low, high)
     edges = histogram.edges.tolist()
     frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "count": histogram.counts})
     words = figure_block(

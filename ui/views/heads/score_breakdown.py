@@ -7,9 +7,11 @@ import streamlit as st
 
 from bertviz_core.figures.heads.score_breakdown import cell_figure, mix_figure, mix_place
 from bertviz_core.heads.results import CellBreakdown, ScoreBreakdown
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts import heads
 from bertviz_core.text import digits
 from bertviz_core.trace.results import Trace
-from ui.views.heads import cache
+from ui.cache.shared_model import SharedModel
 from ui.views.heads.reproduction import cell_code
 from ui.views.heads.texts import CELL_WORDS, POSITIONS, REMAINDER
 from ui.widgets import cell_controls, controls, run_model
@@ -35,9 +37,12 @@ def cell_view(name: str) -> None:
 def _cell(name: str, trace: Trace) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = layer_select(trace.num_hidden_layers)
-        head = cell_controls.head_select(cache.projections(name, layer).num_heads)
+        parts = heads.layer_projections(SharedModel(name), layer)
+        head = cell_controls.head_select(parts.num_heads)
         query, key = cell_controls.query_select(trace.tokens), cell_controls.key_select(trace.tokens)
-    cell = cache.cell(name, trace, cache.CellAddress(layer, head, query, key))
+    place = {"layer": layer, "head": head, heads.QUERY.key: query, heads.KEY.key: key}
+    options = Options((trace.tokens.text,), trace.tokens.pair, values={each: str(at) for each, at in place.items()})
+    cell = heads.cell(SharedModel(name, trace), options).result
     spec = cell_figure(cell, trace)
     title = spec.title
     frame = pd.DataFrame({"number": range(len(cell.score.query)), "q": cell.score.query, "k": cell.score.key})
@@ -59,7 +64,7 @@ def _cell(name: str, trace: Trace) -> None:
         if place.open:
             numbers_table(row, f"Row of weights: {title}")
     _mix(cell, trace)
-    code = cell_code(name, trace, cell, cache.projections(name, layer))
+    code = cell_code(name, trace, cell, parts)
     explained(KEY, " ".join([CELL_WORDS, *_remarks(cell.score)]), code)
 
 

@@ -21,9 +21,12 @@ from bertviz_core.heads.results import (
     ProductTimes,
 )
 from bertviz_core.heads.weights import head_parameters
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts import heads
 from bertviz_core.text import digits
 from ui import session
 from ui.cache import ledgers, models
+from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.components.navigation import PageLink, page_links
 from ui.components.step_links import address
@@ -63,11 +66,12 @@ def sizes(model: Architecture) -> str:
 def matrix_view(name: str) -> None:
     """One projection of one layer, whole, cut, or pulled apart."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer = layer_select(cache.layers(name))
-        parts = cache.projections(name, layer)
+        layer = layer_select(models.loaded(name).num_hidden_layers)
+        parts = heads.layer_projections(SharedModel(name), layer)
         head = cell_controls.head_select(parts.num_heads)
-        block = _listed("Projection", BLOCKS, "matrix", 140, OWNERS)
-        cut = CUTS[_listed("Drawn", list(CUTS), "cut", 180, "The numbers are the same in all three.")]
+        block = _listed("Projection", BLOCKS, heads.MATRIX.key, 140, OWNERS)
+        drawn = _listed("Drawn", heads.CUT.options, heads.CUT.key, 180, "The numbers are the same in all three.")
+    cut = CUTS[drawn]
     blocks = parts.blocks(block)
     matrix = parts.matrix(block)
     size = blocks.shape[2 if block == "output" else 1]
@@ -128,17 +132,16 @@ def _clicked(key: str, parts: HeadProjections, block: Block, size: int) -> None:
 def products_view(name: str) -> None:
     """The proof: one product that is cut, and one product per head, on this text."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer = layer_select(cache.layers(name))
-        wanted: tuple[Block, ...] = ("query", "key", "value")
-        block = _listed("Projection", wanted, "product", 140, OWNERS)
-    text, pair = controls.text(), controls.pair()
-    products = cache.products(name, text, pair, layer, block)
+        layer = layer_select(models.loaded(name).num_hidden_layers)
+        block = _listed("Projection", heads.MULTIPLIED, heads.PRODUCT.key, 140, OWNERS)
+    text, pair, opened = controls.text(), controls.pair(), SharedModel(name)
+    products = heads.products(opened, Options((text,), pair, values={"layer": str(layer), "product": block})).result
     tokens = models.tokens(name, text, pair)
-    heads, seq, dim = products.fused.shape
-    columns = [f"head {head}, {index}" for head in range(heads) for index in range(dim)]
+    count, seq, dim = products.fused.shape
+    columns = [f"head {head}, {index}" for head in range(count) for index in range(dim)]
     frame = pd.DataFrame(products.fused.transpose(1, 0, 2).reshape(seq, -1), columns=columns)
     frame.insert(0, "token", list(tokens.tokens))
-    code = lines.products_code(name, tokens, cache.projections(name, layer), block)
+    code = lines.products_code(name, tokens, heads.layer_projections(opened, layer), block)
     words = figure_block(
         products_figure(products, tokens, layer, block, name),
         f"{SYMBOLS[block]} products layer {layer} {name}",
@@ -163,15 +166,17 @@ def _agreement(products: FusedVsPerHead) -> None:
 
 def _times(products: FusedVsPerHead, times: ProductTimes | None, device: str) -> None:
     """What both ways took, said as what it is: one measurement, here and now."""
-    heads, seq, dim = products.fused.shape
+    many_heads, seq, dim = products.fused.shape
     width = products.inputs.shape[1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if times is not None:
             one, many = times.fused_seconds, times.per_head_seconds
-            shapes = f"({seq}, {width}) times ({width}, {heads * dim}), cut into ({heads}, {seq}, {dim})."
+            shapes = f"({seq}, {width}) times ({width}, {many_heads * dim}), cut into ({many_heads}, {seq}, {dim})."
             st.metric("One product", _duration(one, many), help=shapes)
-            shapes = f"{heads} times ({seq}, {width}) times ({width}, {dim})."
-            st.metric(f"{heads} products" if heads > 1 else "The head's product", _duration(many, many), help=shapes)
+            shapes = f"{many_heads} times ({seq}, {width}) times ({width}, {dim})."
+            st.metric(
+                f"{many_heads} products" if many_heads > 1 else "The head's product", _duration(many, many), help=shapes
+            )
             st.metric("Ratio", f"{many / one:.1f}×", help="The second time divided by the first.")
         st.button("Measure again", on_click=cache.forget_times, key="measure_products")
     if times is None:
@@ -191,8 +196,8 @@ def _duration(seconds: float, beside: float) -> str:
 
 def norms_view(name: str) -> None:
     """Norms of all heads of all layers, and how many parameters a head has."""
-    norms = cache.norms(name)
-    parts = cache.projections(name, 0)
+    norms = heads.head_norms(SharedModel(name), Options()).result
+    parts = heads.layer_projections(SharedModel(name), 0)
     frame = pd.DataFrame(
         [(layer, head, *row) for layer, rows in enumerate(norms.tolist()) for head, row in enumerate(rows)],
         columns=["layer", "head", *(SYMBOLS[block] for block in BLOCKS)],

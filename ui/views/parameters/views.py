@@ -11,6 +11,8 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.parameters.bars import components_figure, layers_figure, models_figure
 from bertviz_core.figures.parameters.tree import FORMS, ROOT_ID, TreeForm, tree_figure
 from bertviz_core.parameters.results import Ledger, Parameter
+from bertviz_core.questions.models.parameters import DEPTH, FIRST_DEPTH
+from bertviz_core.questions.tables.frames import parameters_frame, readable
 from ui.cache import ledgers as cache_ledgers
 from ui.cache import sources
 from ui.views.parameters import texts
@@ -42,7 +44,7 @@ def rows_view(ledger: Ledger, modules: list[str]) -> None:
     where = f"{escape_markdown(module)}: " if module else ""
     share = f"{total / ledger.total:.1%} of the model" if ledger.total else ""
     st.markdown(f"{where}**{len(counted):,} tensors, {total:,} parameters** ({short_count(total)}, {share})")
-    shown = telling_columns(rows_frame(rows[:MAX_ROWS]))
+    shown = telling_columns(readable(parameters_frame(rows[:MAX_ROWS])))
     alt = "Named parameters with shape, count and what else differs between them"
     numbers_table(shown, alt, height=300, first=NAME_WIDTH)
     st.caption(same_for_all(rows))
@@ -54,27 +56,11 @@ NAME_WIDTH = 300
 """Pixels of the column of names."""
 
 
-def rows_frame(rows: tuple[Parameter, ...] | list[Parameter]) -> pd.DataFrame:
-    """The rows of the named-parameter table, as its file has them."""
-    return pd.DataFrame(
-        {
-            "name": [row.name for row in rows],
-            "shape": [str(row.shape) for row in rows],
-            "count": [row.numel for row in rows],
-            "dtype": [row.dtype for row in rows],
-            "trainable": [row.trainable for row in rows],
-            "tied to": [row.tied_to or "" for row in rows],
-            "component": [row.component for row in rows],
-            "name in the file": [row.stored_name or "" for row in rows],
-        }
-    )
-
-
 def telling_columns(frame: pd.DataFrame) -> pd.DataFrame:
     """Name, shape and count, and what of the others is not the same in every row or the same as the name."""
-    varied = [column for column in ("dtype", "trainable", "tied to") if frame[column].nunique() > 1]
-    renamed = (frame["name in the file"] != "") & (frame["name in the file"] != frame["name"])
-    return frame[["name", "shape", "count", *varied, *(["name in the file"] if renamed.any() else [])]]
+    varied = [column for column in ("dtype", "trainable", "tied_to") if frame[column].nunique() > 1]
+    renamed = (frame["stored_name"] != "") & (frame["stored_name"] != frame["name"])
+    return frame[["name", "shape", "numel", *varied, *(["stored_name"] if renamed.any() else [])]]
 
 
 def same_for_all(rows: Sequence[Parameter]) -> str:
@@ -138,7 +124,7 @@ def tree_controls(name: str, task: str | None) -> tuple[TreeForm, int]:
     form = controls.choice("Form", FORMS, "form")
     with st.container(width=DEPTH_WIDTH):
         depth = controls.level(
-            "Depth", cache_ledgers.depth(name, task), 3, "depth", "Levels of modules that are drawn."
+            "Depth", cache_ledgers.depth(name, task), FIRST_DEPTH, DEPTH.key, "Levels of modules that are drawn."
         )
     return form, depth
 
@@ -160,7 +146,7 @@ def tree_view(name: str, task: str | None, form: TreeForm, depth: int) -> None:
         chart(picture_of_tree, key, on_select=lambda: controls.take_click(key, ROOT_ID), share=0.49)
     with rows:
         rows_view(ledger, [node.id for node in nodes if node.id and not node.folded])
-    table = rows_frame(ledger.parameters)
+    table = readable(parameters_frame(ledger.parameters))
     download_row(picture_of_tree, key, f"parameters {form} {name}", picture_of_tree.caption, table)
     totals(ledger)
     explained("parameters_tree", *texts.tree(source, ledger))

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from bertviz_core.hidden_states.geometry import first_tokens
+from bertviz_core.questions.texts.hidden_states import MOST_PATHS, WINDOW
 from bertviz_core.trace.results import Tokens
 from ui.address import whole
 from ui.session import FIRST_TEXT, SECOND_TEXT, WORD
@@ -11,8 +12,6 @@ from ui.widgets.controls import BOUND
 from ui.widgets.view_and_layer import state_select
 
 MOST_TOKENS = 512
-MOST_PATHS = 16
-"""Tokens whose paths are drawn at once: so many have a colour and dash of their own."""
 PICKED, PICKED_OF = "picked", "picked_of"
 
 
@@ -25,7 +24,7 @@ def window_select(sizes: list[int]) -> int:
     """How many dimensions are drawn."""
     if st.session_state.get("window", sizes[0]) not in sizes:
         st.session_state["window"] = sizes[0]
-    default = sizes.index(64) if 64 in sizes else 0
+    default = sizes.index(WINDOW) if WINDOW in sizes else 0
     return int(st.selectbox("Dimensions shown", sizes, index=default, key="window", width=160, **BOUND) or sizes[0])
 
 

@@ -4,14 +4,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from bertviz_core.errors import TextError
 from bertviz_core.figures.hidden_states.lines import embedding_lengths, input_figure, pooler_figure, word_figure
-from bertviz_core.hidden_states.embeddings import embedding_sum, pooler_check
-from bertviz_core.hidden_states.geometry import compare_word
+from bertviz_core.hidden_states.embeddings import embedding_sum
 from bertviz_core.hidden_states.results import state_name
-from bertviz_core.hidden_states.words import occurrences
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.hidden_states import SHOWN_TOKENS, WORD, recomputed_pooler, word_comparison
 from bertviz_core.text import digits, isolated
 from bertviz_core.trace.results import Trace
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.views.representations import controls, texts
 from ui.widgets import run_model
 from ui.widgets.errors import shown_to_user
@@ -19,12 +21,10 @@ from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
 from ui.widgets.reproduction import model_lines, reading
 
-LONG_TEXT_TOKENS = 64
-
 
 def embedding_view(trace: Trace) -> None:
     """How the embeddings are made: the vectors that are added, their sum, its normalisation."""
-    first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
+    first, last = controls.token_range(len(trace.tokens), SHOWN_TOKENS)
     shown = slice(first, last + 1)
     model = models.loaded(trace.model)
     parts = embedding_sum(model, trace)
@@ -54,7 +54,8 @@ def embedding_view(trace: Trace) -> None:
 
 def pooler_view(trace: Trace) -> None:
     """The first token's last vector, and what the pooler makes of it."""
-    check = pooler_check(models.loaded(trace.model), trace) if trace.pooler_output is not None else None
+    options = Options((trace.tokens.text,), trace.tokens.pair)
+    check = recomputed_pooler(SharedModel(trace.model, trace), options).result
     if check is None:
         st.info(
             "This model has no pooler that is Linear and tanh on the first token, so there is none to compute again. "
@@ -92,15 +93,12 @@ def word_view(trace: Trace) -> None:
     word, first_text, second_text = controls.word_inputs()
     with shown_to_user():
         first, second = (run_model.traced(trace.model, text, None) for text in (first_text, second_text))
-    places = [occurrences(each.tokens, word) for each in (first, second)]
-    missing = [text for text, found in zip((first_text, second_text), places, strict=True) if not found]
-    if missing:
-        st.info(
-            f"The word {escape_markdown(repr(word))} was not found in {escape_markdown(repr(missing[0]))}. "
-            "Choose a word that is in both texts."
-        )
+    options = Options((first_text, second_text), values={WORD.key: word})
+    try:
+        comparison = word_comparison(SharedModel(trace.model, first, second), options).result
+    except TextError as error:
+        st.info(escape_markdown(str(error)))
         return
-    comparison = compare_word(word, first, places[0][0], second, places[1][0])
     names = [state_name(entry) for entry in range(len(comparison.cosine))]
     frame = pd.DataFrame({"hidden state": names, "cosine": comparison.cosine})
     code = texts.WORD_CODE.format(

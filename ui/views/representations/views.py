@@ -20,15 +20,13 @@ from bertviz_core.figures.hidden_states.heatmaps import (
 from bertviz_core.figures.hidden_states.lines import paths_figure
 from bertviz_core.hidden_states.archive import hidden_states_npz
 from bertviz_core.hidden_states.geometry import (
-    change_by_layer,
-    cosine_to_embedding,
     largest_value,
-    norms,
     outlier_dimensions,
     token_cosines,
     token_paths,
 )
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.questions.texts.hidden_states import COMPUTED, MEASURES, SHOWN_TOKENS
 from bertviz_core.text import isolated
 from bertviz_core.trace.results import Trace
 from ui.cache.figures import cached_figure
@@ -49,7 +47,6 @@ from ui.widgets.figure_block import (
 from ui.widgets.formatting import escape_markdown
 
 WINDOWS = (8, 16, 32, 64, 128, 256)
-LONG_TEXT_TOKENS = 64
 FirstChart = dict[tuple[object, ...], int]
 """What a chart shows, with its theme -> the hidden state that it was drawn at."""
 MAPS = {
@@ -57,15 +54,14 @@ MAPS = {
     INPUT: "What is left of each token's own embedding: 1 is all of it.",
     LENGTH: "How long each vector is.",
 }
-MEASURES = {CHANGE: change_by_layer, INPUT: cosine_to_embedding, LENGTH: norms}
-CODE = {CHANGE: "change", INPUT: "input", LENGTH: "length"}
+CODE = {measure: key for key, measure in MEASURES.items()}
 
 
 @st.fragment
 def change_view(trace: Trace) -> None:
     """One number per token and layer."""
     chosen = widgets_controls.choice("What is shown", list(MAPS), "map", label_visibility="collapsed")
-    values = MEASURES[chosen](trace.hidden_states)
+    values = COMPUTED[chosen](trace.hidden_states)
     columns = [f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)]
     frame = pd.DataFrame(values, columns=columns)
     if chosen == CHANGE:
@@ -187,7 +183,7 @@ def similarity_view(trace: Trace) -> None:
 def _similarity(trace: Trace, begun: FirstChart) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         entry = controls.layer_slider(trace.num_hidden_layers)
-        first, last = controls.token_range(len(trace.tokens), LONG_TEXT_TOKENS)
+        first, last = controls.token_range(len(trace.tokens), SHOWN_TOKENS)
     cosines, name = token_cosines(trace.hidden_states[:, first : last + 1]), state_name(entry)
     tokens = trace.tokens.tokens[first : last + 1]
     pictures = [token_similarity_figure(cosines, trace, first, each) for each in range(len(cosines))]

@@ -1,11 +1,13 @@
 """Widgets of the sentences page; keys are names in the address, where no sentence is ever written."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
 from bertviz_core.figures.sentences.poolings import pooling_word
+from bertviz_core.figures.sentences.token_pairs import Unit
+from bertviz_core.questions.texts.sentences import METHODS, ORDER, UNITS
 from bertviz_core.sentences.plan import NO_PROMPT
 from bertviz_core.sentences.results import MEASURES, MapMethod, Measure, Pooling
 from bertviz_core.text import escape_controls
@@ -21,7 +23,6 @@ NARROW, BOX = 190, 480
 """Widths in pixels: of a control, and of what is inside the place of the sentences."""
 AS_LIST = "as the list"
 MEASURE_WORDS = {"cosine": "cosine", "dot": "dot product", "euclidean": "Euclidean"}
-T = TypeVar("T", bound=str)
 VIEWS = ("Similarity", "Poolings", "Token contributions", "Query", "Map", "Vectors")
 
 
@@ -141,9 +142,8 @@ def measure_select() -> Measure:
 
 def clustered() -> bool:
     """Whether similar sentences stand together."""
-    orders = ("as typed", "clustered")
     words = "Clustered: similar sentences stand together, with the tree that joins them."
-    return bool(st.selectbox("Order", orders, key="order", help=words, width=150, **BOUND) == "clustered")
+    return bool(st.selectbox("Order", ORDER.options, key=ORDER.key, help=words, width=150, **BOUND) == ORDER.options[1])
 
 
 def options_popover() -> Any:
@@ -176,9 +176,6 @@ def allow_job(job: str) -> None:
     st.session_state["sentence_jobs"] = {*st.session_state.get("sentence_jobs", ()), job}
 
 
-MAP_METHODS: tuple[MapMethod, ...] = ("pca", "umap")
-
-
 def pair_select(sentences: Sequence[str]) -> tuple[int, int]:
     """Two sentences of the list; their places are kept in the session, since a link carries no text."""
     count = len(sentences)
@@ -204,10 +201,10 @@ def pair_numbers(count: int) -> tuple[int, int]:
     return int(numbers[0]) - 1, int(numbers[1]) - 1
 
 
-def unit_select(units: Sequence[T]) -> T:
+def unit_select() -> Unit:
     """Whether a cell is a pair of tokens or of words."""
-    unit = st.selectbox("Cells", units, key="cells", width=120, **BOUND)
-    return next((each for each in units if each == unit), units[0])
+    unit = st.selectbox("Cells", UNITS, key="cells", width=120, **BOUND)
+    return next((each for each in UNITS if each == unit), UNITS[0])
 
 
 def explain_pair(first: int, second: int) -> None:
@@ -234,8 +231,8 @@ def map_method(with_umap: bool) -> MapMethod:
     """How points are placed; nothing to choose where only one way is installed."""
     if not with_umap:
         return "pca"
-    method = st.selectbox("Projection", MAP_METHODS, key="placed", format_func=str.upper, width=120, **BOUND)
-    return next((each for each in MAP_METHODS if each == method), MAP_METHODS[0])
+    method = st.selectbox("Projection", METHODS, key="placed", format_func=str.upper, width=120, **BOUND)
+    return next((each for each in METHODS if each == method), METHODS[0])
 
 
 def colour_column(columns: Sequence[str]) -> str:

@@ -7,12 +7,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.errors import BertvizError, TextError
 from bertviz_core.models.device import fast_bfloat16
+from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.sentences.plan import adapted
 from bertviz_core.sentences.pooling import offered_poolings
 from bertviz_core.sentences.reading.files import read_sentences
 from bertviz_core.sentences.results import MEASURES, Measure, SentenceDtype, SentencePlan, SentenceTable
 from bertviz_core.text import counted
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.examples import EXAMPLES
 from ui.session import settings
 from ui.views.sentences import cache, controls
@@ -110,7 +112,7 @@ def vector_options(view: str, name: str, count: int) -> VectorOptions:
     Raises:
         BertvizError: as load_model and recommended.
     """
-    own, model = cache.plan(name), models.loaded(name)
+    own, model = own_plan(SharedModel(name)), models.loaded(name)
     pooling, layer, measure, prompt, order, fast = own.pooling, None, MEASURES[0], own.prompt, False, False
     prompts = cache.prompts(own)
     long_list = count > LONG_LIST and fast_bfloat16(model.device)

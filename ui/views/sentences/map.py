@@ -8,10 +8,12 @@ import streamlit as st
 
 from bertviz_core.figures.base.fitted import USUAL_HEIGHT
 from bertviz_core.figures.sentences.map import GROUPS, drawn_points, sentence_map_figure
+from bertviz_core.questions.texts.sentences import sentence_points
 from bertviz_core.sentences.projection import umap_available
 from bertviz_core.sentences.results import MapMethod, SentenceMap, SentenceVectors
 from bertviz_core.text import counted, formula_safe
-from ui.views.sentences import cache, controls
+from ui.cache.shared_model import SharedModel
+from ui.views.sentences import controls
 from ui.views.sentences.selection import selected_points
 from ui.views.sentences.similarity import SentenceQuery, made_by
 from ui.views.sentences.texts import vector_code
@@ -48,7 +50,7 @@ def map_view(asked: SentenceQuery) -> None:
     with asked.row:
         method = controls.map_method(umap_available())
         column = controls.colour_column([str(each) for each in asked.table.frame.columns])
-    placed = cache.placed(asked.key, method, vectors)
+    placed = sentence_points(SharedModel(asked.model), asked.key, vectors, method)
     values = _values(asked.table.frame[column]) if column else None
     picture = sentence_map_figure(placed, vectors, column, values)
     title = picture.title

@@ -6,8 +6,10 @@ import streamlit as st
 
 from bertviz_core.figures.sentences.poolings import pooling_maps_figure, pooling_word, poolings_figure
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.questions.texts.sentences import own_plan
 from bertviz_core.sentences.results import PoolingComparison
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.views.sentences import cache
 from ui.views.sentences.similarity import SentenceQuery
 from ui.views.sentences.texts import about_poolings, spread_code
@@ -32,7 +34,7 @@ def pooling_view(asked: SentenceQuery) -> None:
         _frame(comparison),
         texts=comparison.sentences,
     )
-    own = cache.plan(asked.model)
+    own = own_plan(SharedModel(asked.model))
     about = about_poolings(own.pooling, own.from_checkpoint, comparison.edges, models.loaded(asked.model).model_type)
     words.markdown(f"{_read(comparison)} {about}")
     words.caption(escape_markdown(comparison.note))

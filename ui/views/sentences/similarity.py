@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bertviz_core.figures.base.axes import MEASURE_WORDS
 from bertviz_core.figures.sentences.similarity import (
-    BLOCKS,
     EVERY_PAIR,
     NEIGHBOURS,
     blocks_figure,
@@ -20,6 +19,7 @@ from bertviz_core.figures.sentences.similarity import (
     query_figure,
 )
 from bertviz_core.hidden_states.results import state_name
+from bertviz_core.questions.texts.sentences import closest, every_pair, sentence_blocks
 from bertviz_core.sentences.results import (
     BlockSummary,
     Measure,
@@ -29,8 +29,9 @@ from bertviz_core.sentences.results import (
     SentenceTable,
     SentenceVectors,
 )
-from bertviz_core.sentences.similarity import cluster_order, nearest, similarity_matrix
+from bertviz_core.sentences.similarity import nearest
 from ui.cache import models
+from ui.cache.shared_model import SharedModel
 from ui.components.cell_click import cell_click
 from ui.views.sentences import cache, controls
 from ui.views.sentences.input import VectorOptions
@@ -117,11 +118,7 @@ def similarity_view(asked: SentenceQuery) -> None:
 
 
 def _every_pair(asked: SentenceQuery, vectors: SentenceVectors) -> None:
-    cells = similarity_matrix(vectors.vectors, asked.measure)
-    clusters = None
-    if asked.options.clustered and len(cells) > 1:
-        cosines = cells if asked.measure == "cosine" else similarity_matrix(vectors.vectors)
-        clusters = cluster_order(cosines)
+    cells, clusters = every_pair(vectors, asked.measure, asked.options.clustered)
     order = np.arange(len(cells)) if clusters is None else clusters.order
     word = MEASURE_WORDS[asked.measure]
     ordered = cells[np.ix_(order, order)]
@@ -150,7 +147,7 @@ def _one_cell(row: int, column: int, cells: np.ndarray, vectors: SentenceVectors
 
 
 def _blocks(asked: SentenceQuery, vectors: SentenceVectors) -> None:
-    summary = cache.in_blocks(asked.key, BLOCKS, vectors)
+    summary = sentence_blocks(SharedModel(asked.model), asked.key, vectors)
     st.caption(
         f"More than {EVERY_PAIR} sentences are not drawn cell by cell: similar ones are put into {len(summary.sizes)} "
         "blocks, each named by the sentence nearest to its middle and its size. Click a cell to list its sentences."
@@ -191,7 +188,7 @@ def _closest(asked: SentenceQuery, vectors: SentenceVectors) -> None:
         if len(vectors.sentences) > SEARCHED_AT_ONCE:
             place.progress(done / total, text="Comparing every sentence with every other")
 
-    pairs = cache.closest(asked.key, LISTED_PAIRS, asked.measure, vectors, tell)
+    pairs = closest(SharedModel(asked.model), asked.key, vectors, LISTED_PAIRS, asked.measure, tell)
     place.empty()
     numbers_table(_pair_frame(pairs, vectors), "The closest pairs, the most alike first", 240)
 

@@ -20,11 +20,10 @@ MENU = 500
 def pair_view(asked: SentenceQuery) -> None:
     """The cosine of two sentences as a sum over pairs of their tokens."""
     sentences = asked.table.sentences
-    units: tuple[Unit, ...] = ("tokens", "words")
     few = len(sentences) <= MENU
     with asked.row:
         first, second = controls.pair_select(sentences) if few else controls.pair_numbers(len(sentences))
-        unit = controls.unit_select(units)
+        unit = controls.unit_select()
     shares = cache.pair_shares(asked.model, sentences[first], sentences[second], asked.plan)
     if not shares.exact:
         st.warning(f"An approximation. {escape_markdown(shares.note)}")

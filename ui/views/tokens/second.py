@@ -5,14 +5,14 @@ import streamlit as st
 
 from bertviz_core.errors import BertvizError
 from bertviz_core.figures.tokens.strip import tokenizers_figure
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.tokens import tokens_by
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
-from bertviz_core.trace.subwords.made_tokenizers import MADE, made_tokenizer
+from bertviz_core.trace.subwords.made_tokenizers import MADE
 from bertviz_core.trace.subwords.pieces import text_pieces
-from bertviz_core.trace.tokenization import TextTokenizer, tokenize
 from ui.cache import models
-from ui.cache.decorator import cached_by_bytes
-from ui.session import settings
+from ui.cache.shared_model import SharedModel
 from ui.views.tokens import controls
 from ui.widgets.figure_block import figure_block
 from ui.widgets.formatting import escape_markdown
@@ -24,7 +24,7 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
     st.header("The same text under a second tokenizer", anchor=False)
     other = controls.tokenizer_select(models.tokenizer_names(), name)
     try:
-        second = _made_tokens(other, text, pair) if other in MADE else models.tokens(other, text, pair)
+        second = tokens_by(SharedModel(name), Options((text,), pair), other)
     except BertvizError as error:
         st.warning(escape_markdown(str(error)), icon=":material/block:")
         return
@@ -43,16 +43,6 @@ def second_view(name: str, tokens: Tokens, text: str, pair: str | None) -> None:
         words.warning(f"{escape_markdown(other)}: {escape_markdown(notice)}")
     same = counted(len(set(tokens.tokens) & set(second.tokens)), "spelling")
     words.caption(f"The two have {same} in common here. An id means something only to the model it belongs to.")
-
-
-@cached_by_bytes("Making the tokenizer", models.tokenizer_nbytes)
-def _made(name: str) -> TextTokenizer:
-    return made_tokenizer(name, settings())
-
-
-@cached_by_bytes()
-def _made_tokens(name: str, text: str, pair: str | None) -> Tokens:
-    return tokenize(_made(name), text, pair)
 
 
 def _counts(tokens: Tokens) -> str:

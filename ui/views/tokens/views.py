@@ -7,11 +7,14 @@ from bertviz_core.errors import BertvizError
 from bertviz_core.figures.tokens.nearest import nearest_figure
 from bertviz_core.figures.tokens.rows import DRAWN
 from bertviz_core.figures.tokens.strip import tokens_figure
+from bertviz_core.questions.parameters import Options
+from bertviz_core.questions.texts.tokens import TOKEN, nearest_embeddings
 from bertviz_core.text import escape_controls, shortened
 from bertviz_core.trace.results import Tokens
 from bertviz_core.trace.subwords.pieces import text_pieces
 from bertviz_core.trace.tokenization import PADDING_ROW
-from ui.cache import models, sources
+from ui.cache import sources
+from ui.cache.shared_model import SharedModel
 from ui.views.tokens import controls
 from ui.views.tokens.tensor import nearest_code
 from ui.widgets.figure_block import download_row, explained, figure_block, folded, scrolled_chart
@@ -127,11 +130,12 @@ def neighbours(name: str, tokens: Tokens, position: int) -> None:
     """The nearest rows of the embedding table to one token's row, as bars and table."""
     token, token_id = tokens.tokens[position], int(tokens.input_ids[position])
     try:
-        nearest = models.nearest(name, token_id)
-        spelled = models.spelled(name, nearest.ids.tolist())
+        options = Options((tokens.text,), tokens.pair, values={TOKEN.key: str(position)})
+        answer = nearest_embeddings(SharedModel(name), options)
     except BertvizError as error:
         st.info(escape_markdown(f"The neighbours of a token need the model's weights. {error}"))
         return
+    nearest, spelled = answer.result, answer.drawn["spelled"]
     short = shortened(escape_controls(token), 24)
     frame = pd.DataFrame(
         {"token": list(spelled), "id": nearest.ids, "cosine": nearest.cosine.round(4), "norm": nearest.norms.round(4)}

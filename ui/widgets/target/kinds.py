@@ -14,7 +14,7 @@ from bertviz_core.predictions.labelled.results import Probe
 from bertviz_core.predictions.loading import HeadModel
 from bertviz_core.predictions.results import ClassPrediction
 from bertviz_core.predictions.tags import surest_tag, token_classes
-from bertviz_core.questions.causes.targets import TARGET
+from bertviz_core.questions.causes.targets import MEASURE, TARGET
 from bertviz_core.questions.parameters import Options
 from bertviz_core.questions.predictions.labelled_texts import probe_answer
 from bertviz_core.questions.predictions.labels import classes, tagged_tokens
@@ -29,7 +29,7 @@ from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, text
 from ui.widgets.target.opened import ChosenTarget
 
-MEASURE, CLASS, AT, WORD = "measure", "target_class", "target_at", "target_word"
+CLASS, AT, WORD = "target_class", "target_at", "target_word"
 """Names in the address; the word is typed, so that a link carries it only when asked to."""
 LAYER, DIMENSION = "target_layer", "target_dimension"
 CLASS_WIDTH, WORD_WIDTH, STATE_WIDTH, NUMBER_WIDTH = 260, 200, 170, 130
@@ -181,5 +181,5 @@ def _label_and_measure(prediction: ClassPrediction, has_probability: bool, noun:
         if (each != "probability" or has_probability) and (each != "margin" or len(prediction.labels) > 1)
     )
     words = "Its logit; its probability; or its logit minus the greatest of the others."
-    measure = choice("Measured by", measures, MEASURE, width="content", help=words)
+    measure = choice("Measured by", measures, MEASURE.key, width="content", help=words)
     return str(label or best), measure
