@@ -61,7 +61,7 @@ SPINNERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptRun:
+class _RunTokens:
     """Stands in a kept answer for a run, which is kept with the other runs and within their bytes."""
 
     tokens: Tokens
@@ -208,7 +208,7 @@ class SharedModel(Opened):
         return replace(value, result=self._run(value.result), drawn=drawn)
 
     def _run(self, value: Any) -> Any:
-        return self.trace(value.tokens) if isinstance(value, _KeptRun) else value
+        return self.trace(value.tokens) if isinstance(value, _RunTokens) else value
 
 
 def _without_runs(value: Any, model: str) -> Any:
@@ -217,7 +217,7 @@ def _without_runs(value: Any, model: str) -> Any:
         return value
 
     def short(each: Any) -> Any:
-        return _KeptRun(each.tokens) if isinstance(each, Trace) and each.model == model else each
+        return _RunTokens(each.tokens) if isinstance(each, Trace) and each.model == model else each
 
     return replace(value, result=short(value.result), drawn={name: short(each) for name, each in value.drawn.items()})
 

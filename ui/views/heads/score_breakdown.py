@@ -40,8 +40,8 @@ def _cell(name: str, trace: Trace) -> None:
         parts = heads.layer_projections(SharedModel(name), layer)
         head = cell_controls.head_select(parts.num_heads)
         query, key = cell_controls.query_select(trace.tokens), cell_controls.key_select(trace.tokens)
-    place = {"layer": layer, "head": head, heads.QUERY.key: query, heads.KEY.key: key}
-    options = Options((trace.tokens.text,), trace.tokens.pair, values={each: str(at) for each, at in place.items()})
+    chosen = {"layer": layer, "head": head, heads.QUERY.key: query, heads.KEY.key: key}
+    options = Options((trace.tokens.text,), trace.tokens.pair, values={each: str(at) for each, at in chosen.items()})
     cell = heads.cell(SharedModel(name, trace), options).result
     spec = cell_figure(cell, trace)
     title = spec.title
