@@ -75,7 +75,7 @@ def cost_words(cost: RunCost) -> str:
 
 def _confirm(cost: RunCost, run: str) -> None:
     """Say what a long run needs and wait for the reader."""
-    st.info(f"This run needs {cost_words(cost)} on this machine. It can be stopped.", icon=":material/timer:")
+    st.info(f"On this machine the run needs {cost_words(cost)}. It can be stopped.", icon=":material/timer:")
     st.button("Run the model", type="primary", on_click=allow_run, args=(run,), key="start_run")
     st.stop()
 
