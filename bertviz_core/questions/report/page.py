@@ -1,7 +1,6 @@
 """A report as one HTML file: nothing in it asks a network for anything, and nothing that a user wrote is a tag."""
 
 import html
-from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
@@ -97,10 +96,10 @@ def _table(table: pd.DataFrame) -> str:
 
 
 def _cell(cell: object) -> str:
-    if isinstance(cell, Integral) and not isinstance(cell, bool | np.bool_):
-        return f'<td class="number">{int(cell):,}</td>'.replace("-", "−")
-    if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
+    if isinstance(cell, float | np.floating):
         return f'<td class="number">{digits(float(cell))}</td>'
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        return f'<td class="number">{f"{cell:,}".replace("-", "−")}</td>'
     return f"<td>{_text('' if cell is None else str(cell))}</td>"
 
 
