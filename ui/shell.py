@@ -59,7 +59,7 @@ again = arrival.arrive(here)
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 tour.follow_address(here, pages)
 share.take_from_address()
-report = PageReport(here, page.title)
+report = PageReport(here, page.title, share.KEPT)
 
 
 def model_and_text() -> None:
