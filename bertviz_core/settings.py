@@ -16,6 +16,7 @@ from bertviz_core.errors import BertvizError
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 HUB_ENDPOINT = "https://huggingface.co"
 MAX_TOKENS = 8192
+MAX_LAYERS, MAX_LABELS = 2048, 100_000
 MAX_BATCH_BYTES = 256 * 1024**2
 MAX_GRADIENT_BYTES = 1024**3
 HOST = r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\]"
@@ -279,9 +280,11 @@ class Settings:
         "bytes that one run with gradients may take beside the model, by an estimate before it begins",
     )
     max_layers: int = setting(
-        2048, COUNT, "layers, blocks or groups that one entry of a config may ask for, and an eighth of its experts"
+        MAX_LAYERS,
+        COUNT,
+        "layers, blocks or groups that one entry of a config may ask for, and an eighth of its experts",
     )
-    max_labels: int = setting(100_000, COUNT, "labels that a config may name")
+    max_labels: int = setting(MAX_LABELS, COUNT, "labels that a config may name")
     # All but a few mixtures of experts of 7 billion parameters and more, which are too large to be run by default.
     max_modules: int = setting(5_000, COUNT, "modules that are built from a config")
     child_bytes: int = setting(

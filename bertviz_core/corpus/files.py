@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.own_files import open_regular
+from bertviz_core.isolation.own_files import open_regular
 from bertviz_core.sentences.reading.columns import MAX_COLUMNS
 from bertviz_core.sentences.store import files
 from bertviz_core.text import first_line, quoted

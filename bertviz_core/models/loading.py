@@ -10,16 +10,16 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.isolation.own_files import present
 from bertviz_core.models.device import chosen_device, copy_tensors
 from bertviz_core.models.families import family
 from bertviz_core.models.files import file_renames, weights_folder
-from bertviz_core.models.own_files import present
 from bertviz_core.models.recording import AttentionSource, RecordingCheck, register
 from bertviz_core.models.safetensors.folder import ADAPTER_CONFIG, read_header
+from bertviz_core.models.safetensors.lent_weights import lent_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, ENCODER, build_skeleton, model_config, quietly
 from bertviz_core.models.sources import ModelSource, verify_bundled
-from bertviz_core.models.untrusted.lent_files import lent_weights
-from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.settings import Settings
 from bertviz_core.text import first_line, quoted
 

@@ -9,11 +9,11 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError, UnsupportedModelError
-from bertviz_core.models.untrusted.config import harmless_config
-from bertviz_core.models.untrusted.entries import check_entries
-from bertviz_core.models.untrusted.offline import unplugged
-from bertviz_core.models.untrusted.trial import told_by_trial
-from bertviz_core.settings import Settings
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.isolation.sanitized.config import harmless_config
+from bertviz_core.isolation.sanitized.entries import check_entries
+from bertviz_core.isolation.sanitized.terms import terms_of
+from bertviz_core.isolation.trials import told_by_trial
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def model_config(name: str, config: Mapping[str, Any]) -> "PreTrainedConfig":
     import_library()
     from transformers import CONFIG_MAPPING
 
-    check_entries(name, config, Settings.from_environment())
+    check_entries(name, config, terms_of(config))
     harmless = harmless_config(name, copy.deepcopy(dict(config)))
     try:
         with unplugged():

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from bertviz_core.checkpoints.load_report.report import source_load_report
 from bertviz_core.errors import BertvizError, CheckpointError, UnsupportedModelError
+from bertviz_core.isolation.offline import unplugged
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.device import copy_tensors
 from bertviz_core.models.files import weights_folder
 from bertviz_core.models.loading import POOLER, LoadedModel, load_model, read_weights
+from bertviz_core.models.safetensors.lent_weights import lent_weights
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly, task_class
 from bertviz_core.models.sources import ModelSource
-from bertviz_core.models.untrusted.lent_files import lent_weights
-from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.settings import Settings
 from bertviz_core.text import counted, escape_controls, quoted
 

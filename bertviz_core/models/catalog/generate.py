@@ -22,7 +22,7 @@ from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.skeleton import BUILD_LOCK, TASK_CLASSES, import_library, quietly, task_class
 
 TABLE = Path(__file__).with_name("library.json")
-KINDS_TABLE = Path(__file__).parents[1] / "untrusted" / "entry_kinds.json"
+KINDS_TABLE = Path(__file__).parents[2] / "isolation" / "sanitized" / "entry_kinds.json"
 KINDS: Mapping[Any, str] = {int: "i", float: "f", bool: "b", str: "s", list: "l", tuple: "l", dict: "d", type(None): ""}
 """A type of Python -> its letter in entry_kinds.json; an entry may be empty whatever its type."""
 TEXT_TASKS = frozenset(("masked-lm", "next-sentence", "token-classification", "question-answering", "multiple-choice"))

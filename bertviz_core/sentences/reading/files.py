@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bertviz_core.errors import TextError
-from bertviz_core.sandbox.run import ChildError, Limits, run_limited
+from bertviz_core.isolation.run import ChildError, Limits, run_limited
 from bertviz_core.sentences.reading.decoding import file_bytes
 from bertviz_core.sentences.reading.table import ReadColumn, ReadLimits, ReadRequest, ReadTable, read_table
 from bertviz_core.sentences.results import SentenceTable

@@ -1,6 +1,6 @@
 """Tables in Parquet: what the footer declares is checked first, then the wanted columns are read, one at a time.
 
-A footer is a stranger's word: sizes that lie are met by the limits of the process (bertviz_core.sandbox.run).
+A footer is a stranger's word: sizes that lie are met by the limits of the process (bertviz_core.isolation.run).
 """
 
 from array import array

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import present
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.isolation.own_files import present
+from bertviz_core.isolation.sanitized.entries import described
+from bertviz_core.isolation.sanitized.tokenizer_files import lent_tokenizer
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
-from bertviz_core.models.untrusted.entries import described
-from bertviz_core.models.untrusted.lent_files import lent_tokenizer
-from bertviz_core.models.untrusted.offline import unplugged
 from bertviz_core.text import first_line, quoted
 
 NO_LIMIT = 10**30

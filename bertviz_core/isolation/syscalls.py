@@ -1,4 +1,4 @@
-"""What a process may no longer ask of Linux: a filter of system calls (seccomp), for bertviz_core.sandbox.walls.
+"""What a process may no longer ask of Linux: a filter of system calls (seccomp), for bertviz_core.isolation.walls.
 
 Refused is what leads out of the process: sockets, other programs and processes, other processes' memory, signals to
 them, mounts, keys, and changes to files that Landlock does not know. Everything else, threads too, stays as it was.
@@ -90,7 +90,7 @@ def filter_available() -> bool:
 def refuse_calls() -> None:
     """From now on all threads of this process are refused what leads out of it, with "operation not permitted".
 
-    It must have given up new privileges first (bertviz_core.sandbox.walls).
+    It must have given up new privileges first (bertviz_core.isolation.walls).
 
     Raises:
         OSError: the system does not take the filter.

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from threading import Lock, Thread
 
 from bertviz_core import errors
-from bertviz_core.sandbox.child import SERVE
-from bertviz_core.sandbox.frames import read_frame, write_frame
-from bertviz_core.sandbox.run import ChildError, Limits, Wanted, answer_of, closed, command, started
-from bertviz_core.sandbox.spare import Spare
+from bertviz_core.isolation.child import SERVE
+from bertviz_core.isolation.frames import read_frame, write_frame
+from bertviz_core.isolation.run import ChildError, Limits, Wanted, answer_of, closed, command, started
+from bertviz_core.isolation.spare import Spare
 
 IDLE_WORKERS = 2
 """How many more children may wait for a request than may read files at once."""
@@ -27,7 +27,7 @@ class Worker:
         """A worker without a child; the first request starts it.
 
         Args:
-            task: the function's dotted name, one of bertviz_core.sandbox.child.TASKS.
+            task: the function's dotted name, one of bertviz_core.isolation.child.TASKS.
             prepare: the request that each child is given first.
             limits: what a child may take; its seconds count for each request anew.
             spare: where a child of the same task and limits may stand ready.

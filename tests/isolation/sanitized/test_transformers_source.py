@@ -1,7 +1,7 @@
 """What the cleaning lets through, held against transformers' own source: no entry that is opened or asked for.
 
-Covers `bertviz_core/models/untrusted/config.py`, `bertviz_core/models/untrusted/lent_files.py`,
-`bertviz_core/models/untrusted/tokenizer.py`.
+Covers `bertviz_core/isolation/sanitized/config.py`, `bertviz_core/isolation/sanitized/tokenizer_files.py`,
+`bertviz_core/isolation/sanitized/tokenizer.py`.
 """
 
 import ast
@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import transformers
 
-from bertviz_core.models.untrusted.config import harmless_config
-from bertviz_core.models.untrusted.lent_files import ADDED, SERIALIZED, VOCABULARIES, harmless_bytes
-from bertviz_core.models.untrusted.lent_files import SETTINGS as LENT_SETTINGS
-from bertviz_core.models.untrusted.tokenizer import harmless_tokenizer_config
+from bertviz_core.isolation.sanitized.config import harmless_config
+from bertviz_core.isolation.sanitized.tokenizer import harmless_tokenizer_config
+from bertviz_core.isolation.sanitized.tokenizer_files import ADDED, SERIALIZED, VOCABULARIES, harmless_bytes
+from bertviz_core.isolation.sanitized.tokenizer_files import SETTINGS as LENT_SETTINGS
 
 ROOT = Path(transformers.__file__).parent
 SINKS = re.compile(

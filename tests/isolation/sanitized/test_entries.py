@@ -1,6 +1,6 @@
 """A config is read by type: what transformers itself writes passes, what is of another type or without end does not.
 
-Covers `bertviz_core/models/untrusted/entries.py`.
+Covers `bertviz_core/isolation/sanitized/entries.py`.
 """
 
 import json
@@ -12,12 +12,12 @@ import transformers
 from transformers import CONFIG_MAPPING
 
 from bertviz_core.errors import CheckpointError
+from bertviz_core.isolation.sanitized.config import harmless_config
+from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.models import catalog
 from bertviz_core.models.catalog.generate import KINDS_TABLE, entry_kinds_table, table_bytes
 from bertviz_core.models.families import FAMILIES
 from bertviz_core.models.sources import resolve
-from bertviz_core.models.untrusted.config import harmless_config
-from bertviz_core.models.untrusted.entries import check_entries
 from bertviz_core.settings import Settings
 from tests.helpers.hostile import CONFIGS, REPEATS
 

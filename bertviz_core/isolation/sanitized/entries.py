@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.untrusted.config import check_entry_name
+from bertviz_core.isolation.sanitized.config import check_entry_name
+from bertviz_core.isolation.sanitized.terms import Terms
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -75,19 +76,19 @@ class ConfigEntry(NamedTuple):
     """Letters of what it may be; "" for anything."""
 
 
-def check_entries(name: str, config: Mapping[str, Any], settings: Settings) -> None:
+def check_entries(name: str, config: Mapping[str, Any], bounds: Settings | Terms) -> None:
     """Refuse a config with an entry of another type than its family needs, or that asks for more than is built.
 
     Args:
         name: the model's name, for messages.
         config: its config.json.
-        settings: bounds of layers and labels.
+        bounds: bounds of layers and labels.
 
     Raises:
         CheckpointError: names the entry, what was found and what is needed.
     """
     for entry in _entries(name, config, "", 0):
-        fault = _fault(entry, settings)
+        fault = _fault(entry, bounds)
         if fault:
             raise CheckpointError(
                 f"The config of {quoted(name)} has {described(entry.value)} as {quoted(entry.place)}; {fault}."
@@ -131,7 +132,7 @@ def _check_depth(name: str, value: Any, depth: int) -> None:
                 _check_depth(name, item, depth + 1)
 
 
-def _fault(entry: ConfigEntry, settings: Settings) -> str:
+def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
     """What is needed in the place of an entry; "" where it fits."""
     key, value = entry.key, entry.value
     if value is None:
@@ -145,11 +146,11 @@ def _fault(entry: ConfigEntry, settings: Settings) -> str:
         words = value.values() if isinstance(value, Mapping) else ()
         if any(isinstance(word, str) and len(word) > MAX_LABEL for word in words):
             return f"at most {MAX_LABEL:,} characters are read of a label"
-        return _outside((count,), 0, settings.max_labels, "INSIDE_BERT_MAX_LABELS")
+        return _outside((count,), 0, bounds.max_labels, "INSIDE_BERT_MAX_LABELS")
     if REPEATED.fullmatch(key):
         least = int(key in LAYERS) if COUNT.fullmatch(key) else -MAX_WHOLE
         lengths = (len(value),) if isinstance(value, str | list) else ()
-        most = settings.max_layers * (EXPERTS_PER_LAYER if EXPERTS.fullmatch(key) else 1)
+        most = bounds.max_layers * (EXPERTS_PER_LAYER if EXPERTS.fullmatch(key) else 1)
         return _outside((*lengths, *_numbers(value)), least, most, "INSIDE_BERT_MAX_LAYERS")
     least, most = (-1, MAX_SIZE) if SIZE.fullmatch(key) else (-MAX_WHOLE, MAX_WHOLE)
     return _outside(_numbers(value), least, most) if entry.kinds else ""

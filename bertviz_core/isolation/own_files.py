@@ -15,6 +15,8 @@ from pathlib import Path, PurePosixPath
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from bertviz_core.errors import CheckpointError
 from bertviz_core.text import quoted
 
@@ -197,6 +199,21 @@ def parsed_json(name: str, raw: bytes, most: int | None = None) -> Any:
         raise CheckpointError(
             f"{quoted(name)} is damaged or in another format: its JSON cannot be read ({str(error)[:80]})."
         ) from error
+
+
+def json_object(file: str, raw: bytes) -> dict[str, Any]:
+    """The JSON object in some bytes of a file.
+
+    Raises:
+        CheckpointError: it is no JSON, or no object.
+    """
+    try:
+        parsed = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise CheckpointError(f"{file} is damaged or in another format: its JSON cannot be read ({error}).") from error
+    if not isinstance(parsed, dict):
+        raise CheckpointError(f"{file} is in another format: its JSON is not an object.")
+    return parsed
 
 
 def _allowed_folders(root: Path) -> tuple[Path, ...]:

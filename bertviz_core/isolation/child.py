@@ -1,4 +1,4 @@
-"""`python -m bertviz_core.sandbox.child`: one function under limits, for bertviz_core.sandbox.run."""
+"""`python -m bertviz_core.isolation.child`: one function under limits, for bertviz_core.isolation.run."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from bertviz_core.errors import BertvizError
-from bertviz_core.sandbox.walls import confine_files, confine_process
+from bertviz_core.isolation.walls import confine_files, confine_process
 
 TASKS = frozenset(
     {
@@ -41,7 +41,7 @@ def set_limits(memory_nbytes: int, processor_s: int, file_nbytes: int, serves: b
         (resource.RLIMIT_FSIZE, file_nbytes),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_AS, memory_nbytes),
-        # Elsewhere threads count as processes, and Linux has a better wall (bertviz_core.sandbox.walls).
+        # Elsewhere threads count as processes, and Linux has a better wall (bertviz_core.isolation.walls).
         *([(resource.RLIMIT_NPROC, 0)] if sys.platform == "darwin" else []),
     ):
         _bind(limit, most, most)

@@ -1,6 +1,6 @@
 """A child process under limits: its answer, or in words why there is none; never more than was allowed.
 
-Covers `bertviz_core/sandbox/child.py`.
+Covers `bertviz_core/isolation/child.py`.
 """
 
 import sys
@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from bertviz_core.errors import BusyError, SupersededError, TextError
-from bertviz_core.sandbox import run
-from bertviz_core.sandbox.run import ChildError, Limits, run_limited
+from bertviz_core.isolation import run
+from bertviz_core.isolation.run import ChildError, Limits, run_limited
 
 TASK = "bertviz_core.sentences.reading.table.answered"
 LIMITS = Limits(512 * 1024**2, 10, 60.0, 1000, 2)
-SET = "import sys, os, time; from bertviz_core.sandbox.child import set_limits; set_limits(2**29, 1, 0); "
+SET = "import sys, os, time; from bertviz_core.isolation.child import set_limits; set_limits(2**29, 1, 0); "
 
 
 def child(monkeypatch: pytest.MonkeyPatch, code: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.untrusted.config import looks_like_place
+from bertviz_core.isolation.sanitized.config import looks_like_place
 
 TOKEN = re.compile(r"(?!use_auth|hf_|auth_|access_)\w+_token(_sent)?")
 """Names of entries that hold a token: the text of a special piece of the vocabulary."""

@@ -1,6 +1,6 @@
 """Untrusted files are read in a child process with limits, so that a failure stays there.
 
-The child (bertviz_core.sandbox.child) is a fresh interpreter that sets its own limits before it reads a byte, runs
+The child (bertviz_core.isolation.child) is a fresh interpreter that sets its own limits before it reads a byte, runs
 one function of a list, and answers in bytes. Its processor seconds and memory are the system's to keep, its time by the
 clock and the size of its answer are kept here. Nothing that it answers is ever run or unpickled.
 """
@@ -19,17 +19,14 @@ from time import monotonic
 from typing import NoReturn
 
 from bertviz_core import errors
-from bertviz_core.sandbox.child import ANSWER, OTHER, OUT_OF_MEMORY, REFUSAL, TASKS, TOO_LARGE
+from bertviz_core.isolation.child import ANSWER, OTHER, OUT_OF_MEMORY, REFUSAL, TASKS, TOO_LARGE
 from bertviz_core.settings import Settings
 
 STEP_S = 0.1
 """How often a waiting parent asks whether the answer is still wanted."""
 CHUNK_NBYTES = 1 << 16
-PASSED_VARIABLES = (
-    *("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"),
-    *("INSIDE_BERT_MAX_LAYERS", "INSIDE_BERT_MAX_LABELS"),
-)
-"""Of the server's environment, which may hold secrets, the child gets what an interpreter and our own checks need."""
+PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
+"""Of the server's environment, which may hold secrets, the child gets what an interpreter needs."""
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -81,7 +78,7 @@ def run_limited(task: str, request: bytes, limits: Limits, still_wanted: Wanted 
     """The answer of one of our functions to untrusted bytes.
 
     Args:
-        task: the function's dotted name, one of bertviz_core.sandbox.child.TASKS.
+        task: the function's dotted name, one of bertviz_core.isolation.child.TASKS.
         request: what it is given.
         limits: what it may take.
         still_wanted: asked many times a second; the child is killed where it answers no or raises.
@@ -121,7 +118,7 @@ def _acquire_slot(slots: BoundedSemaphore, limits: Limits, wanted: Wanted) -> No
 def command(task: str, limits: Limits) -> list[str]:
     """The command of a child for one of our functions under limits."""
     numbers = limits.memory_nbytes, limits.processor_s, limits.answer_nbytes, limits.file_nbytes
-    return [sys.executable, "-s", "-m", "bertviz_core.sandbox.child", task, *map(str, numbers)]
+    return [sys.executable, "-s", "-m", "bertviz_core.isolation.child", task, *map(str, numbers)]
 
 
 def started(command: list[str]) -> "subprocess.Popen[bytes]":

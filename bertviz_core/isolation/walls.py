@@ -1,8 +1,8 @@
 """Walls around a process that reads strangers' files: it can reach nothing but what it was given.
 
-No new privileges, a filter of system calls (bertviz_core.sandbox.syscalls) and Landlock, each where Linux has it; none
-of them needs root or another package. A process behind Landlock also cannot look into one that is not: its memory, its
-environment. What is missing on this system, `missing` says; what it has and refuses is an error.
+No new privileges, a filter of system calls (bertviz_core.isolation.syscalls) and Landlock, each where Linux has it;
+none of them needs root or another package. A process behind Landlock also cannot look into one that is not: its
+memory, its environment. What is missing on this system, `missing` says; what it has and refuses is an error.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from bertviz_core.sandbox.syscalls import filter_available, refuse_calls
+from bertviz_core.isolation.syscalls import filter_available, refuse_calls
 
 NO_NEW_PRIVILEGES = 38
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446

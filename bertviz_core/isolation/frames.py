@@ -7,8 +7,8 @@ from contextlib import suppress
 from time import monotonic
 
 from bertviz_core import errors
-from bertviz_core.sandbox.child import FRAME
-from bertviz_core.sandbox.run import CHUNK_NBYTES, STEP_S, Limits, Wanted, too_long
+from bertviz_core.isolation.child import FRAME
+from bertviz_core.isolation.run import CHUNK_NBYTES, STEP_S, Limits, Wanted, too_long
 
 
 def write_frame(child: "subprocess.Popen[bytes]", request: bytes) -> None:

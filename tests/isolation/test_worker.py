@@ -1,6 +1,6 @@
 """A child that stays: answers as they were asked for, ended where it takes too much, and back when asked again.
 
-Covers `bertviz_core/sandbox/worker.py`, `bertviz_core/sandbox/frames.py`, `bertviz_core/sandbox/spare.py`.
+Covers `bertviz_core/isolation/worker.py`, `bertviz_core/isolation/frames.py`, `bertviz_core/isolation/spare.py`.
 """
 
 import sys
@@ -9,15 +9,15 @@ from dataclasses import replace
 import pytest
 
 from bertviz_core.errors import SupersededError
-from bertviz_core.sandbox import spare, worker
-from bertviz_core.sandbox.run import ChildError, Limits
-from bertviz_core.sandbox.spare import Spare
-from bertviz_core.sandbox.worker import Worker
+from bertviz_core.isolation import spare, worker
+from bertviz_core.isolation.run import ChildError, Limits
+from bertviz_core.isolation.spare import Spare
+from bertviz_core.isolation.worker import Worker
 
 LIMITS = Limits(512 * 1024**2, 1, 60.0, 1000, 1)
 CODE = """
 import os, signal, sys, time
-from bertviz_core.sandbox import child
+from bertviz_core.isolation import child
 def task(task, request, answer_nbytes):
     words = request.decode()
     exec(words)

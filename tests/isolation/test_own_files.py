@@ -1,6 +1,6 @@
 """A stranger's model folder opens no file of this machine but its own, and asks no one.
 
-Covers `bertviz_core/models/untrusted/offline.py`.
+Covers `bertviz_core/isolation/offline.py`.
 """
 
 import dataclasses
@@ -18,13 +18,14 @@ from bertviz_core.checkpoints.download import download, needed_files
 from bertviz_core.checkpoints.load_report import report
 from bertviz_core.checkpoints.values import open_checkpoint
 from bertviz_core.errors import BertvizError, CheckpointError
+from bertviz_core.isolation.own_files import CONFIG_NBYTES, own_file
+from bertviz_core.isolation.sanitized.tokenizer_files import lent_tokenizer
 from bertviz_core.models import skeleton
 from bertviz_core.models.catalog.bundled import BUNDLED
 from bertviz_core.models.hub import fetch_config
 from bertviz_core.models.loading import load_model
-from bertviz_core.models.own_files import CONFIG_NBYTES, own_file
+from bertviz_core.models.safetensors.lent_weights import lent_weights
 from bertviz_core.models.sources import bundled_folder, resolve
-from bertviz_core.models.untrusted.lent_files import lent_tokenizer, lent_weights
 from bertviz_core.sentences.plan import recommended
 from bertviz_core.settings import Settings
 from bertviz_core.trace.tokenization import load_tokenizer, tokenize
@@ -265,7 +266,7 @@ def test_what_a_library_asks_for_itself_is_refused_while_it_works(monkeypatch: p
     from huggingface_hub import HfApi
     from huggingface_hub.errors import OfflineModeIsEnabled
 
-    from bertviz_core.models.untrusted.offline import unplugged
+    from bertviz_core.isolation.offline import unplugged
 
     with running_hub() as hub, unplugged():
         with pytest.raises(OfflineModeIsEnabled):

@@ -13,18 +13,20 @@ from typing import Any
 import orjson
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import (
-    INDEX_NBYTES,
+from bertviz_core.isolation.own_files import (
     VOCABULARY_NBYTES,
     check_size,
+    json_object,
     own_file,
     parsed_json,
     present,
     read_file,
 )
-from bertviz_core.models.safetensors.folder import INDEX_FILE, SINGLE_FILE, read_json, weight_files
-from bertviz_core.models.safetensors.header import json_object
-from bertviz_core.models.untrusted.tokenizer import check_serialized, harmless_added_tokens, harmless_tokenizer_config
+from bertviz_core.isolation.sanitized.tokenizer import (
+    check_serialized,
+    harmless_added_tokens,
+    harmless_tokenizer_config,
+)
 
 SERIALIZED = "tokenizer.json"
 SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
@@ -70,34 +72,15 @@ def lent_tokenizer(folder: Path, config: Mapping[str, Any]) -> Iterator[Path]:
     Raises:
         CheckpointError: a file is not the folder's own, too large or damaged, or there is no room for the copies.
     """
-    with _lent() as lent:
+    with lent_folder() as lent:
         for name in (SERIALIZED, *SETTINGS, ADDED, *VOCABULARIES):
             if present(folder, name):
-                _write(lent / name, harmless_bytes(name, read_file(folder, name, VOCABULARY_NBYTES)))
+                lend(lent / name, harmless_bytes(name, read_file(folder, name, VOCABULARY_NBYTES)))
         # Read beside a large vocabulary, to know the Mistral models whose pattern of words was published wrong.
         model_facts = {
             key: config[key] for key in ("model_type", "transformers_version") if isinstance(config.get(key), str)
         }
-        _write(lent / "config.json", json.dumps(model_facts).encode())
-        yield lent
-
-
-@contextmanager
-def lent_weights(folder: Path) -> Iterator[Path]:
-    """A folder with links to a model's own safetensors files, and a cleaned index of shards, while they are read.
-
-    Raises:
-        CheckpointError: there are none, or one is not the folder's own.
-    """
-    names = weight_files(folder)
-    with _lent() as lent:
-        if names == (SINGLE_FILE,) or not present(folder, INDEX_FILE):
-            (lent / SINGLE_FILE).symlink_to(own_file(folder, names[0]))
-        else:
-            for name in names:
-                (lent / name).symlink_to(own_file(folder, name))
-            weight_map = read_json(folder, INDEX_FILE, INDEX_NBYTES)["weight_map"]
-            _write(lent / INDEX_FILE, orjson.dumps({"metadata": {}, "weight_map": weight_map}))
+        lend(lent / "config.json", json.dumps(model_facts).encode())
         yield lent
 
 
@@ -126,7 +109,12 @@ def harmless_bytes(name: str, raw: bytes) -> bytes:
 
 
 @contextmanager
-def _lent() -> Iterator[Path]:
+def lent_folder() -> Iterator[Path]:
+    """An empty folder, removed with all that was lent in it.
+
+    Raises:
+        CheckpointError: there is no room for it.
+    """
     try:
         temporary = TemporaryDirectory(prefix="inside-bert-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -135,7 +123,12 @@ def _lent() -> Iterator[Path]:
         yield Path(path)
 
 
-def _write(path: Path, content: bytes) -> None:
+def lend(path: Path, content: bytes) -> None:
+    """Write what a library may read.
+
+    Raises:
+        CheckpointError: there is no room for it.
+    """
     try:
         path.write_bytes(content)
     except OSError as error:

@@ -4,9 +4,9 @@ import subprocess
 import weakref
 from threading import Lock
 
-from bertviz_core.sandbox.child import SERVE
-from bertviz_core.sandbox.frames import read_frame, write_frame
-from bertviz_core.sandbox.run import ChildError, Limits, closed, command, started
+from bertviz_core.isolation.child import SERVE
+from bertviz_core.isolation.frames import read_frame, write_frame
+from bertviz_core.isolation.run import ChildError, Limits, closed, command, started
 
 
 class Spare:
@@ -16,8 +16,8 @@ class Spare:
         """No child yet.
 
         Args:
-            task: the function's dotted name, one of bertviz_core.sandbox.child.TASKS; it imports its libraries when it
-                is given an empty request.
+            task: the function's dotted name, one of bertviz_core.isolation.child.TASKS; it imports its libraries when
+                it is given an empty request.
             limits: what the child may take.
         """
         self.task, self.limits = task, limits

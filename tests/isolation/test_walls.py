@@ -1,6 +1,6 @@
 """The process that reads strangers' files reaches nothing but what it was given, where the system has such walls.
 
-Covers `bertviz_core/sandbox/syscalls.py`.
+Covers `bertviz_core/isolation/syscalls.py`.
 """
 
 import errno
@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from bertviz_core.sandbox import run, syscalls
-from bertviz_core.sandbox.run import Limits, run_limited
-from bertviz_core.sandbox.walls import landlock_version, missing
+from bertviz_core.isolation import run, syscalls
+from bertviz_core.isolation.run import Limits, run_limited
+from bertviz_core.isolation.walls import landlock_version, missing
 
 TASK = "bertviz_core.sentences.reading.table.answered"
 ROOT = Path(run.__file__).parents[2]
 LIMITS = Limits(512 * 1024**2, 60, 120.0, 10_000, 2, file_nbytes=1000)
 CODE = """
 import ctypes, json, os, resource, signal, socket, subprocess, sys, threading
-from bertviz_core.sandbox import child, walls
+from bertviz_core.isolation import child, walls
 def tried(probe):
     try:
         exec(probe, globals())
@@ -145,7 +145,7 @@ def test_a_folder_of_its_own_and_the_files_that_were_named_are_open(tmp_path: Pa
     for path in (named, other):
         path.write_text(path.name)
     code = (
-        "import sys, tempfile; from pathlib import Path; from bertviz_core.sandbox.walls import confine_files\n"
+        "import sys, tempfile; from pathlib import Path; from bertviz_core.isolation.walls import confine_files\n"
         f"confine_files([Path({str(named)!r})], Path({str(scratch)!r}))\n"
         f"print(open({str(named)!r}).read(), Path(tempfile.mkdtemp()).parent.name)\n"
         f"for path in ({str(other)!r}, {str(named)!r}):\n"
