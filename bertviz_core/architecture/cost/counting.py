@@ -104,13 +104,6 @@ def module_counts(dry: DryModel, seq: int) -> dict[str, int]:
     return {path: count // 2 for path, count in counts.items() if count}
 
 
-def counted_run(dry: DryModel, seq: int) -> int:
-    """Multiply-adds of one run on one text of seq tokens."""
-    with _counting() as counter:
-        dry.run(dry.inputs([plain_row(dry.model, seq)]))
-    return int(counter.flops) // 2
-
-
 def counted(name: str, config: Mapping[str, Any], lengths: Sequence[int], task: str = "base") -> MultiplyAdds:
     """What PyTorch's own formulas (torch.utils.flop_counter) count for runs of these lengths, part by part.
 
