@@ -54,8 +54,8 @@ def mask_id(tokenizer: TextTokenizer, instead: str = "add it with tokenizer.add_
     token_id = tokenizer.tokenizer.mask_token_id
     if token_id is None:
         raise UnsupportedModelError(
-            f"The tokenizer of {tokenizer.name!r} has no mask token to put in a word's place; {instead}, or take a model "
-            "that has one."
+            f"The tokenizer of {tokenizer.name!r} has no mask token to put in a word's place; {instead}, or take a "
+            "model that has one."
         )
     return int(token_id)
 
