@@ -12,7 +12,7 @@ from bertviz_core.isolation.walls import confine_files, confine_process
 TASKS = frozenset(
     {
         "bertviz_core.architecture.facts.trial.answered",
-        "bertviz_core.sentences.reading.table.answered",
+        "bertviz_core.tables.reading.answered",
         "bertviz_core.trace.isolated.child.answered",
     }
 )

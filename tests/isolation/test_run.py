@@ -12,7 +12,7 @@ from bertviz_core.errors import BusyError, SupersededError, TextError
 from bertviz_core.isolation import run
 from bertviz_core.isolation.run import ChildError, Limits, run_limited
 
-TASK = "bertviz_core.sentences.reading.table.answered"
+TASK = "bertviz_core.tables.reading.answered"
 LIMITS = Limits(512 * 1024**2, 10, 60.0, 1000, 2)
 SET = "import sys, os, time; from bertviz_core.isolation.child import set_limits; set_limits(2**29, 1, 0); "
 

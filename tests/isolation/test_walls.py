@@ -16,7 +16,7 @@ from bertviz_core.isolation import run, syscalls
 from bertviz_core.isolation.run import Limits, run_limited
 from bertviz_core.isolation.walls import landlock_version, missing
 
-TASK = "bertviz_core.sentences.reading.table.answered"
+TASK = "bertviz_core.tables.reading.answered"
 ROOT = Path(run.__file__).parents[2]
 LIMITS = Limits(512 * 1024**2, 60, 120.0, 10_000, 2, file_nbytes=1000)
 CODE = """

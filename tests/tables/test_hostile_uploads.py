@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from bertviz_core.errors import SupersededError, TextError
-from bertviz_core.sentences.reading.columns import unique_names
 from bertviz_core.sentences.reading.files import read_sentences, read_upload
 from bertviz_core.settings import Settings
+from bertviz_core.tables.columns import unique_names
 from tests.helpers import hostile_tables
 
 SETTINGS = replace(Settings.from_environment(), child_bytes=640 * 1024**2, max_table_bytes=16 * 1024**2)

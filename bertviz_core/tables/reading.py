@@ -7,11 +7,11 @@ from pathlib import PurePath
 import msgspec
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.reading.cells import Cells, cell_texts
-from bertviz_core.sentences.reading.columns import Columns, listed, sentence_column
-from bertviz_core.sentences.reading.decoding import decoded
-from bertviz_core.sentences.reading.delimited import DELIMITERS, DelimitedTable
-from bertviz_core.sentences.reading.parquet import ENDINGS, ParquetTable
+from bertviz_core.tables.cells import Cells, cell_texts
+from bertviz_core.tables.columns import Columns, listed, sentence_column
+from bertviz_core.tables.decoding import decoded
+from bertviz_core.tables.delimited import DELIMITERS, DelimitedTable
+from bertviz_core.tables.parquet import ENDINGS, ParquetTable
 from bertviz_core.text import counted, quoted
 
 

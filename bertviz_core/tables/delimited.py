@@ -5,9 +5,9 @@ import io
 from collections.abc import Callable, Iterator
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.reading.cells import Cells
-from bertviz_core.sentences.reading.columns import check_columns, unique_names
-from bertviz_core.sentences.reading.decoding import MAX_FILE_NBYTES
+from bertviz_core.tables.cells import Cells
+from bertviz_core.tables.columns import check_columns, unique_names
+from bertviz_core.tables.decoding import MAX_FILE_NBYTES
 from bertviz_core.text import counted, quoted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}

@@ -5,10 +5,10 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.corpus.reading.places import InputPlace
 from bertviz_core.errors import CorpusError
-from bertviz_core.sentences.reading.columns import check_columns, unique_names
-from bertviz_core.sentences.reading.decoding import BYTE_ORDER_MARKS, BYTE_ORDER_MARKS_UTF32
+from bertviz_core.tables.columns import check_columns, unique_names
+from bertviz_core.tables.decoding import BYTE_ORDER_MARKS, BYTE_ORDER_MARKS_UTF32
+from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:

@@ -1,20 +1,53 @@
-"""Parquet files: the rows between two numbers, however the file is cut into row groups."""
+"""Rows of a Parquet file by their numbers, however the file is cut into row groups."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Int
 
-from bertviz_core.corpus.reading.places import InputPlace
 from bertviz_core.errors import CorpusError
+from bertviz_core.tables.inputs import InputPlace
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import FileMetaData, ParquetFile
 
 BATCH_ROWS = 4096
+
+
+def row_group_rows(footer: "FileMetaData") -> list[int]:
+    """Rows of each row group."""
+    return [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
+
+
+def check_counts(footer: "FileMetaData") -> None:
+    """Refuse a footer that contradicts itself.
+
+    Raises:
+        ArrowInvalid: the rows of its row groups are not those of the file, or fewer than none.
+    """
+    import pyarrow as pa
+
+    counts = row_group_rows(footer)
+    if sum(counts) != footer.num_rows or min([footer.num_rows, *counts]) < 0:
+        raise pa.ArrowInvalid("its footer names two different counts of rows")
+
+
+def take_rows(file: "ParquetFile", columns: Sequence[str], rows: Int[np.ndarray, " rows"]) -> "pa.Table":
+    """Some rows in the order asked for; only the row groups that hold them are read."""
+    import pyarrow as pa
+
+    counts = row_group_rows(file.metadata)
+    starts = np.cumsum([0, *counts])
+    groups = np.searchsorted(starts, rows, side="right") - 1
+    read = np.unique(groups)
+    table = file.read_row_groups(read.tolist(), list(columns), use_threads=False)
+    # What is read begins with the first group wanted, and those between that are not wanted are not in it.
+    offsets = np.cumsum([0, *(counts[group] for group in read.tolist())])
+    return table.take(pa.array(rows - starts[groups] + offsets[np.searchsorted(read, groups)]))
 
 
 class ParquetFiles:
@@ -72,8 +105,8 @@ class ParquetFiles:
         import pyarrow as pa
 
         with _opened(file) as parquet:
-            counts = [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
-            starts = np.concatenate([[0], np.cumsum(counts)])
+            counts = row_group_rows(parquet.metadata)
+            starts = np.cumsum([0, *counts])
             groups = [index for index in range(len(counts)) if starts[index] < stop and starts[index + 1] > start]
             place, parts = int(starts[groups[0]]) if groups else start, []
             for batch in parquet.iter_batches(BATCH_ROWS, row_groups=groups):

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.reading.cells import Cells, Value
-from bertviz_core.sentences.reading.columns import check_columns, unique_names
-from bertviz_core.sentences.reading.decoding import MAX_FILE_NBYTES
+from bertviz_core.tables.cells import Cells, Value
+from bertviz_core.tables.columns import check_columns, unique_names
+from bertviz_core.tables.decoding import MAX_FILE_NBYTES
+from bertviz_core.tables.row_groups import check_counts
 from bertviz_core.text import quoted
 
 ENDINGS = (".parquet", ".pq")
@@ -40,10 +41,9 @@ class ParquetTable:
         with _refusals(name):
             metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(raw))
             check_columns(name, metadata.num_columns)
+            check_counts(metadata)
             groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
-            self._rows = sum(group.num_rows for group in groups)
-            if self._rows != metadata.num_rows or min([self._rows, *(group.num_rows for group in groups)]) < 0:
-                raise pyarrow.ArrowInvalid("its footer names two different counts of rows")
+            self._rows = metadata.num_rows
             check_count(self._rows)
             kinds = metadata.schema.to_arrow_schema()
             texts = [text_field.name for text_field in kinds if _is_text(text_field.type)]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertviz_core.corpus.results import InputFile
 from bertviz_core.errors import CorpusError
+from bertviz_core.tables.results import InputFile
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:

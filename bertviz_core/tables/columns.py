@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from bertviz_core.errors import TextError
-from bertviz_core.sentences.reading.cells import Cells, holds_texts
+from bertviz_core.tables.cells import Cells, holds_texts
 from bertviz_core.text import counted, quoted, shortened
 
 USUAL_COLUMNS = ("sentence", "sentences", "text", "texts")
