@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from bertviz_core.errors import CheckpointError
+from bertviz_core.errors import CheckpointError, ModelNotFoundError
+from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
 if TYPE_CHECKING:
     import numpy as np
 
+CONFIG_FILE = "config.json"
 CONFIG_NBYTES = 8 * 1024**2
 """Most bytes of a config: a million labels fit, and nothing that fills the memory when it is parsed."""
 MAX_VALUES = 500_000
@@ -214,6 +216,37 @@ def json_object(file: str, raw: bytes) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise CheckpointError(f"{file} is in another format: its JSON is not an object.")
     return parsed
+
+
+def local_folder(name: str, settings: Settings) -> Path | None:
+    """The folder that a name means; None where there is none. A name cannot lead out of the models folder."""
+    try:
+        return _named_folder(name, settings)
+    except (OSError, RuntimeError):  # a name too long for a file, a link to itself, the home of a user who is not there
+        return None
+
+
+def _named_folder(name: str, settings: Settings) -> Path | None:
+    if settings.any_folder:
+        folder = Path(name).expanduser().absolute()  # it is linked to from elsewhere, and a notebook may change its own
+        if folder.is_dir():
+            return folder
+        if name.startswith(("/", "./", "../", "~")):
+            raise ModelNotFoundError(f"No folder {quoted(name)} found; give the folder that holds {CONFIG_FILE}.")
+    root = settings.models_dir.resolve()
+    relative = name.removeprefix(f"{settings.models_dir.name}/")
+    if "\\" in relative or ".." in relative.split("/") or relative.startswith(("/", "~")):
+        raise ModelNotFoundError(
+            f"{quoted(name)} is outside the models folder; name a folder inside {settings.models_dir.name}."
+        )
+    candidate = (root / relative).resolve()
+    if not candidate.is_dir() or candidate == root:
+        return None
+    if not candidate.is_relative_to(root):
+        raise ModelNotFoundError(
+            f"{quoted(name)} is a link out of the models folder; copy the files themselves into it."
+        )
+    return candidate
 
 
 def _allowed_folders(root: Path) -> tuple[Path, ...]:

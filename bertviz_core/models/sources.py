@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertviz_core.errors import BertvizError, CheckpointError, HubError, ModelNotFoundError
-from bertviz_core.isolation.own_files import is_own_file, opened, present
+from bertviz_core.isolation.own_files import CONFIG_FILE, is_own_file, local_folder, opened, present
 from bertviz_core.isolation.sanitized.entries import check_entries
 from bertviz_core.isolation.sanitized.terms import OpenedConfig, Terms
 from bertviz_core.isolation.trials import config_digest
@@ -70,7 +70,6 @@ Kind = Literal["bundled", "local", "catalogue", "cache", "hub"]
 NAME_LIMIT = 300
 NEAR = 0.75
 """Likeness of two names, 0 to 1, from which one may have been meant for the other."""
-CONFIG_FILE = "config.json"
 TASK_ORDER = ("sequence-classification", "token-classification", "question-answering", "masked-lm", "")
 """Tasks in the order in which the catalogue's models are offered."""
 
@@ -137,7 +136,7 @@ def resolve(name: str, settings: Settings) -> ModelSource:
     if bundled is not None:
         source = _bundled(bundled)
         return replace(source, config=_opened(source.config, settings, trusted=True))
-    local = _local_folder(name, settings)
+    local = local_folder(name, settings)
     if local is not None:
         return folder_source(name, local, settings)
     entry = catalog.find(name)
@@ -278,37 +277,6 @@ def _check_name(name: str) -> None:
         raise ModelNotFoundError(
             f"{quoted(name, 40)} is not a valid model name: it is too long or contains control characters."
         )
-
-
-def _local_folder(name: str, settings: Settings) -> Path | None:
-    """The folder that a name means; None where there is none. A name cannot lead out of the models folder."""
-    try:
-        return _named_folder(name, settings)
-    except (OSError, RuntimeError):  # a name too long for a file, a link to itself, the home of a user who is not there
-        return None
-
-
-def _named_folder(name: str, settings: Settings) -> Path | None:
-    if settings.any_folder:
-        folder = Path(name).expanduser().absolute()  # it is linked to from elsewhere, and a notebook may change its own
-        if folder.is_dir():
-            return folder
-        if name.startswith(("/", "./", "../", "~")):
-            raise ModelNotFoundError(f"No folder {quoted(name)} found; give the folder that holds {CONFIG_FILE}.")
-    root = settings.models_dir.resolve()
-    relative = name.removeprefix(f"{settings.models_dir.name}/")
-    if "\\" in relative or ".." in relative.split("/") or relative.startswith(("/", "~")):
-        raise ModelNotFoundError(
-            f"{quoted(name)} is outside the models folder; name a folder inside {settings.models_dir.name}."
-        )
-    candidate = (root / relative).resolve()
-    if not candidate.is_dir() or candidate == root:
-        return None
-    if not candidate.is_relative_to(root):
-        raise ModelNotFoundError(
-            f"{quoted(name)} is a link out of the models folder; copy the files themselves into it."
-        )
-    return candidate
 
 
 def _hub_source(name: str, settings: Settings) -> ModelSource:

@@ -1,6 +1,6 @@
 """A stranger's model folder opens no file of this machine but its own, and asks no one.
 
-Covers `bertviz_core/isolation/offline.py`.
+Covers `bertviz_core/isolation/offline.py`, `bertviz_core/models/safetensors/lent_weights.py`.
 """
 
 import dataclasses
