@@ -63,7 +63,7 @@ def peak_nbytes(dry: DryModel, batch: int, seq: int) -> int:
     excluded = _storages(dry, inputs)
 
     reference: Any = StorageWeakRef
-    mode = dispatch_mode()
+    mode: Any = dispatch_mode()
 
     class _Living(mode):  # type: ignore[misc]  # torch leaves the class without types
         """Keeps the bytes of every storage that some tensor still uses."""

@@ -139,7 +139,7 @@ def _counting() -> Iterator[Any]:
     import torch
     from torch.utils.flop_counter import flop_registry
 
-    mode = dispatch_mode()
+    mode: Any = dispatch_mode()
 
     class _Counter(mode):  # type: ignore[misc]  # torch leaves the class without types
         flops = 0

@@ -109,7 +109,7 @@ def flow_of(model: "torch.nn.Module", begins: set[str], ends: set[str]) -> Itera
         begins: paths of the modules where the way through a layer begins.
         ends: paths of those where it ends.
     """
-    mode = dispatch_mode()
+    mode: Any = dispatch_mode()
     flow, thread = Flow(), get_ident()
     flow.names = {id(value): name for name, value in [*model.named_buffers(), *model.named_parameters()]}
 
