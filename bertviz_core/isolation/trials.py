@@ -4,19 +4,17 @@ That process also tells what it read off the modules, so that this is not read a
 Whether a config is tried, the terms say on which it was opened (bertviz_core.isolation.sanitized.terms).
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
-import orjson
 
 from bertviz_core import errors
 from bertviz_core.isolation.pool import VERDICTS, Pool
 from bertviz_core.isolation.run import ChildError, Limits
-from bertviz_core.isolation.sanitized.terms import terms_of
+from bertviz_core.isolation.sanitized.terms import config_digest, terms_of
 from bertviz_core.settings import Settings
 from bertviz_core.text import quoted
 
@@ -26,7 +24,6 @@ LIBRARIES_NBYTES = 1280 * 1024**2
 FILE_NBYTES = 1024**2
 """Of a file; torch tries on its import whether it can write one."""
 ANSWER_NBYTES = 1024**2
-LABELS = ("id2label", "label2id", "num_labels")
 
 
 class Preparation(msgspec.Struct, frozen=True, tag=True):
@@ -93,10 +90,3 @@ def _limits(settings: Settings) -> Limits:
 
 def _refused(name: str, error: ChildError) -> errors.CheckpointError:
     return errors.CheckpointError(f"No model can be built from the config of {quoted(name)}: {error}.")
-
-
-def config_digest(config: Mapping[str, Any]) -> str:
-    """The same for configs that build the same modules, whatever their labels are called."""
-    entries = {key: value for key, value in config.items() if key not in LABELS}
-    raw = orjson.dumps(entries, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    return hashlib.sha256(raw).hexdigest()

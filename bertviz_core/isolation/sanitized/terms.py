@@ -1,10 +1,15 @@
 """On what terms a config was opened: how much it may ask for, and whether it is tried before it is built here."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from bertviz_core.settings import MAX_LABELS, MAX_LAYERS, Settings
+
+LABELS = ("id2label", "label2id", "num_labels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +41,10 @@ def changed(config: Mapping[str, Any], entries: Mapping[str, Any]) -> OpenedConf
 def terms_of(config: Mapping[str, Any]) -> Terms:
     """The terms on which a config was opened."""
     return config.terms if isinstance(config, OpenedConfig) else Terms()
+
+
+def config_digest(config: Mapping[str, Any]) -> str:
+    """The same for configs that build the same modules, whatever their labels are called."""
+    entries = {key: value for key, value in config.items() if key not in LABELS}
+    raw = orjson.dumps(entries, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    return hashlib.sha256(raw).hexdigest()
