@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.own_files import open_regular
-from bertviz_core.sentences.reading.columns import MAX_COLUMNS
-from bertviz_core.sentences.store import files
+from bertviz_core.isolation.own_files import open_regular
+from bertviz_core.tables import files
+from bertviz_core.tables.columns import MAX_COLUMNS
+from bertviz_core.tables.row_groups import check_counts
 from bertviz_core.text import first_line, quoted
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ MAX_RATIO, FREE_NBYTES = 100, 64 * 1024**2
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file, whole (bertviz_core.sentences.store.files.write_whole).
+    """Write a file, whole (bertviz_core.tables.files.write_whole).
 
     Raises:
         CorpusError: the disk is full, or refuses for another reason.
@@ -46,7 +47,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def write_table(path: Path, table: "pa.Table") -> None:
-    """Write a table as a Parquet file, whole (bertviz_core.sentences.store.files.write_table).
+    """Write a table as a Parquet file, whole (bertviz_core.tables.files.write_table).
 
     Raises:
         CorpusError: as write_whole.
@@ -115,11 +116,6 @@ def read_shard(path: Path, columns: Sequence[str], row_groups: Sequence[int] | N
         return table
 
 
-def row_group_rows(footer: "FileMetaData") -> list[int]:
-    """Rows of each row group."""
-    return [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
-
-
 def unpacked(table: "pa.Table") -> "pa.Table":
     """A table of few rows with its texts in the cells themselves.
 
@@ -162,8 +158,7 @@ def _parquet(path: Path) -> "Iterator[ParquetFile]":
             counts = (footer.num_columns, footer.num_row_groups)
             if counts[0] > MAX_COLUMNS + OWN_COLUMNS or counts[1] > MAX_ROW_GROUPS:
                 raise pa.ArrowInvalid(f"it declares {counts[0]:,} columns and {counts[1]:,} row groups")
-            if footer.num_rows < 0 or sum(row_group_rows(footer)) != footer.num_rows:
-                raise pa.ArrowInvalid("its footer names two different counts of rows")
+            check_counts(footer)
             texts = [field.name for field in footer.schema.to_arrow_schema() if _is_text(field.type)]
             with pq.ParquetFile(handle, metadata=footer, read_dictionary=texts, pre_buffer=False) as file:
                 yield file

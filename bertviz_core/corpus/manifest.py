@@ -8,12 +8,12 @@ import msgspec
 from bertviz_core.corpus.files import write_whole
 from bertviz_core.corpus.results import Manifest
 from bertviz_core.errors import CorpusError
-from bertviz_core.models.own_files import open_regular
+from bertviz_core.isolation.own_files import open_regular
 from bertviz_core.models.sources import ModelSource
 from bertviz_core.sentences.plan import MAX_PROMPT, adapted, recommended
-from bertviz_core.sentences.reading.columns import MAX_COLUMNS, MAX_NAME
 from bertviz_core.sentences.results import SentencePlan
 from bertviz_core.settings import Settings
+from bertviz_core.tables.columns import MAX_COLUMNS, MAX_NAME
 from bertviz_core.text import first_line, quoted
 
 FORMAT_VERSION = 1

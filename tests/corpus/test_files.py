@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertviz_core.corpus import files
-from bertviz_core.corpus.files import read_footer, read_shard, row_group_rows, unpacked
+from bertviz_core.corpus.files import read_footer, read_shard, unpacked
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
 from bertviz_core.corpus.manifest import FILE, write_manifest
 from bertviz_core.errors import CorpusError
+from bertviz_core.tables.row_groups import row_group_rows
 from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, made_columns, made_corpus
 
 LONG = "a text of a hundred kilobytes " * 3_400

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertviz_core.errors import CheckpointError
-from bertviz_core.models.own_files import present
+from bertviz_core.isolation.offline import unplugged
+from bertviz_core.isolation.own_files import present
+from bertviz_core.isolation.sanitized.entries import described
+from bertviz_core.isolation.sanitized.tokenizer_files import lent_tokenizer
 from bertviz_core.models.skeleton import BUILD_LOCK, model_config, quietly
-from bertviz_core.models.untrusted.entries import described
-from bertviz_core.models.untrusted.lent_files import lent_tokenizer
-from bertviz_core.models.untrusted.offline import unplugged
+from bertviz_core.models.transformers_internals import set_base_name
 from bertviz_core.text import first_line, quoted
 
 NO_LIMIT = 10**30
@@ -101,7 +102,7 @@ def _set_base_model(config: "PreTrainedConfig", base: Any) -> None:
     from transformers.models.auto.tokenization_auto import MODEL_IDS_TO_TOKENIZERS_BACKEND
 
     if isinstance(base, str) and any(fnmatch(base.lower(), known) for known in MODEL_IDS_TO_TOKENIZERS_BACKEND):
-        config._name_or_path = base
+        set_base_name(config, base)
 
 
 def continuing_prefix(backend: Any) -> str:
