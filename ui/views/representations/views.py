@@ -58,13 +58,17 @@ MAPS = {
     LENGTH: "How long each vector is.",
 }
 MEASURES = {CHANGE: change_by_layer, INPUT: cosine_to_embedding, LENGTH: norms}
-CODE = {CHANGE: "change", INPUT: "input", LENGTH: "length"}
+NAMES = {"change": CHANGE, "input": INPUT, "length": LENGTH}
+"""What the address and the command say -> what is shown."""
 
 
 @st.fragment
 def change_view(trace: Trace) -> None:
     """One number per token and layer."""
-    chosen = widgets_controls.choice("What is shown", list(MAPS), "map", label_visibility="collapsed")
+    name = widgets_controls.choice(
+        "What is shown", list(NAMES), "map", label_visibility="collapsed", format_func=NAMES.__getitem__
+    )
+    chosen = NAMES[name]
     values = MEASURES[chosen](trace.hidden_states)
     columns = [f"{place} {token}" for place, token in enumerate(trace.tokens.tokens)]
     frame = pd.DataFrame(values, columns=columns)
@@ -78,7 +82,7 @@ def change_view(trace: Trace) -> None:
         frame,
         numbers="open",
         texts=trace.tokens,
-        explanation=(texts.CHANGE_WORDS, texts.run_lines(trace) + texts.CHANGE_CODE[CODE[chosen]]),
+        explanation=(texts.CHANGE_WORDS, texts.run_lines(trace) + texts.CHANGE_CODE[name]),
     )
     with words, st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(MAPS[chosen], width="content")

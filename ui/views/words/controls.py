@@ -20,7 +20,7 @@ from ui.widgets.target.opened import ChosenTarget
 from ui.widgets.target.row import OF_PLACES
 
 METHOD, COMPARED, UNITS, IN_PLACE = "method", "methods", "units", "in_place"
-CLASSES, CLASSES_BY = "shown_classes", "classes_by"
+CLASSES, CLASSES_BY = "classes", "classes_by"
 BY_MEASURE: dict[str, Measure] = {"logit": "logit", "probability": "probability"}
 BY_NAME: dict[str, ShareMethod] = {METHOD_NAMES[method]: method for method in METHODS}
 REPLACED: dict[str, Replacement] = {"the mask": "mask", "nothing": "drop"}

@@ -8,6 +8,7 @@ from bertviz_core.predictions.answers import MAX_ANSWER_TOKENS
 from bertviz_core.predictions.results import STRATEGIES, Strategy
 from bertviz_core.text import counted
 from bertviz_core.trace.results import Tokens
+from ui.address.bounds import keep_among
 from ui.session import store, stored
 from ui.widgets.cell_controls import token_select
 from ui.widgets.controls import BOUND, choice, pair, text
@@ -51,8 +52,7 @@ def window_select(count: int, best: int) -> int:
     if count < 2:
         return 0
     options = [str(window + 1) for window in range(count)]
-    if stored("window") not in (None, *options):
-        store("window", options[best])
+    keep_among("window", options, options[best])
     label = f"Window of the context, 1 to {count}"
     words = f"The context is read in {counted(count, 'window')} that overlap; each has a map of its own."
     chosen = st.selectbox(label, options, best, key="window", width=240, help=words, **BOUND)
