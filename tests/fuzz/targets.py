@@ -37,8 +37,9 @@ from tests.helpers import tiny
 from tests.helpers.hostile_addresses import HOSTILE, VIEWS, opened_by, parameters
 from tests.helpers.hostile_tables import written
 from tests.helpers.tiny_models import save_tiny
-from ui import arrival
-from ui.address import TYPED, whole
+from ui.address.query import whole
+from ui.address.registry import TYPED
+from ui.address.visit import left_query
 from ui.lessons.reading import lesson_file, lesson_names, read_lesson
 from ui.widgets.formatting import escape_markdown
 
@@ -134,7 +135,7 @@ def addresses(folder: Path) -> Case:
     def value_read(text: str) -> None:
         number = whole(text)
         assert number is None or 0 <= number < 10**9
-        assert all(isinstance(each, list) for each in arrival.left_query(text).values())
+        assert all(isinstance(each, list) for each in left_query(text).values())
         escape_markdown(text)
 
     def case(rng: Random) -> Brought:
@@ -143,7 +144,7 @@ def addresses(folder: Path) -> Case:
             return Brought(len(text), lambda: value_read(text))
         page, view = rng.choice(VIEWS)
         query = {name: rng.choice((*HOSTILE, text)) for name in rng.sample(names, 60)}
-        query |= {"view": view, rng.choice(sorted(TYPED)): LONG, **({"arrive": text} if rng.random() < 0.1 else {})}
+        query |= {"view": view, rng.choice(TYPED): LONG, **({"arrive": text} if rng.random() < 0.1 else {})}
 
         def read() -> None:
             at = opened_by(page, query)
