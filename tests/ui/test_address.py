@@ -58,6 +58,25 @@ def test_no_number_ends_a_control(value: str | list[str]) -> None:
     assert (at.text[0].value == "") == (value in ("-7", ["1", "2"]))
 
 
+def read_page() -> None:
+    import streamlit as st
+
+    from ui.address import clean
+
+    st.text(clean())
+    st.text(",".join(sorted(st.query_params)))
+
+
+def test_of_a_name_that_nobody_types_so_many_characters_are_read() -> None:
+    names = sorted((parameters() | {"model", "target", "view", "lesson"}) - NUMBERS - TYPED - {"arrive"})
+    at = AppTest.from_function(read_page)
+    for place, name in enumerate(names):
+        at.query_params[name] = "x" * (MOST_CHARACTERS + place % 2)
+    assert not at.run().exception
+    assert "which no control takes" in at.text[0].value
+    assert at.text[1].value.split(",") == names[::2]
+
+
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a corpus."""
