@@ -29,10 +29,14 @@ remove_parts = files.remove_parts
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MAX_ROW_GROUPS, OWN_COLUMNS = 1_000_000, 4
 """Row groups of a shard, and columns beside those of the input."""
+MAX_FOOTER_NBYTES, TAIL_NBYTES = 128 * 1024**2, 8
+"""Bytes of a footer, all of which are read before anything is compared, and of what says its length behind it."""
 MAX_NBYTES = 512 * 1024**2
 """Most bytes that the columns read together may take, and the texts of the rows that were asked for."""
 WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 8, "BYTE_ARRAY": 4}
 """Bytes of a value in memory, of a text its place in a dictionary; 8 of any other that has no length of its own."""
+ENTRY_NBYTES = 16
+"""Of an entry of a dictionary beside the text itself: where it is, and how long."""
 MOST_EXTENTS = 100_000
 """Parts of a file between holes that are counted."""
 MAX_RATIO, FREE_NBYTES = 100, 64 * 1024**2
@@ -178,6 +182,7 @@ def _parquet(path: Path) -> "Iterator[tuple[BinaryIO, ParquetFile]]":
 
     try:
         with open_regular(path) as handle:
+            _check_footer(handle)
             footer = pq.read_metadata(handle)
             counts = (footer.num_columns, footer.num_row_groups)
             if counts[0] > MAX_COLUMNS + OWN_COLUMNS or counts[1] > MAX_ROW_GROUPS:
@@ -203,6 +208,20 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
     )
 
 
+def _check_footer(handle: BinaryIO) -> None:
+    """Refuse a footer that is longer than any is.
+
+    Raises:
+        ValueError: with its length.
+    """
+    end = handle.seek(0, os.SEEK_END)
+    handle.seek(max(0, end - TAIL_NBYTES))
+    length = int.from_bytes(handle.read(TAIL_NBYTES // 2), "little")
+    handle.seek(0)
+    if length > MAX_FOOTER_NBYTES:
+        raise ValueError(f"it announces a footer of {length:,} bytes")
+
+
 def _check_sizes(
     path: Path, handle: BinaryIO, footer: "FileMetaData", columns: Sequence[str], row_groups: Sequence[int]
 ) -> None:
@@ -221,7 +240,10 @@ def _check_sizes(
     ]
     texts = {field.name for field in footer.schema.to_arrow_schema() if _is_text(field.type)}
     chunks = [footer.row_group(group).column(place) for group in row_groups for place in leaves]
-    most = min(MAX_NBYTES, FREE_NBYTES + MAX_RATIO * _stored_nbytes(handle.fileno()))
+    stored = _stored_nbytes(handle.fileno())
+    if (said := sum(abs(chunk.total_compressed_size) for chunk in chunks)) > stored:
+        raise ValueError(f"its footer tells of {said:,} bytes, and it has {stored:,}")
+    most = min(MAX_NBYTES, FREE_NBYTES + MAX_RATIO * stored)
     _check_most(path, sum(abs(chunk.total_uncompressed_size) for chunk in chunks), most)
     lengths = [footer.schema.column(place).length for place in leaves] * len(row_groups)
     packed = decoded = 0
@@ -230,6 +252,7 @@ def _check_sizes(
         packed += sizes.nbytes
         longest = 0 if chunk.path_in_schema in texts else sizes.dictionary_nbytes
         decoded += sizes.values * _width(chunk.physical_type, length, longest)
+        decoded += sizes.dictionary_values * ENTRY_NBYTES
         _check_most(path, packed, most)
         _check_most(path, decoded, MAX_NBYTES)
 

@@ -15,6 +15,7 @@ from bertviz_core.corpus.files import read_footer, read_shard, row_group_rows, s
 from bertviz_core.corpus.folder import VECTORS_FILE, open_corpus, shard_path
 from bertviz_core.corpus.manifest import FILE, write_manifest
 from bertviz_core.errors import CorpusError
+from bertviz_core.sentences.store.rows import VectorFile
 from tests.helpers.made_corpora import DIMENSIONS, MANIFEST, made_columns, made_corpus
 
 LONG = "a text of a hundred kilobytes " * 3_400
@@ -111,6 +112,39 @@ def test_texts_that_are_no_utf_8_are_refused_before_anybody_asks_for_them(tmp_pa
     path = shard_of(tmp_path, pa.table({"text": broken}))
     with pytest.raises(CorpusError, match=r"is cut off or damaged \(.*UTF.?8"):
         read_shard(path, ["text"])
+
+
+def test_bytes_that_were_never_written_are_not_read(tmp_path: Path) -> None:
+    """The footer counts a hole among the bytes of its only column."""
+    path = shard_of(tmp_path, pa.table({"text": ["a"]}), use_dictionary=False)
+    raw, hole = path.read_bytes(), 2 * 10**9
+    begin = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    packed = read_footer(path).row_group(0).column(0).total_compressed_size
+    footer = raw[begin:-8].replace(varint(packed), varint(hole))
+    with path.open("r+b") as file:
+        file.seek(hole + 1_000)
+        file.write(footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(CorpusError, match="its footer tells of 2,000,000,000 bytes, and it has "):
+        read_shard(path, ["text"])
+
+
+def test_a_footer_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """A hole takes no room on the disk, and all of its length in memory."""
+    path = shard_of(tmp_path, pa.table({"text": ["a"]}))
+    length = 3_000_000_000
+    with path.open("r+b") as file:
+        file.seek(length + 100)
+        file.write(length.to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(CorpusError, match="it announces a footer of 3,000,000,000 bytes"):
+        read_footer(path)
+
+
+def test_the_header_of_vectors_without_end_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / VECTORS_FILE
+    path.write_bytes(b"\x93NUMPY\x02\x00" + (2 * 10**9).to_bytes(4, "little") + b"{")
+    os.truncate(path, 2 * 10**9 + 100)
+    with pytest.raises(ValueError, match="its header is too long"):
+        VectorFile(path)
 
 
 def test_a_hole_in_a_shard_counts_for_nothing(tmp_path: Path) -> None:

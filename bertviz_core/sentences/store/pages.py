@@ -46,6 +46,8 @@ class PageSizes:
     """Values that they decode to; of a dictionary's page none, since they are what the others point to."""
     dictionary_nbytes: int
     """Bytes of the page of the dictionary; 0 where there is none."""
+    dictionary_values: int
+    """Values of the dictionary."""
 
 
 def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
@@ -62,13 +64,22 @@ def page_sizes(descriptor: int, column: "ColumnChunkMetaData") -> PageSizes:
     at = column.data_page_offset
     if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
         at = column.dictionary_page_offset
-    nbytes = values = dictionary_nbytes = 0
+    nbytes = values = dictionary_nbytes = dictionary_values = 0
     for header in _headers(descriptor, at, at + column.total_compressed_size):
         nbytes += header[UNPACKED]
         if isinstance(header.get(DICTIONARY), dict):
             dictionary_nbytes += header[UNPACKED]
-        values += sum(header[kind].get(VALUES, 0) for kind in (DATA, DATA_V2) if isinstance(header.get(kind), dict))
-    return PageSizes(nbytes, values, dictionary_nbytes)
+            dictionary_values += _count(header[DICTIONARY])
+        values += sum(_count(header[kind]) for kind in (DATA, DATA_V2) if isinstance(header.get(kind), dict))
+    return PageSizes(nbytes, values, dictionary_nbytes, dictionary_values)
+
+
+def _count(page: dict[int, Any]) -> int:
+    """How many values a page of a kind says it has."""
+    count = page.get(VALUES)
+    if not isinstance(count, int) or not 0 <= count < 2**31:
+        raise ValueError("a page of its has no count of values")
+    return count
 
 
 def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
