@@ -276,14 +276,15 @@ def _width(physical_type: str, length: int, longest: int) -> int:
 def _stored_nbytes(descriptor: int) -> int:
     """As stored_nbytes, of an open file; where the system does not tell holes, its whole size."""
     size = os.fstat(descriptor).st_size
-    if not hasattr(os, "SEEK_DATA"):
+    data, hole = getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)
+    if data is None or hole is None:
         return size
     at = stored = 0
     before = os.lseek(descriptor, 0, os.SEEK_CUR)
     for _ in range(MOST_EXTENTS):
         try:
-            begin = os.lseek(descriptor, at, os.SEEK_DATA)
-            at = os.lseek(descriptor, begin, os.SEEK_HOLE)
+            begin = os.lseek(descriptor, at, data)
+            at = os.lseek(descriptor, begin, hole)
         except OSError as error:
             if error.errno != errno.ENXIO:  # a file system that does not tell
                 stored = size

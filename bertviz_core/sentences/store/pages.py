@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnChunkMetaData
 
-FIRST_NBYTES, MOST_NBYTES = 2_048, 16 * 1024**2
-"""Bytes in which a header is looked for at first, and the most that it may have."""
-MOST_DEPTH = 8
+FIRST_NBYTES, MOST_NBYTES = 2_048, 64 * 1024
+"""Bytes in which a header is looked for at first, and the most that it may have; Arrow writes 10 kB at most."""
+MOST_PAGES, MOST_DEPTH = 10_000, 8
+"""Pages of a column in a row group, of which a page of a megabyte is the rule; levels of structs in a header."""
 UNPACKED, PACKED, DATA, DICTIONARY, DATA_V2 = 2, 3, 5, 7, 8
 """Fields of a header: bytes of the page in memory and in the file, and what stands only in a page of its kind."""
 VALUES = 1
@@ -84,7 +85,10 @@ def _count(page: dict[int, Any]) -> int:
 
 def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
     """The headers of pages that stand one after the other."""
+    count = 0
     while at < end:
+        if (count := count + 1) > MOST_PAGES:
+            raise ValueError(f"a column of its has more than {MOST_PAGES:,} pages")
         header, length = _header(descriptor, at)
         sizes = (header.get(UNPACKED), header.get(PACKED))
         if not all(isinstance(size, int) and 0 <= size < 2**31 for size in sizes):
@@ -104,7 +108,7 @@ def _header(descriptor: int, at: int) -> tuple[dict[int, Any], int]:
         except IndexError as error:  # the bytes that were read end in the midst of it
             if len(raw) < wanted or wanted >= MOST_NBYTES:
                 raise ValueError("the header of a page is cut off") from error
-            wanted *= 16
+            wanted = min(16 * wanted, MOST_NBYTES)
 
 
 class _Compact:

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +53,25 @@ def test_without_compression_pages_and_headers_are_the_file(tmp_path: Path) -> N
         sizes = page_sizes(file.fileno(), column)
     present = sum(value is not None for value in TABLE.column("number").to_pylist())
     assert 8 * present < sizes.nbytes < column.total_compressed_size < 8 * present + 2_000
+
+
+def test_pages_and_headers_without_end_are_refused(tmp_path: Path) -> None:
+    """An empty page takes seven bytes; a list of zeros that no reader knows, as many as it says."""
+    path = tmp_path / "file.parquet"
+    empty = bytes((0x15, 0, 0x15, 0, 0x15, 0, 0))  # type, bytes in memory and in the file, all 0; no more fields
+    listed = bytes((0x19, 0xF3, 0xFF, 0xFF, 0x7F))  # field 1: a list of 2,097,151 bytes
+    for wrong, words in ((empty * 40_000, "more than 10,000 pages"), (listed + bytes(2**22), "is cut off")):
+        path.write_bytes(wrong)
+        with path.open("rb") as file, pytest.raises(ValueError, match=words):
+            page_sizes(file.fileno(), Chunk(0, len(wrong)))
+
+
+class Chunk(NamedTuple):
+    """Where a footer says that the pages of a column are."""
+
+    data_page_offset: int
+    total_compressed_size: int
+    has_dictionary_page: bool = False
 
 
 def test_nonsense_in_the_place_of_pages_is_refused_or_read_in_time(tmp_path: Path) -> None:
