@@ -241,8 +241,8 @@ def _check_sizes(
     texts = {field.name for field in footer.schema.to_arrow_schema() if _is_text(field.type)}
     chunks = [footer.row_group(group).column(place) for group in row_groups for place in leaves]
     stored = _stored_nbytes(handle.fileno())
-    if (said := sum(abs(chunk.total_compressed_size) for chunk in chunks)) > stored:
-        raise ValueError(f"its footer tells of {said:,} bytes, and it has {stored:,}")
+    if (announced := sum(abs(chunk.total_compressed_size) for chunk in chunks)) > stored:
+        raise ValueError(f"its footer announces {announced:,} bytes, and {stored:,} are stored")
     most = min(MAX_NBYTES, FREE_NBYTES + MAX_RATIO * stored)
     _check_most(path, sum(abs(chunk.total_uncompressed_size) for chunk in chunks), most)
     lengths = [footer.schema.column(place).length for place in leaves] * len(row_groups)
@@ -274,7 +274,7 @@ def _width(physical_type: str, length: int, longest: int) -> int:
 
 
 def _stored_nbytes(descriptor: int) -> int:
-    """As stored_nbytes, of an open file; where the system does not tell holes, its whole size."""
+    """As stored_nbytes, of an open file; where the system has no holes, its whole size."""
     size = os.fstat(descriptor).st_size
     data, hole = getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)
     if data is None or hole is None:
@@ -286,7 +286,7 @@ def _stored_nbytes(descriptor: int) -> int:
             begin = os.lseek(descriptor, at, data)
             at = os.lseek(descriptor, begin, hole)
         except OSError as error:
-            if error.errno != errno.ENXIO:  # a file system that does not tell
+            if error.errno != errno.ENXIO:  # a file system without holes
                 stored = size
             break
         stored += at - begin

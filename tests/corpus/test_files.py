@@ -124,7 +124,7 @@ def test_bytes_that_were_never_written_are_not_read(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(hole + 1_000)
         file.write(footer + len(footer).to_bytes(4, "little") + b"PAR1")
-    with pytest.raises(CorpusError, match="its footer tells of 2,000,000,000 bytes, and it has "):
+    with pytest.raises(CorpusError, match="its footer announces 2,000,000,000 bytes, and "):
         read_shard(path, ["text"])
 
 

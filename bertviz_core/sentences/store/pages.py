@@ -79,7 +79,7 @@ def _count(page: dict[int, Any]) -> int:
     """How many values a page of a kind says it has."""
     count = page.get(VALUES)
     if not isinstance(count, int) or not 0 <= count < 2**31:
-        raise ValueError("a page of its has no count of values")
+        raise ValueError("one of its pages has no count of values")
     return count
 
 
@@ -88,11 +88,11 @@ def _headers(descriptor: int, at: int, end: int) -> Iterator[dict[int, Any]]:
     count = 0
     while at < end:
         if (count := count + 1) > MOST_PAGES:
-            raise ValueError(f"a column of its has more than {MOST_PAGES:,} pages")
+            raise ValueError(f"a column has more than {MOST_PAGES:,} pages")
         header, length = _header(descriptor, at)
         sizes = (header.get(UNPACKED), header.get(PACKED))
         if not all(isinstance(size, int) and 0 <= size < 2**31 for size in sizes):
-            raise ValueError("a page of its has no size")
+            raise ValueError("one of its pages has no size")
         yield header
         at += length + header[PACKED]
 
