@@ -146,9 +146,12 @@ def _trouble(manifest: Manifest) -> str:
         return f"{len(manifest.columns):,} columns; at most {MAX_COLUMNS:,} are read"
     if any(len(column.name) > MAX_NAME for column in manifest.columns):
         return f"a column's name of more than {MAX_NAME:,} characters"
+    names = (manifest.model, manifest.revision, manifest.code_version, manifest.input_column)
+    if any(len(name) > MAX_NAME for name in names):
+        return f"a name of the model, its revision or the like of more than {MAX_NAME:,} characters"
     if len(manifest.prompt) > MAX_PROMPT:
         return f"a prompt of {len(manifest.prompt):,} characters; at most {MAX_PROMPT:,} are read"
-    names = [column.name for column in manifest.columns]
-    if len(set(names)) < len(names) or not {"vector", "text", "tokens", "truncated"}.isdisjoint(names):
+    columns = [column.name for column in manifest.columns]
+    if len(set(columns)) < len(columns) or not {"vector", "text", "tokens", "truncated"}.isdisjoint(columns):
         return "two columns of one name"
     return ""

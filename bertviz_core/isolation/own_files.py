@@ -35,6 +35,8 @@ VOCABULARY_NBYTES = 64 * 1024**2
 """Most bytes of one file of a tokenizer; the largest known, of a quarter of a million words, have half of it."""
 DENSE_NBYTES = 512 * 1024**2
 """Most bytes of a dense layer behind the pooling."""
+HEADER_NBYTES = 10_000
+"""Most bytes of the header of an array, as of NumPy, which reads all that it announces before it compares."""
 MOST_NUMBERS = 2**48
 """Most numbers along an axis of an array."""
 HEADER_ERRORS = (TokenError, SyntaxError, TypeError, RecursionError, MemoryError)
@@ -116,6 +118,10 @@ def npy_header(file: BufferedReader) -> "tuple[tuple[int, ...], bool, np.dtype[A
     version = np.lib.format.read_magic(file)
     if version not in readers:
         raise ValueError(f"version {version}")
+    begin = file.tell()
+    if int.from_bytes(file.read(2 * version[0]), "little") > HEADER_NBYTES:
+        raise ValueError("its header is too long")
+    file.seek(begin)
     try:
         shape, fortran_order, dtype = readers[version](file)
     except HEADER_ERRORS as error:

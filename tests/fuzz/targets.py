@@ -62,6 +62,8 @@ TABLES = {
 }
 LONG = "a" * 200_000
 NAMED = ("cosine", "class:good", "word:bank@3", "answer:2-4", "probe:mine.zip@a", "state:1,2,3", "direction:1,2,A->B")
+CONFIG_S = 10.0
+"""Seconds of the processor that a config may take, whose model is built and run without its values."""
 PAGE_S = 30.0
 """Seconds of the processor that a page may take, on which models run; what a page before began still may, too."""
 
@@ -102,7 +104,7 @@ def configs(folder: Path) -> Case:
         config: Any = changed_json(rng, tiny.tiny_config(rng.choice(sorted(tiny.CONFIGS))))
         raw = json.dumps(config).encode()
         (model / "config.json").write_bytes(changed_bytes(rng, raw) if rng.random() < 0.2 else raw)
-        return Brought(nbytes_of(model), read)
+        return Brought(nbytes_of(model), read, CONFIG_S)
 
     return case
 

@@ -43,6 +43,10 @@ EXPERTS_PER_LAYER = 8
 COUNT = re.compile(r"(n|num)_.*|.*(layers|depth|blocks|experts|groups)")
 """Those of them that are a count and not the place of one, which may be -1 for the last."""
 SIZE = re.compile(r"(\w+_)?(size|dim|heads|labels|positions|embeddings|d_(model|ff|kv|head|inner)|n_embd|n_head)")
+HEADS = frozenset(
+    ("num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads", "decoder_attention_heads")
+)
+"""Names of the count of heads, into which a layer is cut."""
 CONFIG = re.compile(r"\w*config|\w*(encoder|decoder)|generator")
 """Names of entries that are configs of their own."""
 ALWAYS: Mapping[str, str] = {"model_type": "s", "num_labels": "i"}
@@ -152,7 +156,7 @@ def _fault(entry: ConfigEntry, bounds: Settings | Terms) -> str:
         lengths = (len(value),) if isinstance(value, str | list) else ()
         most = bounds.max_layers * (EXPERTS_PER_LAYER if EXPERTS.fullmatch(key) else 1)
         return _outside((*lengths, *_numbers(value)), least, most, "INSIDE_BERT_MAX_LAYERS")
-    least, most = (-1, MAX_SIZE) if SIZE.fullmatch(key) else (-MAX_WHOLE, MAX_WHOLE)
+    least, most = (1 if key in HEADS else -1, MAX_SIZE) if SIZE.fullmatch(key) else (-MAX_WHOLE, MAX_WHOLE)
     return _outside(_numbers(value), least, most) if entry.kinds else ""
 
 

@@ -76,7 +76,7 @@ def _check_special(name: str, backend: Any) -> None:
 def _from_pretrained(
     name: str, raw_config: Mapping[str, Any], folder: Path, config: "PreTrainedConfig"
 ) -> "PreTrainedTokenizerBase":
-    from transformers import AutoTokenizer
+    from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
     _set_base_model(config, raw_config.get("_name_or_path"))
     try:
@@ -94,6 +94,11 @@ def _from_pretrained(
             f"The tokenizer of {name!r} cannot be read: {why} "
             "Put in the files that tokenizer.save_pretrained writes (code from a checkpoint is never run)."
         ) from error
+    if not isinstance(backend, PreTrainedTokenizerBase):  # such as RAG's, which is two of them
+        raise CheckpointError(
+            f"The tokenizer of {name!r} is a {quoted(type(backend).__name__, 40)}, which no text can be given to here; "
+            "use one that reads a single vocabulary."
+        )
     return backend
 
 

@@ -15,7 +15,7 @@ from tests.helpers.template_corpus import make_corpus, seeded_vectors
 from tests.pages.conftest import models_dir  # noqa: F401  # a fixture
 from tests.pages.opened import said
 from ui.address.query import MOST_CHARACTERS, refused, whole
-from ui.address.registry import NUMBERS
+from ui.address.registry import NUMBERS, TYPED
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,28 @@ def test_no_number_ends_a_control(value: str | list[str]) -> None:
         at.query_params[name] = value
     assert not at.run().exception
     assert (at.text[0].value == "") == (value in ("-7", ["1", "2"]))
+
+
+def read_page() -> None:
+    import streamlit as st
+
+    from ui.address.query import clean
+
+    st.text(clean())
+    st.text(",".join(sorted(st.query_params)))
+
+
+def test_of_a_name_that_nobody_types_so_many_characters_are_read() -> None:
+    """All such names, as many at once as Streamlit reads of an address."""
+    names = sorted((parameters() | {"model", "target", "view", "lesson"}) - NUMBERS - set(TYPED) - {"arrive"})
+    for start in range(0, len(names), 40):
+        some = names[start : start + 40]
+        at = AppTest.from_function(read_page)
+        for place, name in enumerate(some):
+            at.query_params[name] = "x" * (MOST_CHARACTERS + place % 2)
+        assert not at.run().exception
+        assert "which no control takes" in at.text[0].value
+        assert at.text[1].value.split(",") == some[::2]
 
 
 @pytest.fixture(scope="module")
