@@ -329,7 +329,7 @@ def test_a_very_long_list_begins_when_asked_and_is_found_again() -> None:
 
 @pytest.mark.usefixtures("long_lists")
 def test_a_cancelled_job_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(JobBoard, "start", lambda board, key, total, work, nbytes: stopped(total))
+    monkeypatch.setattr(JobBoard, "start", lambda board, key, total, work, nbytes, **_: stopped(total))
     monkeypatch.setattr(JobBoard, "find", lambda board, key: stopped(8))
     at = opened("sentences")
     assert "Stopped after 0 of 8 sentences" in words(at)

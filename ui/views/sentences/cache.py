@@ -25,8 +25,8 @@ from bertviz_core.sentences.store.vectors import SentenceStore
 from bertviz_core.trace.results import Trace
 from bertviz_core.trace.tokenization import TextTokenizer, load_tokenizer
 from ui.cache import models
-from ui.cache.decorator import cached_by_bytes, results
-from ui.cache.jobs import JobBoard
+from ui.cache.decorator import cached_by_bytes
+from ui.cache.jobs import board
 from ui.cache.shared_model import SharedModel
 from ui.cache.sources import SourceKey, source, source_key
 from ui.session import settings
@@ -86,12 +86,6 @@ def compared(name: str, sentences: tuple[str, ...]) -> PoolingComparison:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def jobs() -> JobBoard[SentenceVectors]:
-    """The jobs of this server."""
-    return JobBoard(SHORT_LIST_SENTENCES, held_nbytes, results())
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
 def vector_store() -> SentenceStore:
     """The vectors kept on disk."""
     return SentenceStore.of(settings())
@@ -110,17 +104,18 @@ def vectors(name: str, sentences: Sequence[str], chosen: SentencePlan, dtype: Se
     Raises:
         BertvizError: as bertviz_core.sentences.encoding.sentence_vectors and load_model.
     """
-    opened, key, board = SentenceModel(name), job_key(name, sentences, chosen, dtype), jobs()
-    if board.find(key) is None and len(sentences) > CONFIRM_ABOVE_SENTENCES and not job_allowed(key):
+    opened, key = SentenceModel(name), job_key(name, sentences, chosen, dtype)
+    if board().find(key) is None and len(sentences) > CONFIRM_ABOVE_SENTENCES and not job_allowed(key):
         _confirm(len(sentences), key)
     store = vector_store()
 
     def work(tell: Progress) -> SentenceVectors:
         return questions.encoded_by(opened, chosen, sentences, dtype, tell, store).result
 
-    job = board.start(key, len(sentences), work, held_nbytes(sentences))
+    given, short = held_nbytes(sentences), SHORT_LIST_SENTENCES
+    job = board().start(key, len(sentences), work, given, turns="sentences", long=short)
     patience_s = inf if len(sentences) <= SHORT_LIST_SENTENCES else BOARD_WAIT_S
-    return awaited(jobs, key, job, "sentences", patience_s, allow_job)
+    return awaited(board, key, job, "sentences", patience_s, allow_job)
 
 
 def pair_shares(name: str, first: str, second: str, chosen: SentencePlan) -> TokenPairShares:
