@@ -59,6 +59,7 @@ SECOND_SENTENCE = _whole("second_sentence", "the second of them")
 ROWS: tuple[AddressName, ...] = (
     *_on("", _words("model", "the model, the bundled one by default"), _words("view", "the view of the page")),
     *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="asked"),
+    *_on("overview", flag("overview_has", "what the model has stands open")),
     *_on("parameters architecture", TASK),
     *_on("parameters", parameters.FORM, parameters.DEPTH),
     *_on(

@@ -25,7 +25,7 @@ from ui.session import settings
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.files import ListFile, within_upload
 
-SOURCE, TYPED, SEED, POOLING, LABEL = "labelled", "labelled_texts", "seed", "probe_pooling", "label_column"
+SOURCE, TYPED, SEED, POOLING, LABEL = "labelled", "labelled_texts", "seed", "pooling", "label_column"
 SOURCES = ("example set", "typed", "file")
 MOST_SEED = 9_999
 WIDTH, BOX = 170, 480
