@@ -5,6 +5,7 @@ import streamlit as st
 from bertviz_core.figures.base.style import theme_named
 from ui import session, share
 from ui.address import query, visit
+from ui.address.registry import TYPED
 from ui.components.browser.page_width import page_width, window_height
 from ui.components.glossary import glossary
 from ui.components.navigation import PageLink, page_links
@@ -60,7 +61,7 @@ again = visit.arrive(here)
 pages = {each.url_path or "overview": each for group in groups.values() for each in group}
 step = tour.follow_address(here, pages)
 share.take_from_address()
-report = PageReport(here, page.title, share.KEPT)
+report = PageReport(here, page.title, TYPED)
 
 
 def model_and_text() -> None:

@@ -181,7 +181,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, dict[str, str]]]] = {
     ),
     "probe --layer 3 --pooling max --set seed=5": (
         LABELLED,
-        ("predictions", {**TYPED, "view": "Train a head", "layer": "2", "probe_pooling": "max", "seed": "5"}),
+        ("predictions", {**TYPED, "view": "Train a head", "layer": "2", "pooling": "max", "seed": "5"}),
     ),
     "confusion": (
         WORDS,

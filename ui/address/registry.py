@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bertviz_core.questions import corpora
-from bertviz_core.questions.causes import interventions, targets
+from bertviz_core.questions.causes import interventions, many_texts, targets
 from bertviz_core.questions.causes import words as shares
 from bertviz_core.questions.models import architecture, checkpoints, parameters
 from bertviz_core.questions.parameters import Param, flag
@@ -59,6 +59,7 @@ SECOND_SENTENCE = _whole("second_sentence", "the second of them")
 ROWS: tuple[AddressName, ...] = (
     *_on("", _words("model", "the model, the bundled one by default"), _words("view", "the view of the page")),
     *_on("", _words("text", "the text"), _words("pair", "the second text"), linked="asked"),
+    *_on("overview", flag("overview_has", "what the model has stands open")),
     *_on("parameters architecture", TASK),
     *_on("parameters", parameters.FORM, parameters.DEPTH),
     *_on(
@@ -163,7 +164,7 @@ ROWS: tuple[AddressName, ...] = (
         _words("direction_to", "the text that it leads to"),
         linked="asked",
     ),
-    *_on("causes", interventions.COUNT, interventions.REMOVED_FOR, interventions.TEXTS_DRAWN),
+    *_on("causes", interventions.COUNT, interventions.REMOVED_FOR, many_texts.TEXTS_DRAWN),
     *_on("causes", _words("effect_sentences", "sentences, one on each line"), linked="asked"),
     *_on(
         "causes",

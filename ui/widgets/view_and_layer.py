@@ -64,8 +64,8 @@ def view_choice(options: Sequence[T]) -> T:
         del st.query_params[VIEW]
     st.session_state[VIEW] = st.session_state[held] = view
     view_links(options, view, VIEW, "views")
-    if (shown := view_in_sight()) is not None:
-        shown.name = view
+    if (seen := view_in_sight()) is not None:
+        seen.name = view
     return view
 
 

@@ -26,7 +26,7 @@ from ui.session import settings
 from ui.widgets.controls import BOUND, choice
 from ui.widgets.lists.files import ListFile, within_upload
 
-SOURCE, TYPED, POOLING, LABEL = "labelled", "labelled_texts", "probe_pooling", "label_column"
+SOURCE, TYPED, POOLING, LABEL = "labelled", "labelled_texts", "pooling", "label_column"
 SOURCES = ("example set", "typed", "file")
 WIDTH, BOX = 170, 480
 FILE, PROBE = ListFile("labelled"), ListFile("probe", "A probe that was saved here")
